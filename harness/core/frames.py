@@ -1,0 +1,250 @@
+"""The lines of a cassette: a header, then frames, then a footer; each to and from one line of bytes.
+
+An `rpc` frame is one line of the wire. Where its bytes are the canonical JSON of their value (`jsontext.dumps`) and end in a plain
+b"\\n", they stand in the cassette line as they are, under "msg", so that replay sends them without decoding. Any other line
+(pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
+terminator included, beside its decoded "view" if it has one.
+
+An `http` frame has its kind for a key ("request", "response", "sse", "chunk", "close") and a JSON value under it, the
+`payload`; `harness.core.httpframes` gives its meaning.
+
+Source: DESIGN.md, "The cassette". On fake-codex's start-up path: no imports but `jsontext`.
+"""
+
+from __future__ import annotations
+
+from harness.core.jsontext import NotJson, dumps, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FORMAT = 1
+HTTP_KINDS = ("request", "response", "sse", "chunk", "close")
+_UNKNOWN: Any = object()
+
+
+class BadLine(ValueError):
+    """A line of a file that is no line of a cassette; the message says what is wrong with it."""
+
+
+class Header:
+    """The first line: which Codex and bundle, which case, and the origin (`recorded` or `authored`) of each seam's frames.
+
+    `extra` keeps the keys that this version of the format does not know, in their order.
+    """
+
+    __slots__ = ("bundle", "case", "codex", "extra", "origin")
+
+    def __init__(self, codex: str, bundle: str, case: str, origin: dict[str, str], extra: dict[str, Any] | None = None) -> None:
+        self.codex = codex
+        self.bundle = bundle
+        self.case = case
+        self.origin = origin
+        self.extra = extra or {}
+
+
+class Frame:
+    """One thing seen on a seam: `n` counts from 1, `t` is seconds since the start, `sender` is "client" or "server".
+
+    `raw` holds an rpc line's very bytes, `payload` an http frame's value; `value` is the decoded JSON of the former, or None
+    where there is none. `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
+    """
+
+    __slots__ = ("_value", "conn", "extra", "kind", "n", "payload", "raw", "seam", "sender", "t")
+
+    def __init__(
+        self,
+        n: int,
+        t: float,
+        seam: str,
+        sender: str,
+        kind: str = "msg",
+        raw: bytes = b"",
+        payload: Any = None,
+        conn: int | None = None,
+        value: Any = _UNKNOWN,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.n = n
+        self.t = t
+        self.seam = seam
+        self.sender = sender
+        self.kind = kind
+        self.raw = raw
+        self.payload = payload
+        self.conn = conn
+        self.extra = extra or {}
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        """The decoded message of an rpc frame, the payload of an http frame; decoded once, at first use."""
+        if self.seam != "rpc":
+            return self.payload
+        if self._value is _UNKNOWN:
+            try:
+                self._value = loads(self.raw)
+            except NotJson:
+                self._value = None
+        return self._value
+
+    @property
+    def whole(self) -> bool:
+        """False where the source had cut the payload for size: it is never to be taken for the real one."""
+        return not self.extra.get("truncated")
+
+    def __repr__(self) -> str:
+        return f"Frame({self.n}, {self.seam}, {self.sender}, {self.kind}, {self.raw[:80]!r})"
+
+
+class Footer:
+    """The last line, which says that the cassette is whole: how many frames there are."""
+
+    __slots__ = ("extra", "frames")
+
+    def __init__(self, frames: int, extra: dict[str, Any] | None = None) -> None:
+        self.frames = frames
+        self.extra = extra or {}
+
+
+def encode_header(header: Header) -> bytes:
+    """Return the header's line."""
+    fixed = {
+        "cassette": FORMAT,
+        "codex": header.codex,
+        "bundle": header.bundle,
+        "case": header.case,
+        "origin": header.origin,
+    }
+    return dumps({**fixed, **header.extra}) + b"\n"
+
+
+def encode_footer(footer: Footer) -> bytes:
+    """Return the footer's line."""
+    return dumps({"end": True, "frames": footer.frames, **footer.extra}) + b"\n"
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """Return the frame's line; the structured form only where it gives the very bytes back."""
+    conn = "" if frame.conn is None else f'"conn":{frame.conn},'
+    lead = f'{{"n":{frame.n},"t":{round(frame.t, 6)!r},"seam":"{frame.seam}",{conn}"from":"{frame.sender}",'.encode()
+    if frame.extra:
+        lead += dumps(frame.extra)[1:-1] + b","
+    if frame.seam != "rpc":
+        return lead + b'"%s":' % frame.kind.encode() + dumps(frame.payload) + b"}\n"
+    return lead + _encode_line(frame) + b"}\n"
+
+
+def _encode_line(frame: Frame) -> bytes:
+    raw = frame.raw
+    if is_canonical(raw, frame.value):
+        return b'"msg":' + raw[:-1]
+    try:
+        exact = b'"text":' + dumps(raw.decode())
+    except UnicodeDecodeError:
+        from binascii import b2a_base64
+
+        exact = b'"base64":"' + b2a_base64(raw, newline=False) + b'"'
+    try:
+        return exact if frame.value is None else exact + b',"view":' + dumps(frame.value)
+    except ValueError:  # a lone surrogate in the view; the exact text alone tells everything
+        return exact
+
+
+def is_canonical(raw: bytes, value: Any) -> bool:
+    """Tell whether writing `value` gives the very line `raw`, so that the structured form loses nothing."""
+    if value is None or raw[-1:] != b"\n":
+        return False
+    try:
+        return dumps(value) == raw[:-1]
+    except ValueError:
+        return False
+
+
+def parse_line(line: bytes) -> Header | Frame | Footer:
+    """Return what one line of a cassette says; raises `BadLine`."""
+    at = line.find(b',"msg":')
+    if at > 0 and line.startswith(b'{"n":') and line.endswith(b"}\n"):
+        # The message's bytes are lifted out undecoded. Nothing before ',"msg":' is free text, so the first one is the key.
+        return _frame(_object(line[:at] + b"}"), line[at + 7 : -2] + b"\n")
+    fields = _object(line)
+    if "n" in fields:
+        return _frame(fields, None)
+    if "cassette" in fields:
+        return _header(fields)
+    if "end" in fields:
+        return _footer(fields)
+    raise BadLine("it is neither a header, a frame nor a footer")
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        fields = loads(line)
+    except NotJson as error:
+        raise BadLine(f"it is not JSON ({error})") from None
+    if type(fields) is not dict:
+        raise BadLine("it is not a JSON object")
+    return fields
+
+
+def _header(fields: dict[str, Any]) -> Header:
+    version = fields.pop("cassette")
+    if version != FORMAT:
+        raise BadLine(f"it is of cassette format {version!r}, and only format {FORMAT} is known here")
+    try:
+        return Header(fields.pop("codex"), fields.pop("bundle"), fields.pop("case"), fields.pop("origin"), fields)
+    except KeyError as error:
+        raise BadLine(f"its header has no {error.args[0]!r}") from None
+
+
+def _footer(fields: dict[str, Any]) -> Footer:
+    frames = fields.pop("frames", None)
+    if type(frames) is not int:
+        raise BadLine("its footer does not count the frames")
+    del fields["end"]
+    return Footer(frames, fields)
+
+
+def _frame(fields: dict[str, Any], raw: bytes | None) -> Frame:
+    try:
+        n, t, seam, sender = fields.pop("n"), fields.pop("t"), fields.pop("seam"), fields.pop("from")
+    except KeyError as error:
+        raise BadLine(f"the frame has no {error.args[0]!r}") from None
+    if type(n) is not int or type(t) not in (int, float):
+        raise BadLine("'n' or 't' of the frame is not a number")
+    if seam not in ("rpc", "http") or sender not in ("client", "server"):
+        raise BadLine(f"the frame is of seam {seam!r} and from {sender!r}")
+    if seam == "http":
+        return _http_frame(n, t, sender, fields)
+    if raw is None:
+        raw = _exact_bytes(fields)
+    return Frame(n, t, seam, sender, "msg", raw, extra=fields)
+
+
+def _exact_bytes(fields: dict[str, Any]) -> bytes:
+    fields.pop("view", None)
+    if "msg" in fields:
+        return dumps(fields.pop("msg")) + b"\n"
+    if type(fields.get("text")) is str:
+        text: str = fields.pop("text")
+        return text.encode()
+    if type(fields.get("base64")) is str:
+        from binascii import Error, a2b_base64
+
+        try:
+            return a2b_base64(fields.pop("base64"))
+        except Error as error:
+            raise BadLine(f"its base64 is broken ({error})") from None
+    raise BadLine("the rpc frame has neither 'msg', 'text' nor 'base64'")
+
+
+def _http_frame(n: int, t: float, sender: str, fields: dict[str, Any]) -> Frame:
+    for kind in HTTP_KINDS:
+        if kind in fields:
+            payload = fields.pop(kind)
+            conn = fields.pop("conn", None)
+            if type(conn) is not int:
+                raise BadLine("the http frame has no connection number 'conn'")
+            return Frame(n, t, "http", sender, kind, b"", payload, conn, extra=fields)
+    raise BadLine("the http frame has none of " + ", ".join(HTTP_KINDS))

@@ -1,0 +1,45 @@
+"""What sort of JSON-RPC message a value is, judged by its keys alone as both sides of Codex do.
+
+Frames of the real app-server have no `jsonrpc` key and clients may leave it out (real-codex-0.92.md section 4), so it plays
+no part here.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Kind = Literal["request", "notification", "response", "error", "other"]
+
+
+def kind(value: Any) -> Kind:
+    """Return the sort of message: a request has method and id, a notification only method, a reply an id and result or error."""
+    if type(value) is not dict:
+        return "other"
+    if "method" in value:
+        return "request" if "id" in value else "notification"
+    if "id" in value:
+        if "result" in value:
+            return "response"
+        if "error" in value:
+            return "error"
+    return "other"
+
+
+def is_reply(value: Any) -> bool:
+    """Tell whether the message answers a request of the other side."""
+    return kind(value) in ("response", "error")
+
+
+def label(value: Any) -> str:
+    """Return a short name for people: the method, or `result of 3`, or `error for 3`, or `no message`."""
+    sort = kind(value)
+    if sort in ("request", "notification"):
+        method = value["method"]
+        return method if type(method) is str else f"method {method!r}"
+    if sort == "response":
+        return f"result of {value['id']}"
+    if sort == "error":
+        return f"error for {value['id']}"
+    return "no message"

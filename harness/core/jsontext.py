@@ -1,0 +1,101 @@
+"""JSON text, strictly read and written in the one form that serde_json (and so Codex) writes.
+
+The standard `json` package imports `re`, which costs more than the whole of fake-codex's start-up may, so this module stands
+on its C half alone and falls back to the package on an interpreter without it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class NotJson(ValueError):
+    """The bytes are not one JSON text in UTF-8; the message says why."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise NotJson(f"{name} is not JSON")
+
+
+class _Settings:
+    """What the C scanner reads its options from (the attributes of json.JSONDecoder)."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_refuse_constant)
+    memo: dict[str, str] = {}  # noqa: RUF012 - the C scanner wants an attribute, not an instance
+
+
+try:
+    import _json
+
+    # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
+    _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type,assignment]
+    _encode: Callable[[Any, int], tuple[str, ...]] = _json.make_encoder(
+        None,
+        None,  # type: ignore[arg-type]
+        _json.encode_basestring,  # type: ignore[arg-type,attr-defined]
+        None,
+        ":",
+        ",",
+        False,
+        False,
+        False,
+    )
+except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPython
+    import json
+
+    _scan = json.JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]
+
+    def _encode(value: Any, _level: int) -> tuple[str, ...]:
+        return (json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False),)
+
+
+_SPACE = " \t\n\r"
+
+
+def loads(data: bytes) -> Any:
+    """Return the value of one JSON text; white space around it is allowed, anything else is not.
+
+    Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`.
+    """
+    try:
+        text = str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        raise NotJson(f"not UTF-8 at byte {error.start}") from None
+    start = len(text) - len(text.lstrip(_SPACE))
+    try:
+        try:
+            value, end = _scan(text, start)
+        except SystemError:  # the C scanner wants json.decoder loaded before it can say what is wrong
+            import json.decoder  # noqa: F401
+
+            value, end = _scan(text, start)
+    except StopIteration as stop:
+        raise NotJson(f"no JSON value at character {stop.value}") from None
+    except RecursionError:
+        raise NotJson("nested too deeply") from None
+    except NotJson:
+        raise
+    except ValueError as error:
+        raise NotJson(str(error)) from None
+    if text[end:].strip(_SPACE):
+        raise NotJson(f"extra text at character {end}")
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Return `value` as compact JSON in UTF-8: no spaces, keys in their order, non-ASCII characters unescaped.
+
+    Raises `ValueError` for what has no such form (NaN, lone surrogates, foreign types).
+    """
+    try:
+        return "".join(_encode(value, 0)).encode()
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"no JSON form: {error}") from None

@@ -1,0 +1,38 @@
+"""Newline-delimited framing: bytes in, whole lines out, in whatever pieces they come.
+
+Lines keep their terminator, so that joining them gives the bytes back. Only b"\\n" ends a line: the real app-server takes a
+carriage return for white space (real-codex-0.92.md section 4, "Bad input": CRLF is fine).
+"""
+
+from __future__ import annotations
+
+
+class LineSplitter:
+    """Cut a stream of bytes into lines; linear in their length, however small the pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that `data` completes, each with its b"\\n"."""
+        end = data.rfind(b"\n") + 1
+        if not end:
+            if data:
+                self._pieces.append(data)
+            return []
+        whole = data[:end]
+        if self._pieces:
+            self._pieces.append(whole)
+            whole = b"".join(self._pieces)
+            self._pieces.clear()
+        if end < len(data):
+            self._pieces.append(data[end:])
+        lines = whole.split(b"\n")
+        lines.pop()
+        return [line + b"\n" for line in lines]
+
+    def close(self) -> bytes:
+        """Return what stands after the last b"\\n": an unterminated line, or nothing."""
+        tail = b"".join(self._pieces)
+        self._pieces.clear()
+        return tail

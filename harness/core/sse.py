@@ -1,0 +1,143 @@
+"""Server-sent events, in bytes: encode one, decode a stream of them.
+
+The decoder is a plain state machine in the manner of h11: bytes go in, blocks come out, nothing is read or awaited here.
+It keeps what it saw: the `raw` of all blocks, joined, is exactly the input, comments and odd line ends included, so that
+a recorder can store a stream and a replayer can send the very same bytes. Line ends may be LF, CRLF or CR, mixed, and may
+be split over two feeds. The rules of interpretation are those of the HTML standard, section 9.2 (server-sent events).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What stands between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
+
+    `event` is the event's name ("" when none is given: a browser would say "message"), `data` the joined data lines or
+    None when there was none (then nothing is to be dispatched), `id` and `retry` as sent or None, `comments` without
+    their colon, `raw` the very bytes with the blank line that ended them. `complete` is False for a tail that no blank
+    line ended.
+    """
+
+    raw: bytes
+    event: bytes = b""
+    data: bytes | None = None
+    id: bytes | None = None
+    retry: bytes | None = None
+    comments: tuple[bytes, ...] = field(default=())
+    complete: bool = True
+
+    @property
+    def dispatched(self) -> bool:
+        """True when a client that follows the standard hands this block to its user."""
+        return self.complete and self.data is not None
+
+
+def encode(data: bytes, event: bytes = b"", *, id: bytes | None = None, newline: bytes = b"\n") -> bytes:
+    """Write one event: `event:`, `id:` and a `data:` line for each line of `data`, ended by a blank line.
+
+    `data` is split at LF only, as the standard asks; a CR inside it would be taken for a line end by the reader, so
+    ValueError says so. `newline` is the line end to write: LF as every known server, or CRLF.
+    """
+    if b"\r" in data or b"\n" in event or b"\r" in event:
+        raise ValueError("an SSE event can carry no CR in its data and no line end in its name")
+    lines = []
+    if event:
+        lines.append(b"event: " + event)
+    if id is not None:
+        lines.append(b"id: " + id)
+    lines += [b"data: " + line for line in data.split(b"\n")]
+    lines += [b"", b""]
+    return newline.join(lines)
+
+
+def comment(text: bytes) -> bytes:
+    """Write a comment block, which keeps a connection busy and says nothing."""
+    return b": " + text + b"\n\n"
+
+
+class Decoder:
+    """Turn a byte stream into `Block`s, however the bytes are cut.
+
+    A final CR is held back until the next byte shows whether a LF belongs to it.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._line_start = 0  # where the line being read begins
+        self._scanned = 0  # how far we have looked for its end: a long line must not be searched again and again
+        self._lines: list[bytes] = []
+        self._first = True
+
+    def feed(self, data: bytes) -> list[Block]:
+        """Take the next bytes; return the blocks that they end."""
+        self._buffer += data
+        return self._take(final=False)
+
+    def close(self) -> list[Block]:
+        """Say that the stream has ended; return what is left, an unended tail as a block with `complete` False."""
+        blocks = self._take(final=True)
+        if self._buffer:
+            tail = bytes(self._buffer[self._line_start :])
+            blocks.append(self._block(bytes(self._buffer), [*self._lines, tail], complete=False))
+            self._buffer.clear()
+            self._lines = []
+            self._line_start = self._scanned = 0
+        return blocks
+
+    def _take(self, *, final: bool) -> list[Block]:
+        blocks = []
+        while (found := self._next_line(final)) is not None:
+            line, end = found
+            self._line_start = self._scanned = end
+            if line or (self._first and not self._lines and line == BOM):
+                self._lines.append(line)
+                continue
+            blocks.append(self._block(bytes(self._buffer[:end]), self._lines))
+            del self._buffer[:end]
+            self._lines = []
+            self._line_start = self._scanned = 0
+        return blocks
+
+    def _next_line(self, final: bool) -> tuple[bytes, int] | None:
+        buffer = self._buffer
+        lf = buffer.find(b"\n", self._scanned)
+        cr = buffer.find(b"\r", self._scanned, lf if lf >= 0 else len(buffer))
+        if cr >= 0:
+            if cr + 1 == len(buffer) and not final:
+                self._scanned = cr
+                return None
+            end = cr + 2 if buffer[cr + 1 : cr + 2] == b"\n" else cr + 1
+            return bytes(buffer[self._line_start : cr]), end
+        if lf >= 0:
+            return bytes(buffer[self._line_start : lf]), lf + 1
+        self._scanned = len(buffer)
+        return None
+
+    def _block(self, raw: bytes, lines: list[bytes], *, complete: bool = True) -> Block:
+        if self._first and lines:
+            lines = [lines[0].removeprefix(BOM), *lines[1:]]
+        self._first = False
+        event = b""
+        id_ = retry = None
+        data: list[bytes] = []
+        comments = []
+        for line in lines:
+            name, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if not name:
+                if line:
+                    comments.append(value)
+            elif name == b"data":
+                data.append(value)
+            elif name == b"event":
+                event = value
+            elif name == b"id":
+                id_ = value
+            elif name == b"retry":
+                retry = value
+        return Block(raw, event, b"\n".join(data) if data else None, id_, retry, tuple(comments), complete)

@@ -1,0 +1,185 @@
+"""Cassette files: read and written as a stream, one line at a time, whatever their length.
+
+Every error is a `CassetteError` whose text is a sentence with the file and the line. On fake-codex's start-up path: imports
+nothing but the core.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harness.core.frames import (
+    BadLine,
+    Footer,
+    Frame,
+    Header,
+    encode_footer,
+    encode_frame,
+    encode_header,
+    parse_line,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from harness.core.redact import Redactor
+
+
+class CassetteError(Exception):
+    """A cassette cannot be read or written; the text says which file, which line, and what to do."""
+
+
+class CassetteReader:
+    """Reads one cassette as a stream: the header at once, the frames as they are asked for.
+
+    After the last frame `footer` is set, or `truncated` holds a sentence: a recording that was cut short is readable to its
+    last whole frame. A file that is no cassette, or a broken line before the last one, raises `CassetteError`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.footer: Footer | None = None
+        self.truncated: str | None = None
+        self._line = 0
+        try:
+            self._file = open(self.path, "rb")  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise CassetteError(f"{self.path}: the cassette cannot be opened ({error.strerror}); check the path.") from None
+        try:
+            self.header = self._read_header()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read_header(self) -> Header:
+        try:
+            line = self._file.readline()
+        except OSError as error:
+            raise CassetteError(f"{self.path}: the cassette cannot be read ({error.strerror}).") from None
+        self._line = 1
+        if not line:
+            raise CassetteError(f"{self.path}: the file is empty, so it is no cassette; record it again.")
+        try:
+            header = parse_line(line)
+        except BadLine as error:
+            raise CassetteError(
+                f"{self.path}, line 1: this is no cassette header: {error}; see docs/cassette-format.md."
+            ) from None
+        if not isinstance(header, Header):
+            raise CassetteError(f"{self.path}, line 1: the first line is not a cassette header; record it again.")
+        return header
+
+    def __iter__(self) -> Iterator[Frame]:
+        while (frame := self.read()) is not None:
+            yield frame
+
+    def read_line(self) -> bytes:
+        """Return the next line undecoded, b"" at the end: for a replayer that need not decode every frame."""
+        try:
+            line = self._file.readline()
+        except OSError as error:
+            raise CassetteError(f"{self.path}: the cassette cannot be read ({error.strerror}).") from None
+        self._line += 1
+        return line
+
+    def read(self) -> Frame | None:
+        """Return the next frame, or None after the last one."""
+        if self.footer or self.truncated:
+            return None
+        return self.parse(self.read_line())
+
+    def parse(self, line: bytes) -> Frame | None:
+        """Return the frame of a line from `read_line`, or None if it ends the cassette."""
+        if not line:
+            self.truncated = f"{self.path}: the recording was cut short after line {self._line - 1} (it has no footer)."
+            return None
+        try:
+            item = parse_line(line)
+        except BadLine as error:
+            if not line.endswith(b"\n"):
+                self.truncated = f"{self.path}: the recording was cut short in line {self._line}; that line is left out."
+                return None
+            raise CassetteError(
+                f"{self.path}, line {self._line}: {error}; record the cassette again, or remove the line."
+            ) from None
+        if isinstance(item, Footer):
+            self.footer = item
+            return None
+        if isinstance(item, Header):
+            raise CassetteError(f"{self.path}, line {self._line}: a second header; one file holds one recording.")
+        return item
+
+    @property
+    def line(self) -> int:
+        """The number of the line read last, from 1."""
+        return self._line
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> CassetteReader:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class CassetteWriter:
+    """Writes one cassette, each frame handed to the system before `write` returns; secrets are spliced out first.
+
+    Frames are numbered here, from 1. Until `close` has written the footer the file counts as truncated.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Header, redactor: Redactor | None = None) -> None:
+        self.path = os.fspath(path)
+        self.frames = 0
+        self._redactor = redactor
+        try:
+            self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise CassetteError(
+                f"{self.path}: the cassette cannot be written ({error.strerror}); choose another place."
+            ) from None
+        self._put(encode_header(header))
+
+    def write(self, frame: Frame) -> None:
+        """Number, redact and append one frame."""
+        self.frames += 1
+        frame.n = self.frames
+        if self._redactor is not None and frame.seam == "rpc":
+            clean = self._redactor.redact(frame.raw)
+            if clean != frame.raw:
+                frame = Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, clean, extra=frame.extra)
+        elif self._redactor is not None:
+            payload = self._redactor.value(frame.payload)
+            frame = Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, b"", payload, frame.conn, extra=frame.extra)
+        self._put(encode_frame(frame))
+
+    def _put(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._fd, view) :]
+            except OSError as error:
+                raise CassetteError(
+                    f"{self.path}: writing frame {self.frames} failed ({error.strerror}); the cassette ends before it."
+                ) from None
+
+    def close(self) -> None:
+        """Write the footer and close the file; a second call does nothing."""
+        if self._fd < 0:
+            return
+        try:
+            self._put(encode_footer(Footer(self.frames)))
+        finally:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> CassetteWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
