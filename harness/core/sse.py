@@ -1,9 +1,9 @@
 """Server-sent events, in bytes: encode one, decode a stream of them.
 
-The decoder is a plain state machine in the manner of h11: bytes go in, blocks come out, nothing is read or awaited here.
-It keeps what it saw: the `raw` of all blocks, joined, is exactly the input, comments and odd line ends included, so that
-a recorder can store a stream and a replayer can send the very same bytes. Line ends may be LF, CRLF or CR, mixed, and may
-be split over two feeds. The rules of interpretation are those of the HTML standard, section 9.2 (server-sent events).
+The decoder is a plain state machine: bytes go in, blocks come out, nothing is read or awaited here. It keeps what it saw:
+the `raw` of all blocks, joined, is exactly the input, comments and odd line ends included, so that a recorder can store
+a stream and a replayer can send the very same bytes. Line ends may be LF, CRLF or CR, mixed, split over two feeds.
+The rules of interpretation are those of the HTML standard, section 9.2 (server-sent events).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Block:
         return self.complete and self.data is not None
 
 
-def encode(data: bytes, event: bytes = b"", *, id: bytes | None = None, newline: bytes = b"\n") -> bytes:
-    """Write one event: `event:`, `id:` and a `data:` line for each line of `data`, ended by a blank line.
+def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
+    """Write one event: `event:` and a `data:` line for each line of `data`, ended by a blank line.
 
     `data` is split at LF only, as the standard asks; a CR inside it would be taken for a line end by the reader, so
     ValueError says so. `newline` is the line end to write: LF as every known server, or CRLF.
@@ -48,8 +48,6 @@ def encode(data: bytes, event: bytes = b"", *, id: bytes | None = None, newline:
     lines = []
     if event:
         lines.append(b"event: " + event)
-    if id is not None:
-        lines.append(b"id: " + id)
     lines += [b"data: " + line for line in data.split(b"\n")]
     lines += [b"", b""]
     return newline.join(lines)
@@ -94,7 +92,8 @@ class Decoder:
         while (found := self._next_line(final)) is not None:
             line, end = found
             self._line_start = self._scanned = end
-            if line or (self._first and not self._lines and line == BOM):
+            at_start = self._first and not self._lines
+            if line and not (at_start and line == BOM):
                 self._lines.append(line)
                 continue
             blocks.append(self._block(bytes(self._buffer[:end]), self._lines))
