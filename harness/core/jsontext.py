@@ -36,11 +36,11 @@ try:
     import _json
 
     # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
-    _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type,assignment]
+    _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type]
     _encode: Callable[[Any, int], tuple[str, ...]] = _json.make_encoder(
         None,
         None,  # type: ignore[arg-type]
-        _json.encode_basestring,  # type: ignore[arg-type,attr-defined]
+        _json.encode_basestring,
         None,
         ":",
         ",",
