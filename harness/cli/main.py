@@ -1,0 +1,45 @@
+"""The `codex-replay` command: each verb is a module of its own, imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+# verb -> (module, name in it, one line of help). Help is written here so that `--help` need not import every verb.
+VERBS: dict[str, tuple[str, str, str]] = {
+    "record": ("harness.cli.record", "command", "Record what a client and an app-server (or backend) say to each other."),
+    "replay": ("harness.cli.replay", "command", "Play the recorded client to a server and compare the answers."),
+    "cassette": ("harness.cli.cassette", "group", "Look at, check, compare and convert cassettes."),
+    "codex": ("harness.cli.codex", "group", "Install and find real Codex binaries."),
+    "schema": ("harness.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
+    "serve": ("harness.cli.serve", "command", "Serve the fake Responses backend."),
+    "run": ("harness.cli.run", "command", "Run the suites and print a verdict table."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported at first use, so that `codex-replay record` starts at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the verbs, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb; None for an unknown one, which click answers with a usage error."""
+        if cmd_name not in VERBS:
+            return None
+        module, name, _ = VERBS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of verbs from the one-line helps above."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, line) for verb, (_, _, line) in VERBS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="codex-replay", prog_name="codex-replay")
+def main() -> None:
+    """Record what Codex really says, replay it byte for byte, and check who still speaks the protocol."""
