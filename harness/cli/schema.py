@@ -1,0 +1,119 @@
+"""`codex-replay schema`: the vendored bundle against the real binary, regeneration, and a readable reference."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import tempfile
+
+import click
+
+from harness.protocol import bundle, schema_files
+from harness.shell import schema_gen
+
+
+@click.group(name="schema")
+def group() -> None:
+    """The JSON schemas that a Codex version generates of itself: check, regenerate, read."""
+
+
+def _codex(given: str | None, version: str) -> str:
+    """Return the path of the Codex binary of `version`: `given`, or an installed one; a usage error if there is none."""
+    if given is not None:
+        return given
+    for name in ("harness.shell.codex", "harness.shell.codex_install"):
+        try:
+            found = importlib.import_module(name).find_installed(version)
+        except (ImportError, AttributeError):
+            continue
+        if found:
+            return str(getattr(found, "path", found))
+    raise click.UsageError(
+        f"No Codex {version} is installed. Run `codex-replay codex install {version}` or name a binary with --codex PATH."
+    )
+
+
+def _generate(codex: str, out: str) -> None:
+    """Generate into `out`; a failure ends the command with its sentence."""
+    try:
+        schema_gen.generate(codex, out)
+    except schema_gen.GenerateError as error:
+        raise click.ClickException(str(error)) from None
+
+
+_CODEX = click.option("--codex", metavar="PATH", help="The Codex binary to ask; else the installed one of that version.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome as one JSON object.")
+
+
+@group.command()
+@click.argument("version", default=bundle.DEFAULT_VERSION)
+@_CODEX
+@_JSON
+def check(version: str, codex: str | None, as_json: bool) -> None:
+    """Regenerate the schema files of VERSION with the real binary and compare them byte for byte.
+
+    Ends with status 0 when every file is identical, with 1 otherwise.
+    """
+    try:
+        vendored = list(schema_files.schema_files(version))
+    except FileNotFoundError as error:
+        raise click.UsageError(str(error)) from None
+    with tempfile.TemporaryDirectory(prefix="codex-schema-") as out:
+        _generate(_codex(codex, version), out)
+        generated = [(name, schema_files.read(out, name)) for name in schema_files.names(out)]
+    differences = schema_gen.verify_manifest(version)
+    differences += schema_gen.compare(vendored, generated, ("vendored", "generated"))
+    if as_json:
+        outcome = {
+            "version": version,
+            "files": len(vendored),
+            "identical": not differences,
+            "differences": [{"file": d.name, "what": d.what} for d in differences],
+        }
+        click.echo(json.dumps(outcome, indent=2))
+    else:
+        for difference in differences:
+            click.echo(f"{difference.name}: {difference.what}")
+        if differences:
+            click.echo(f"Codex {version}: the vendored schemas are not what the binary generates.")
+        else:
+            click.echo(f"Codex {version}: {len(vendored)} files, all identical to what the binary generates.")
+    if differences:
+        raise SystemExit(1)
+
+
+@group.command()
+@click.argument("version")
+@click.option("--out", type=click.Path(), help="The directory to write to; default: the vendored folder of VERSION.")
+@_CODEX
+@_JSON
+def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> None:
+    """Write the schema files of VERSION, as its binary generates them, and their sha256 manifest.
+
+    Without --out they replace the vendored ones; a file that the binary no longer writes is removed.
+    """
+    into = out or schema_files.folder(version)
+    binary = _codex(codex, version)
+    with tempfile.TemporaryDirectory(prefix="codex-schema-") as fresh:
+        _generate(binary, fresh)
+        generated = {name: schema_files.read(fresh, name) for name in schema_files.names(fresh)}
+    before = {name: schema_files.read(into, name) for name in schema_files.names(into)}
+    foreign = [name for name in before if not name.endswith(".json")]
+    if out and foreign:
+        raise click.UsageError(f"{out} holds files that are no schemas ({foreign[0]}); name an empty directory.")
+    for name in before.keys() - generated.keys():
+        os.remove(os.path.join(into, name))
+    for name, data in generated.items():
+        path = os.path.join(into, *name.split("/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+    if out is None:
+        with open(schema_files.table(version, "schema.sha256"), "w", encoding="ascii", newline="\n") as manifest:
+            manifest.write(schema_gen.manifest(generated))
+    changed = [d.name for d in schema_gen.compare(before.items(), generated.items(), ("before", "now"))]
+    if as_json:
+        click.echo(json.dumps({"version": version, "out": into, "files": len(generated), "changed": changed}, indent=2))
+    else:
+        click.echo(f"Codex {version}: {len(generated)} files in {into}, {len(changed)} of them changed.")

@@ -1,0 +1,61 @@
+"""The vendored schema files of a Codex version, as bytes: what `codex app-server generate-json-schema` writes.
+
+Strategy: one folder a version under ``data/``, holding exactly the generated files and nothing else, so that it can be
+compared with a fresh generation file by file. This module is on fake-codex's path and imports only ``os``; it is the
+one reader of vendored schema data in the pure layers.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: The file that holds every definition at once (spec/schema-0.92-tools.md, "How the schema was obtained").
+PRIMARY = "codex_app_server_protocol.schemas.json"
+
+_DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
+
+
+def versions() -> list[str]:
+    """Return the Codex versions whose schema files are vendored, sorted as text."""
+    return sorted(name for name in os.listdir(_DATA) if os.path.isdir(folder(name)))
+
+
+def folder(version: str) -> str:
+    """Return the path of the folder that holds the vendored schema files of `version` (it may not exist)."""
+    return os.path.join(_DATA, version, "schema")
+
+
+def table(version: str, name: str) -> str:
+    """Return the path of a table of ours beside the schema folder of `version`, such as ``schema.sha256``."""
+    return os.path.join(_DATA, version, name)
+
+
+def names(root: str) -> list[str]:
+    """Return the relative names (with ``/``) of all files under the folder `root`, sorted as text."""
+    found: list[str] = []
+    for where, _, files in os.walk(root):
+        found += [os.path.relpath(os.path.join(where, name), root).replace(os.sep, "/") for name in files]
+    return sorted(found)
+
+
+def read(root: str, name: str) -> bytes:
+    """Return the bytes of the file `name` (relative, with ``/``) under the folder `root`; raises ``OSError``."""
+    with open(os.path.join(root, *name.split("/")), "rb") as file:
+        return file.read()
+
+
+def schema_files(version: str = "0.92.0") -> Iterator[tuple[str, bytes]]:
+    """Yield ``(relative name, bytes)`` of each vendored schema file of `version`, one file in memory at a time.
+
+    Names use ``/``, for example ``v2/ThreadStartParams.json``. Raises ``FileNotFoundError`` when that version is not
+    vendored.
+    """
+    root = folder(version)
+    if not os.path.isdir(root):
+        raise FileNotFoundError(f"No schema files of Codex {version} are vendored; there are: {', '.join(versions())}.")
+    for name in names(root):
+        yield name, read(root, name)

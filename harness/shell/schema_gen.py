@@ -1,0 +1,108 @@
+"""Ask a real Codex to write its schema files, in a home of its own, and compare two sets of files.
+
+Strategy: the generator needs no account, no configuration and no network, so it runs with an empty home and nothing of
+the caller's environment but PATH. Files are compared as bytes; a difference is a sentence with the first line in which
+the two differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.protocol import schema_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+class GenerateError(RuntimeError):
+    """Codex did not write its schemas; the message says what was run and what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """One file in which two sets of schema files differ; `what` is a sentence."""
+
+    name: str
+    what: str
+
+
+def generate(codex: str, out: str, *, extra: Sequence[str] = (), timeout: float = 60.0) -> None:
+    """Run ``codex app-server generate-json-schema --out OUT`` with an empty home of its own.
+
+    `codex` is the path of the binary, `extra` further options of that command, `timeout` in seconds. Raises
+    `GenerateError` when the binary cannot be started, does not end in time, fails, or writes nothing.
+    """
+    command = [codex, "app-server", "generate-json-schema", "--out", os.path.abspath(out), *extra]
+    with tempfile.TemporaryDirectory(prefix="codex-schema-") as work:
+        home, temporary = os.path.join(work, "home"), os.path.join(work, "tmp")
+        os.mkdir(home)
+        os.mkdir(temporary)
+        environment = {"PATH": os.environ.get("PATH", ""), "HOME": home, "CODEX_HOME": home, "TMPDIR": temporary}
+        try:
+            done = subprocess.run(
+                command, env=environment, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
+            )
+        except OSError as error:
+            raise GenerateError(f"{codex} cannot be started: {error.strerror}.") from None
+        except subprocess.TimeoutExpired:
+            raise GenerateError(f"{codex} did not write its schemas within {timeout:g} seconds.") from None
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["nothing on stderr"]
+        raise GenerateError(f"{codex} ended with status {done.returncode} and wrote no schemas: {said[0]}")
+    if not os.path.exists(os.path.join(out, schema_files.PRIMARY)):
+        raise GenerateError(f"{codex} wrote no {schema_files.PRIMARY} into {out}.")
+
+
+def compare(
+    expected: Iterable[tuple[str, bytes]], found: Iterable[tuple[str, bytes]], names: tuple[str, str]
+) -> list[FileDifference]:
+    """Return in which files two sets differ, sorted by file name; empty when all bytes are equal.
+
+    `names` is what the two sets are called in the sentences, for example ``("vendored", "generated")``.
+    """
+    left, right = dict(expected), dict(found)
+    differences = []
+    for name in sorted({*left, *right}):
+        if name not in right:
+            differences.append(FileDifference(name, f"is {names[0]}, not {names[1]}"))
+        elif name not in left:
+            differences.append(FileDifference(name, f"is {names[1]}, not {names[0]}"))
+        elif left[name] != right[name]:
+            differences.append(FileDifference(name, _first_difference(left[name], right[name], names)))
+    return differences
+
+
+def _first_difference(left: bytes, right: bytes, names: tuple[str, str]) -> str:
+    """Return a sentence on the first line in which `left` and `right` differ."""
+    ours, theirs = left.split(b"\n"), right.split(b"\n")
+    number = next((i for i, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
+    if number is None:
+        number = min(len(ours), len(theirs))
+    lines = [(side[number] if number < len(side) else b"<end>").decode("utf-8", "replace") for side in (ours, theirs)]
+    return f"differs at line {number + 1}: {names[0]} {lines[0].strip()!r}, {names[1]} {lines[1].strip()!r}"
+
+
+def manifest(files: Mapping[str, bytes]) -> str:
+    """Return the sha256 manifest of `files` (relative name -> bytes), one line a file, as sha256sum writes it."""
+    return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
+
+
+def verify_manifest(version: str) -> list[FileDifference]:
+    """Return which vendored files of `version` are not what ``schema.sha256`` says; empty when all are.
+
+    Raises ``OSError`` when the manifest cannot be read.
+    """
+    with open(schema_files.table(version, "schema.sha256"), encoding="ascii") as file:
+        said = {name: digest for digest, name in (line.split() for line in file)}
+    real = {name: hashlib.sha256(data).hexdigest() for name, data in schema_files.schema_files(version)}
+    return [
+        FileDifference(name, f"has sha256 {real.get(name)}, but schema.sha256 says {said.get(name)}")
+        for name in sorted({*said, *real})
+        if said.get(name) != real.get(name)
+    ]
