@@ -1,0 +1,66 @@
+"""What the real app-server answers to a request that it will not take, word for word.
+
+Covers what can be told from the envelope: before and after initialize, the unknown method, absent params, params of a wrong
+type. Source: real-codex-0.92.md section 4, "Bad input", and the binary itself (`data/<version>/methods.json`). On fake-codex's
+start-up path when a client errs, so no imports but the core.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harness.core.jsontext import dumps, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+INVALID_REQUEST = -32600
+_INT64 = range(-(2**63), 2**63)
+
+
+def load_methods(version: str = "0.92.0") -> dict[str, str]:
+    """Return method -> what its `params` must be ("struct X", "unit" for none), in the server's own order."""
+    path = os.path.join(os.path.dirname(__file__), "data", version, "methods.json")
+    with open(path, "rb") as file:
+        methods: dict[str, str] = loads(file.read())
+    return methods
+
+
+def is_message(value: Any) -> bool:
+    """Tell whether the real server takes the value for a JSON-RPC message at all; for any other it stays silent."""
+    if type(value) is not dict:
+        return False
+    if "id" in value and not (type(value["id"]) is str or (type(value["id"]) is int and value["id"] in _INT64)):
+        return False
+    if "method" in value:
+        return type(value["method"]) is str
+    if "error" in value and "result" not in value:
+        error = value["error"]
+        return "id" in value and type(error) is dict and type(error.get("code")) is int and type(error.get("message")) is str
+    return "id" in value and "result" in value
+
+
+def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str]) -> str | None:
+    """Return the message with which the server refuses the request (code -32600), or None if its envelope is in order."""
+    method, params = request["method"], request.get("params")
+    if method not in methods:
+        names = ", ".join(f"`{name}`" for name in methods)
+        return f"Invalid request: unknown variant `{method}`, expected one of {names}"
+    wanted = methods[method]
+    if params is None and wanted != "unit":
+        return "Invalid request: missing field `params`"
+    if wanted.startswith("struct ") and type(params) not in (dict, list):
+        return f"Invalid request: invalid type: {_serde_name(params)}, expected {wanted}"
+    if method == "initialize":
+        return "Already initialized" if initialized else None
+    return None if initialized else "Not initialized"
+
+
+def _serde_name(value: Any) -> str:
+    """Name a scalar as Codex's JSON reader does in its messages."""
+    if type(value) is bool:
+        return f"boolean `{dumps(value).decode()}`"
+    if type(value) is str:
+        return "string " + dumps(value).decode()
+    return f"{'integer' if type(value) is int else 'floating point'} `{dumps(value).decode()}`"
