@@ -1,0 +1,176 @@
+"""`codex-replay codex`: install the real Codex, list what is installed, tell where a version lies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import click
+
+from harness.shell.codex.cache import cache_folder, find_installed, list_installed
+from harness.shell.codex.errors import CodexInstallError
+from harness.shell.codex.install import Step, ensure
+
+# A line of plain progress each so many bytes.
+_LINE_BYTES = 25_000_000
+# What the bar calls the stages; those not named here are told in a line of their own.
+_SHORT = {"resolve": "Looking up", "download": "Downloading", "check": "Checking", "unpack": "Unpacking"}
+
+
+class _Failure(click.ClickException):
+    """A sentence on stderr and exit status 2."""
+
+    exit_code = 2
+
+
+@click.group()
+def group() -> None:
+    """The real Codex: install it, list it, find it."""
+
+
+@group.command()
+@click.argument("version")
+@click.option("--json", "as_json", is_flag=True, help="Write each step as a line of JSON on stdout.")
+def install(version: str, as_json: bool) -> None:
+    """Install Codex VERSION (such as 0.92.0) for this platform, and print the path of its binary.
+
+    Takes the npm package through your npm client, checks its SHA-512, and keeps only this platform's files. Does
+    nothing if that version is there and intact.
+    """
+    try:
+        with _stoppable(), _reporter(as_json) as report:
+            path = ensure(version, report)
+    except CodexInstallError as error:
+        raise _failure(str(error), as_json) from None
+    except KeyboardInterrupt:
+        text = f"The install of Codex {version} was interrupted; nothing was installed: run the command again."
+        raise _failure(text, as_json) from None
+    if as_json:
+        _emit({"event": "installed", "version": version, "path": str(path)})
+    else:
+        click.echo(path)
+
+
+@group.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Write one line of JSON a version.")
+def list_(as_json: bool) -> None:
+    """List the installed versions, and say which of them are damaged."""
+    found = list_installed()
+    if not found and not as_json:
+        click.echo(f"No Codex is installed in {cache_folder()}; `codex-replay codex install 0.92.0` installs one.", err=True)
+    for it in found:
+        if as_json:
+            row = {"version": it.version, "triple": it.triple, "path": str(it.path), "bytes": it.size}
+            _emit({**row, "problem": it.problem})
+        else:
+            note = f"  damaged: {it.problem}" if it.problem else ""
+            click.echo(f"{it.version:<12} {it.triple:<28} {it.size / 1e6:7.1f} MB  {it.path}{note}")
+
+
+@group.command()
+@click.argument("version")
+def path(version: str) -> None:
+    """Print the path of the installed binary of VERSION; exit status 2 if it is not installed."""
+    try:
+        found = find_installed(version)
+    except CodexInstallError as error:
+        raise _Failure(str(error)) from None
+    if found is None:
+        raise _Failure(f"Codex {version} is not installed in {cache_folder()}: run `codex-replay codex install {version}` first.")
+    click.echo(found)
+
+
+def _failure(text: str, as_json: bool) -> _Failure:
+    if as_json:
+        _emit({"event": "error", "message": text})
+    return _Failure(text)
+
+
+def _emit(value: dict[str, object]) -> None:
+    click.echo(json.dumps(value))
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the install as Ctrl-C does: with nothing left behind."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _reporter(as_json: bool) -> contextlib.AbstractContextManager[Callable[[Step], None]]:
+    if as_json:
+        return contextlib.nullcontext(_json_lines())
+    return _bar() if sys.stderr.isatty() else contextlib.nullcontext(_plain_lines())
+
+
+def _json_lines() -> Callable[[Step], None]:
+    due = _throttle(1_000_000)
+
+    def report(step: Step) -> None:
+        if due(step):
+            row = {"event": step.stage, "text": step.text, "bytes": step.done}
+            _emit(row if step.total is None else {**row, "total": step.total})
+
+    return report
+
+
+def _plain_lines() -> Callable[[Step], None]:
+    due = _throttle(_LINE_BYTES)
+
+    def report(step: Step) -> None:
+        if due(step):
+            done = f": {step.done / 1e6:.0f} MB" if step.stage == "download" and step.done else ""
+            click.echo(f"{step.text}{done}", err=True)
+
+    return report
+
+
+def _throttle(every: int) -> Callable[[Step], bool]:
+    """True for the first step of each stage, and for each further `every` bytes of a download."""
+    last: list[Step] = []
+
+    def due(step: Step) -> bool:
+        same = bool(last) and (last[0].stage, last[0].text) == (step.stage, step.text)
+        if same and (step.stage != "download" or step.done - last[0].done < every):
+            return False
+        last[:] = [step]
+        return True
+
+    return due
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Callable[[Step], None]]:
+    """A live bar on stderr; the size of a download is not known beforehand, so there it shows bytes and speed."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(20), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("Looking up", total=None)
+        stage = ""
+
+        def report(step: Step) -> None:
+            nonlocal stage
+            if step.stage != stage:
+                stage = step.stage
+                if stage not in _SHORT or stage == "download":
+                    console.print(step.text)
+                progress.reset(task, total=step.total, description=_SHORT.get(stage, "Waiting"))
+            progress.update(task, completed=step.done, total=step.total)
+
+        yield report

@@ -1,0 +1,43 @@
+"""What can go wrong while the real Codex is installed, each told in one sentence.
+
+CodexInstallError            the install cannot succeed until somebody acts
+  FlakyDownload              the same attempt, made again, may well succeed
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG}
+
+
+class CodexInstallError(Exception):
+    """The binary is not there and cannot be had; its text says what happened, where, and what to do."""
+
+
+class FlakyDownload(CodexInstallError):
+    """The network or the far end failed in a way that often passes."""
+
+
+def disk_full(folder: Path) -> CodexInstallError:
+    """The error for a full disk or quota under `folder`."""
+    return CodexInstallError(
+        f"The disk that holds {folder} is full: free about 500 MB, or set CODEX_REPLAY_CACHE to a folder on another disk,"
+        " and install again; nothing was installed."
+    )
+
+
+def from_os_error(error: OSError, folder: Path) -> CodexInstallError:
+    """The sentence for an operating system error met while writing below the cache folder `folder`."""
+    if error.errno in _FULL:
+        return disk_full(folder)
+    if error.errno in _UNWRITABLE:
+        return CodexInstallError(
+            f"The cache folder {folder} cannot be written ({error.strerror or error}): make it writable, or set"
+            " CODEX_REPLAY_CACHE to a folder that is."
+        )
+    return CodexInstallError(
+        f"The install failed in the cache folder {folder} ({error.strerror or error}); nothing was installed."
+    )

@@ -1,0 +1,240 @@
+"""A hermetic home for the real Codex: its config, its credentials, and the whole environment it is started with.
+
+With it the binary talks to one upstream, which should be on loopback, and looks up no name. What the configuration
+must say, and from which version on, is the table `CONFIG`; it comes from real-codex-0.92.md section 1, and each row was
+watched with strace.
+
+    root/home   CODEX_HOME and HOME: config.toml, auth.json
+    root/tmp    TMPDIR; not a parent of home, since Codex may let commands write there
+    root/work   an empty working directory
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+PROVIDER = "mock"
+
+# (first version that knows it, what config.toml then says). Earlier rows hold for later versions too.
+# "{upstream}" stands for the upstream's base URL.
+CONFIG: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    (
+        "0.0.0",
+        {
+            "model_provider": PROVIDER,
+            "chatgpt_base_url": "{upstream}/backend-api/",
+            "cli_auth_credentials_store": "file",
+            "analytics": {"enabled": False},
+            "feedback": {"enabled": False},
+            "model_providers": {
+                PROVIDER: {
+                    "name": PROVIDER,
+                    "base_url": "{upstream}/v1",
+                    "wire_api": "responses",
+                    "request_max_retries": 0,
+                    "stream_max_retries": 0,
+                }
+            },
+        },
+    ),
+    # Plugins and apps fetch their catalogues when a conversation starts.
+    ("0.117.0", {"features": {"plugins": False, "apps": False}}),
+)
+
+# The environment, whole: nothing of the caller's own is handed on.
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+    "HOME": "{home}",
+    "CODEX_HOME": "{home}",
+    "TMPDIR": "{tmp}",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    # The built-in provider and the refresh of the models list; without it a conversation waits 3 s for chatgpt.com.
+    "OPENAI_BASE_URL": "{upstream}/v1",
+    "CODEX_REFRESH_TOKEN_URL_OVERRIDE": "{upstream}/oauth/token",
+}
+
+FAKE_EMAIL = "fake@codex-replay.invalid"
+FAKE_ACCOUNT = "fake-account-0000"
+FAKE_KEY = "sk-fake-codex-replay"
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """Log in with an API key (auth.json of mode `apikey`)."""
+
+    key: str = FAKE_KEY
+
+    def encode(self) -> dict[str, object]:
+        """What auth.json says."""
+        return {"OPENAI_API_KEY": self.key}
+
+
+@dataclass(frozen=True)
+class ChatGpt:
+    """Log in with ChatGPT tokens.
+
+    `last_refresh` is an RFC 3339 time; "" means now, None leaves it out (the turn then fails), and one older than eight
+    days makes Codex refresh at start. `id_token` must parse as a JWT; "" makes a fake one for `account_id`.
+    """
+
+    access_token: str = "fake-access-token"
+    refresh_token: str = "fake-refresh-token"
+    account_id: str = FAKE_ACCOUNT
+    id_token: str = ""
+    last_refresh: str | None = ""
+
+    def encode(self) -> dict[str, object]:
+        """What auth.json says."""
+        tokens = {
+            "id_token": self.id_token or make_id_token(account_id=self.account_id),
+            "access_token": self.access_token,
+            "refresh_token": self.refresh_token,
+            "account_id": self.account_id,
+        }
+        value: dict[str, object] = {"OPENAI_API_KEY": None, "tokens": tokens}
+        if self.last_refresh is not None:
+            value["last_refresh"] = self.last_refresh or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return value
+
+
+class HermeticHome:
+    """A folder tree under `root` and an environment in which the real Codex reaches `upstream_url` and nothing else.
+
+    `upstream_url` is the base without a path ("http://127.0.0.1:1234"): the Responses API is expected under /v1, the
+    ChatGPT API under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here; its
+    table rows are merged first, then `features`, then `extra_config` (nested tables as mappings), the later winning.
+    `auth` None writes no auth.json. Making the object writes the files; OSError if that cannot be done.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        upstream_url: str,
+        *,
+        version: str = "0.92.0",
+        model: str = "gpt-5.2-codex",
+        approval_policy: str = "never",
+        sandbox_mode: str = "read-only",
+        auth: ApiKey | ChatGpt | None = None,
+        requires_openai_auth: bool = False,
+        features: Mapping[str, bool] | None = None,
+        extra_config: Mapping[str, Any] | None = None,
+    ) -> None:
+        root = root.absolute()
+        self.home, self.tmp, self.work = root / "home", root / "tmp", root / "work"
+        self.upstream = upstream_url.rstrip("/")
+        config: dict[str, Any] = {"model": model, "approval_policy": approval_policy, "sandbox_mode": sandbox_mode}
+        for since, row in CONFIG:
+            if _numbers(since) <= _numbers(version):
+                config = merged(config, row)
+        if requires_openai_auth:
+            config = merged(config, {"model_providers": {PROVIDER: {"requires_openai_auth": True}}})
+        config = merged(config, {"features": dict(features)}) if features else config
+        self.config: dict[str, Any] = self._filled(merged(config, extra_config or {}))
+        self.env: dict[str, str] = self._filled(ENVIRONMENT)
+        for folder in (self.home, self.tmp, self.work):
+            folder.mkdir(parents=True, exist_ok=True)
+        (self.home / "config.toml").write_text(toml(self.config), encoding="utf-8")
+        if auth is not None:
+            self.write_auth(auth.encode())
+
+    @property
+    def auth_file(self) -> Path:
+        """Where auth.json is, or would be."""
+        return self.home / "auth.json"
+
+    def write_auth(self, value: Mapping[str, object]) -> None:
+        """Write `value` as auth.json, in one step and readable by nobody else; Codex may be running meanwhile."""
+        draft = self.home / ".auth.json.new"
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(json.dumps(value, indent=2).encode())
+        os.replace(draft, self.auth_file)
+
+    def _filled(self, value: Any) -> Any:
+        """`value` with the table's placeholders replaced in each of its strings."""
+        if isinstance(value, Mapping):
+            return {key: self._filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._filled(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        for name, text in (("{upstream}", self.upstream), ("{home}", str(self.home)), ("{tmp}", str(self.tmp))):
+            value = value.replace(name, text)
+        return value
+
+
+def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = FAKE_ACCOUNT) -> str:
+    """An id_token that Codex can parse and nobody can take for a real one: unsigned, from an issuer that cannot exist.
+
+    Claims as real-codex-0.92.md section 1 names them.
+    """
+    auth = {"chatgpt_plan_type": plan, "chatgpt_account_id": account_id}
+    claims = {"iss": "https://codex-replay.invalid", "email": email, "https://api.openai.com/auth": auth}
+    header = {"alg": "none", "typ": "JWT"}
+    parts = [json.dumps(part, separators=(",", ":")).encode() for part in (header, claims)] + [b"fake-signature"]
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the keys of `over`, table by table; `over` wins."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def toml(config: Mapping[str, Any]) -> str:
+    """A TOML document of `config`: strings, booleans, numbers, lists of these, and nested tables.
+
+    ValueError for what TOML has no form for (None, for one).
+    """
+    return "\n".join(_lines(config, ())) + "\n"
+
+
+def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    # A table's own keys must stand before its sub-tables.
+    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
+    lines = [f"{_text(key)} = {_value(value)}" for key, value in plain.items()]
+    if path and (plain or not table):
+        lines.insert(0, f"[{'.'.join(_text(key) for key in path)}]")
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _lines(value, (*path, key))
+    return lines
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value, bare=False)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(key)} = {_value(item)}" for key, item in value.items()) + "}"
+    raise ValueError(f"TOML has no form for {value!r}; leave the key out of the Codex configuration instead.")
+
+
+def _text(text: str, bare: bool = True) -> str:
+    if bare and text and text.isascii() and text.replace("-", "a").replace("_", "a").isalnum():
+        return text
+    # JSON's escapes are TOML's too; of the characters that TOML wants escaped, JSON leaves only DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The three numbers of a version; a pre-release counts as its release."""
+    return tuple(int(part) for part in version.partition("-")[0].split("."))

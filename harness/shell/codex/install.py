@@ -1,0 +1,143 @@
+"""Install one Codex version: resolve, download, check, unpack, put in place.
+
+Strategy: everything happens in a temporary folder beside the final place, under that place's lock; the last step is
+one rename. Whatever goes wrong before it, an interrupt included, removes the temporary folder and leaves no trace.
+A process that was killed outright leaves a temporary folder, which the next install of that version removes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.shell.codex.cache import (
+    MANIFEST,
+    Manifest,
+    cache_folder,
+    damage,
+    locked,
+    place_of,
+    read_manifest,
+    this_platform,
+)
+from harness.shell.codex.errors import CodexInstallError, FlakyDownload, from_os_error
+from harness.shell.codex.npm import PACKAGE, Npm, Package, find_npm
+from harness.shell.codex.tarball import check_integrity, unpack
+
+ATTEMPTS = 3
+# Seconds before the second attempt; doubled for each further one.
+RETRY_DELAY = 1.0
+
+
+class Step(NamedTuple):
+    """One piece of progress: the stage, a line of text, and how many bytes are done (of `total`, where it is known).
+
+    Stages: wait, damaged, resolve, download, retry, check, unpack.
+    """
+
+    stage: str
+    text: str
+    done: int = 0
+    total: int | None = None
+
+
+def ensure(version: str, progress: Callable[[Step], None] = lambda step: None) -> Path:
+    """The path of the binary of Codex `version`, installed now if it is not there or is damaged.
+
+    Needs npm and a network only when it must install. An intact binary (by hash) is returned without any lock or
+    write. Raises CodexInstallError, whose text is a sentence; KeyboardInterrupt passes through after the clean-up.
+    """
+    place = place_of(version)
+    try:
+        if damage(place) is None:
+            return _binary(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        waiting = Step("wait", f"Waiting for another install of Codex {version} to end")
+        with locked(place, lambda: progress(waiting)):
+            problem = damage(place)
+            if problem is not None:
+                if place.exists():
+                    progress(Step("damaged", f"The installed Codex {version} is damaged ({problem}); installing it again"))
+                _install(version, place, progress)
+    except OSError as error:
+        raise from_os_error(error, cache_folder()) from error
+    return _binary(place)
+
+
+def _install(version: str, place: Path, progress: Callable[[Step], None]) -> None:
+    program = find_npm()
+    temporary = f".tmp-{place.name}-"
+    for stale in place.parent.glob(temporary + "*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(prefix=temporary, dir=place.parent))
+    try:
+        attempt = 1
+        while True:
+            try:
+                _attempt(version, program, work / str(attempt), place, progress)
+                return
+            except FlakyDownload as error:
+                shutil.rmtree(work / str(attempt), ignore_errors=True)
+                if attempt == ATTEMPTS:
+                    raise
+                progress(Step("retry", f"Attempt {attempt} of {ATTEMPTS} failed: {error}"))
+            time.sleep(RETRY_DELAY * 2 ** (attempt - 1))
+            attempt += 1
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _attempt(version: str, program: str, work: Path, place: Path, progress: Callable[[Step], None]) -> None:
+    triple, suffix = this_platform()
+    (work / "npm").mkdir(parents=True)
+    (work / "files").mkdir()
+    progress(Step("resolve", f"Looking up Codex {version} in the npm registry"))
+    npm = Npm(program, work / "npm", lambda spec, done: progress(Step("download", f"Downloading {spec}", done)))
+    package = _package_for(npm, version, suffix)
+    progress(Step("download", f"Downloading {package.spec}"))
+    tarball = npm.pack(package.spec)
+    npm.clear()
+    total = tarball.stat().st_size
+    progress(Step("check", f"Checking the SHA-512 of {total / 1e6:.1f} MB", total, total))
+    check_integrity(tarball, package.integrity, package.spec)
+    unpacking = f"Unpacking the binary for {triple}"
+    binary, files = unpack(
+        tarball, triple, work / "files", package.spec, lambda done: progress(Step("unpack", unpacking, done, total))
+    )
+    manifest = Manifest(version, package.spec, package.integrity, triple, binary, files)
+    (work / "files" / MANIFEST).write_bytes(manifest.encode())
+    _put_in_place(work / "files", place, work / "old")
+
+
+def _package_for(npm: Npm, version: str, suffix: str) -> Package:
+    """The package that carries this platform's binary.
+
+    Up to 0.98 the package itself carries all platforms; later ones name a package a platform as an optional
+    dependency, "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
+    """
+    main = npm.view(f"{PACKAGE}@{version}")
+    if not main.optional:
+        return main
+    alias = main.optional.get(f"{PACKAGE}-{suffix}")
+    if alias is None or not alias.startswith(f"npm:{PACKAGE}@"):
+        raise CodexInstallError(f"Codex {version} was published without a binary for this platform ({suffix}).")
+    return npm.view(alias.removeprefix("npm:"))
+
+
+def _put_in_place(files: Path, place: Path, aside: Path) -> None:
+    """One rename; a damaged folder that stands in the way is moved aside first (its files may be running)."""
+    if place.exists():
+        os.replace(place, aside)
+    os.replace(files, place)
+
+
+def _binary(place: Path) -> Path:
+    manifest = read_manifest(place)
+    if manifest is None:
+        raise CodexInstallError(f"{place} was removed while it was looked at: install again.")
+    return place / manifest.binary
