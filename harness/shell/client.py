@@ -1,0 +1,254 @@
+"""Drives an app-server over stdio, synchronously, and keeps a timeline of all that passed.
+
+Strategy. The pump thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same
+lock for a frame that they describe. A wait takes the first matching frame that no earlier wait took, so that two equal
+notifications are two. Waiting ends at once when the server is gone; every failure is a sentence with the exit status, the
+last lines of stderr and the last frames. A client line is put on the timeline before it is written, so that no answer can
+stand before its question.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from harness.core.frames import Frame
+from harness.core.jsonrpc import is_reply, kind, label
+from harness.core.jsontext import dumps
+from harness.core.ndjson import LineSplitter
+from harness.shell.process import Gone, Process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_ABSENT: Any = object()
+
+
+class SubjectFailure(AssertionError):
+    """The server did not do what was waited for; the text says what, and what was seen last."""
+
+
+class ErrorReply(SubjectFailure):
+    """The server answered a request with an error; `error` is the error object."""
+
+    def __init__(self, text: str, error: Any) -> None:
+        super().__init__(text)
+        self.error = error
+
+
+class Client:
+    """One conversation with one app-server.
+
+    `timeline` holds every frame of both sides in the order of their passing, `t` in seconds since the start. `timeout` in
+    seconds is how long a wait lasts when it is not told otherwise.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        timeout: float = 10.0,
+    ) -> None:
+        self.timeline: list[Frame] = []
+        self.timeout = timeout
+        self._taken: set[int] = set()
+        self._changed = threading.Condition()
+        self._splitter = LineSplitter()
+        self._sent = LineSplitter()
+        self._ended = False
+        self._next_id = 0
+        self._start = time.monotonic()
+        self.process = Process(argv, env=env, cwd=cwd, on_stdout=self._on_stdout)
+
+    def _on_stdout(self, data: bytes) -> None:
+        with self._changed:
+            if data:
+                for line in self._splitter.feed(data):
+                    self._add("server", line)
+            else:
+                tail = self._splitter.close()
+                if tail:
+                    self._add("server", tail)
+                self._ended = True
+            self._changed.notify_all()
+
+    def _add(self, sender: str, raw: bytes) -> None:
+        self.timeline.append(Frame(len(self.timeline) + 1, time.monotonic() - self._start, "rpc", sender, "msg", raw))
+
+    # -- sending ---------------------------------------------------------------------------------------------------------
+
+    def send(self, message: Any) -> None:
+        """Send a message, or `bytes` just as they are (several lines, half a line, no JSON at all)."""
+        __tracebackhide__ = True
+        data = message if isinstance(message, bytes) else dumps(message) + b"\n"
+        with self._changed:
+            for line in self._sent.feed(data):
+                self._add("client", line)
+        try:
+            self.process.write(data, self.timeout)
+        except Gone as gone:
+            raise SubjectFailure(self._tell(f"The server could not be sent {_short(data)}: {gone}")) from None
+
+    def notify(self, method: str, params: Any = _ABSENT) -> None:
+        """Send a notification; `params` is left out unless given."""
+        self.send({"method": method} if params is _ABSENT else {"method": method, "params": params})
+
+    def post(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002 - the protocol's name
+        """Send a request without waiting for its reply; return its id (the next integer unless given)."""
+        used = id
+        if used is None:
+            used, self._next_id = self._next_id, self._next_id + 1
+        message = {"id": used, "method": method}
+        if params is not _ABSENT:
+            message["params"] = params
+        self.send(message)
+        return used
+
+    def call(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
+        """Send a request and return the whole reply, result or error."""
+        __tracebackhide__ = True
+        return self.reply_to(self.post(method, params, id=id))
+
+    def request(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
+        """Send a request and return its result; raises `ErrorReply` if the server answers with an error."""
+        __tracebackhide__ = True
+        reply = self.call(method, params, id=id)
+        if kind(reply) == "error":
+            raise ErrorReply(self._tell(f"The server answered {method} with the error {_short(reply['error'])}"), reply["error"])
+        return reply["result"]
+
+    def request_error(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
+        """Send a request that must be refused and return the error object."""
+        __tracebackhide__ = True
+        reply = self.call(method, params, id=id)
+        if kind(reply) != "error":
+            raise SubjectFailure(self._tell(f"The server accepted {method}, which it must refuse: {_short(reply)}"))
+        return reply["error"]
+
+    def reply(self, request: Mapping[str, Any], result: Any) -> None:
+        """Answer a request of the server with a result."""
+        self.send({"id": request["id"], "result": result})
+
+    # -- waiting ---------------------------------------------------------------------------------------------------------
+
+    def wait(self, what: str, matches: Callable[[Any], bool], timeout: float | None = None) -> Any:
+        """Take and return the first server message that `matches`; `what` is its name in the failure's sentence.
+
+        Raises `SubjectFailure` when the server ends without it, or after `timeout` seconds.
+        """
+        __tracebackhide__ = True
+        limit = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        at = 0
+        with self._changed:
+            while True:
+                while at < len(self.timeline):
+                    frame = self.timeline[at]
+                    at += 1
+                    if frame.sender == "server" and frame.n not in self._taken and matches(frame.value):
+                        self._taken.add(frame.n)
+                        return frame.value
+                if self._ended:
+                    break
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            ended = self._ended
+        if ended:
+            self.process.wait(0.5)  # its status is worth a moment: it tells why
+        raise SubjectFailure(self._tell(f"{what} never came" if ended else f"{what} did not come within {limit:g} s"))
+
+    def reply_to(self, id: Any, timeout: float | None = None) -> Any:  # noqa: A002
+        """Take and return the reply to the client's request `id` (1, 1.0 and true are different ids)."""
+        __tracebackhide__ = True
+        return self.wait(f"The reply to request {id!r}", lambda m: is_reply(m) and _same(m["id"], id), timeout)
+
+    def notification(self, method: str, timeout: float | None = None, **params: Any) -> Any:
+        """Take the next notification `method` whose params have all of `params`; return its params."""
+        __tracebackhide__ = True
+
+        def matches(message: Any) -> bool:
+            if kind(message) != "notification" or message["method"] != method:
+                return False
+            given = message.get("params")
+            return not params or (isinstance(given, dict) and all(given.get(k, _ABSENT) == v for k, v in params.items()))
+
+        named = "".join(f" with {key}={value!r}" for key, value in params.items())
+        return self.wait(f"The notification {method}{named}", matches, timeout).get("params")
+
+    def server_request(self, method: str, timeout: float | None = None) -> Any:
+        """Take and return the server's next request `method`, to be answered with `reply`."""
+        __tracebackhide__ = True
+        return self.wait(f"The server's request {method}", lambda m: kind(m) == "request" and m["method"] == method, timeout)
+
+    # -- looking back ----------------------------------------------------------------------------------------------------
+
+    def messages(self, sender: str = "server") -> list[Any]:
+        """Return the decoded messages of one side so far, in order (None for a line that is not JSON)."""
+        with self._changed:
+            return [frame.value for frame in self.timeline if frame.sender == sender]
+
+    def raw(self, sender: str = "server") -> list[bytes]:
+        """Return the lines of one side so far, in order, each with its terminator."""
+        with self._changed:
+            return [frame.raw for frame in self.timeline if frame.sender == sender]
+
+    # -- ending ----------------------------------------------------------------------------------------------------------
+
+    def close(self, timeout: float | None = None) -> int:
+        """Close the server's stdin, read all it still says, and return its exit status.
+
+        Raises `SubjectFailure` when it has not ended after `timeout` seconds.
+        """
+        __tracebackhide__ = True
+        with self._changed:
+            tail = self._sent.close()
+            if tail:
+                self._add("client", tail)
+        self.process.close_stdin()
+        limit = self.timeout if timeout is None else timeout
+        status = self.process.wait(limit)
+        if status is None:
+            raise SubjectFailure(self._tell(f"The server still ran {limit:g} s after its stdin ended"))
+        self.process.output_ended.wait(limit)
+        return status
+
+    def stop(self) -> None:
+        """End the server and all it started, at once."""
+        self.process.stop()
+
+    def _tell(self, what: str) -> str:
+        status = self.process.status
+        if status is None:
+            state = "The server still runs" + (", but has closed its stdout." if self._ended else ".")
+        else:
+            state = "The server " + ("exited with status" if status >= 0 else "was ended by signal") + f" {abs(status)}."
+        tail = self.process.stderr_tail(6)
+        said = "Its stderr is empty." if not tail else "Its stderr ends:\n" + "\n".join("    " + _cut(line) for line in tail)
+        with self._changed:
+            last = self.timeline[-8:]
+        seen = "\n".join(f"    {frame.n:>4} {frame.t:8.3f} {frame.sender:6} {_short(frame.raw)}" for frame in last)
+        return f"{what}. {state} {said}\nThe last frames:\n{seen}" if last else f"{what}. {state} {said}\nNo frame was seen."
+
+
+def describe(frame: Frame) -> str:
+    """Return one line for people: number, time, sender and what the frame is."""
+    return f"{frame.n:>4} {frame.t:8.3f} {'->' if frame.sender == 'client' else '<-'} {label(frame.value)}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _cut(text: str, size: int = 200) -> str:
+    return text if len(text) <= size else text[: size - 3] + "..."
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bytes):
+        return _cut(value[:400].decode("utf-8", "backslashreplace").rstrip("\n"))
+    return _cut(dumps(value).decode())

@@ -1,0 +1,236 @@
+"""A program under test: started in a process group of its own, pumped by a thread, and never left behind.
+
+Strategy. The child leads a new session, so that one signal reaches all it starts. One thread pumps stdout and stderr, one
+waits for the exit without reaping it: as long as the leader is a zombie its group id cannot be given to anybody else, so
+the group can be killed safely after the leader's death. What escapes the group (a grandchild with a session of its own)
+is found by a mark in its environment, where the system shows environments (Linux). Whatever still runs when the
+interpreter ends is killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+import uuid
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+MARK = "CODEX_REPLAY_PROCESS"
+_CHUNK = 1 << 16
+_TAIL = 1 << 14
+_LIVE: weakref.WeakSet[Process] = weakref.WeakSet()
+
+
+class CannotStart(Exception):
+    """The program could not be started; the text is a sentence."""
+
+
+class Gone(Exception):
+    """The program no longer reads its stdin; the text is a sentence."""
+
+
+class Process:
+    """One running program.
+
+    `on_stdout` is called from the pump thread with each piece of stdout, and with b"" once, at its end. `argv`, `env` and
+    `cwd` are those of the program; `env` is its whole environment. Raises `CannotStart`.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, on_stdout: Callable[[bytes], None] | None = None
+    ) -> None:
+        self.argv = list(argv)
+        self.mark = uuid.uuid4().hex
+        self._on_stdout = on_stdout or (lambda data: None)
+        self._stderr = b""
+        self._stderr_bytes = 0
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self.exited = threading.Event()
+        self.output_ended = threading.Event()
+        self.status: int | None = None
+        self._stopped = False
+        try:
+            self._child = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env={**env, MARK: self.mark},
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise CannotStart(f"{self.argv[0]} cannot be started ({reason}); check the command.") from None
+        self.pid = self._child.pid
+        _LIVE.add(self)
+        assert self._child.stdin is not None
+        self._stdin: int | None = self._child.stdin.fileno()
+        os.set_blocking(self._stdin, False)
+        self._wake_read, self._wake_write = os.pipe()
+        self._pump = threading.Thread(target=self._pump_output, name=f"pump-{self.pid}", daemon=True)
+        self._waiter = threading.Thread(target=self._wait_for_exit, name=f"wait-{self.pid}", daemon=True)
+        self._pump.start()
+        self._waiter.start()
+
+    def _pump_output(self) -> None:
+        out, err = self._child.stdout, self._child.stderr
+        assert out is not None
+        assert err is not None
+        with selectors.DefaultSelector() as selector:
+            for fd in (out.fileno(), err.fileno(), self._wake_read):
+                selector.register(fd, selectors.EVENT_READ)
+            while len(selector.get_map()) > 1:
+                for key, _ in selector.select():
+                    if key.fd == self._wake_read:
+                        self._end_of_output()
+                        return
+                    data = os.read(key.fd, _CHUNK)
+                    if not data:
+                        selector.unregister(key.fd)
+                    if key.fd == err.fileno():
+                        self._keep_stderr(data)
+                    elif data:
+                        self._on_stdout(data)
+                    else:
+                        self._end_of_output()
+
+    def _end_of_output(self) -> None:
+        if not self.output_ended.is_set():
+            self.output_ended.set()
+            self._on_stdout(b"")
+
+    def _keep_stderr(self, data: bytes) -> None:
+        with self._lock:
+            self._stderr_bytes += len(data)
+            self._stderr = (self._stderr + data)[-_TAIL:]
+
+    def _wait_for_exit(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            done = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            if done is not None:
+                self.status = done.si_status if done.si_code == os.CLD_EXITED else -done.si_status
+        self.exited.set()
+        self._settle(0.3)
+
+    def write(self, data: bytes, timeout: float = 10.0) -> None:
+        """Write `data` to stdin; raises `Gone` when the program has closed it, or does not read for `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        view = memoryview(data)
+        with self._write_lock, selectors.DefaultSelector() as selector:
+            if self._stdin is None:
+                raise Gone("its stdin is closed")
+            selector.register(self._stdin, selectors.EVENT_WRITE)
+            while view:
+                try:
+                    view = view[os.write(self._stdin, view) :]
+                except BlockingIOError:
+                    left = deadline - time.monotonic()
+                    if left <= 0 or not selector.select(left):
+                        raise Gone(f"it did not read its stdin for {timeout:g} s ({len(view)} bytes are left)") from None
+                except BrokenPipeError:
+                    raise Gone("it has closed its stdin") from None
+
+    def close_stdin(self) -> None:
+        """End the program's stdin; a second call does nothing."""
+        with self._write_lock:
+            if self._stdin is not None:
+                self._stdin = None
+                assert self._child.stdin is not None
+                self._child.stdin.close()
+
+    def stderr_tail(self, lines: int = 10) -> list[str]:
+        """Return the last `lines` lines of stderr so far."""
+        with self._lock:
+            return self._stderr.decode("utf-8", "replace").splitlines()[-lines:]
+
+    @property
+    def stderr_bytes(self) -> int:
+        """How many bytes the program has written to stderr."""
+        with self._lock:
+            return self._stderr_bytes
+
+    def wait(self, timeout: float) -> int | None:
+        """Return the exit status (negative: the signal it died by), or None if it still runs after `timeout` seconds."""
+        return self.status if self.exited.wait(timeout) else None
+
+    def _settle(self, grace: float) -> None:
+        """After the exit: wait until all output is read; after `grace` seconds end whatever still holds the pipe open."""
+        if not self.output_ended.wait(grace):
+            self._signal(signal.SIGKILL)
+            self._kill_strays()
+            if not self.output_ended.wait(grace):
+                self._wake()
+
+    def stop(self, grace: float = 1.0) -> int | None:
+        """End the program and all it started: close stdin, TERM, after `grace` seconds KILL. Returns the exit status."""
+        if self._stopped:
+            return self.status
+        self._stopped = True
+        self.close_stdin()
+        if not self.exited.is_set():
+            self._signal(signal.SIGTERM)
+            if not self.exited.wait(grace):
+                self._signal(signal.SIGKILL)
+                self.exited.wait(5)
+        self._signal(signal.SIGKILL)  # the rest of its group; the unreaped leader keeps the group id ours
+        self._kill_strays()
+        self._waiter.join(5)
+        self._wake()
+        self._pump.join(5)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(1)
+        for stream in (self._child.stdout, self._child.stderr):
+            if stream is not None:
+                stream.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        _LIVE.discard(self)
+        return self.status
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b"x")
+
+    def _signal(self, number: int) -> None:
+        # The leader is not reaped before `stop` is through, so this group id is still its own. (macOS: EPERM for zombies.)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _kill_strays(self) -> None:
+        for pid in strays(self.mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def strays(mark: str) -> list[int]:
+    """Return the processes whose environment bears `mark`; always empty where the system does not tell (macOS)."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
+                    if wanted in environ.read().split(b"\0"):
+                        found.append(int(name))
+    return found
+
+
+def stop_all() -> None:
+    """End every program that this interpreter has started and not yet stopped."""
+    for process in list(_LIVE):
+        process.stop(grace=0.2)
+
+
+atexit.register(stop_all)

@@ -1,0 +1,188 @@
+"""The client against servers that break in each way a server can: it fails at once, in a sentence, and nothing runs on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.shell.client import Client, ErrorReply, SubjectFailure
+from harness.shell.process import CannotStart, Process, strays
+
+SERVER = Path(__file__).parent / "miniatures" / "server.py"
+Start = Callable[..., Client]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    clients: list[Client] = []
+
+    def start(way: str = "", timeout: float = 10.0) -> Client:
+        clients.append(Client([sys.executable, "-I", str(SERVER), way], env=dict(os.environ), cwd=str(tmp_path), timeout=timeout))
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        client.stop()
+        assert strays(client.process.mark) == []
+
+
+def test_a_conversation(start: Start) -> None:
+    client = start()
+    assert client.request("initialize", {}) == {"userAgent": "miniature/1"}
+    first, second = client.post("a"), client.post("b", {"x": 1}, id="s")
+    assert client.reply_to(second) == {"id": "s", "result": {}}
+    assert client.reply_to(first) == {"id": 1, "result": {}}
+    assert client.close() == 0
+    assert [frame.sender for frame in client.timeline].count("client") == 3
+    assert [frame.n for frame in client.timeline] == [1, 2, 3, 4, 5, 6]
+
+
+def test_client_lines_stand_on_the_timeline_as_they_were_sent(start: Start) -> None:
+    client = start()
+    client.send(b'{"id":1,"meth')
+    client.send(b'od":"a"}\r\n{"id":2,"method":"b"}\n{"id":3,"method":"c"}')
+    client.reply_to(2)
+    assert client.close() == 0
+    assert client.raw("client") == [b'{"id":1,"method":"a"}\r\n', b'{"id":2,"method":"b"}\n', b'{"id":3,"method":"c"}']
+    assert [message["id"] for message in client.messages()] == [1, 2, 3]
+
+
+def test_two_equal_frames_are_two(start: Start) -> None:
+    client = start(timeout=0.3)
+    client.send(b'{"id":1,"method":"a"}\n{"id":1,"method":"a"}\n')
+    assert client.reply_to(1) == client.reply_to(1)
+    with pytest.raises(SubjectFailure, match=r"The reply to request 1 did not come within 0\.3 s"):
+        client.reply_to(1)
+
+
+def test_ids_of_other_types_are_other_ids(start: Start) -> None:
+    client = start(timeout=0.3)
+    client.post("a", id=1)
+    client.post("a", id="1")
+    assert client.reply_to("1")["id"] == "1"
+    with pytest.raises(SubjectFailure):
+        client.reply_to(True)
+
+
+def test_dies_at_start(start: Start) -> None:
+    client = start("die-at-start")
+    with pytest.raises(SubjectFailure) as failure:
+        client.request("initialize", {})
+    assert "exited with status 3" in str(failure.value)
+    assert "cannot open the configuration" in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("way", "state"),
+    [("die-in-turn", "exited with status 101"), ("crash-in-turn", "was ended by signal 11")],
+)
+def test_dies_in_mid_turn(start: Start, way: str, state: str) -> None:
+    client = start(way, timeout=60)
+    client.request("initialize", {})
+    with pytest.raises(SubjectFailure) as failure:
+        client.request("turn/start", {})
+    assert "The reply to request 1 never came" in str(failure.value)
+    assert state in str(failure.value)
+    assert "turn/start" in str(failure.value)
+    if way == "die-in-turn":
+        assert "panicked at core.rs:1" in str(failure.value)
+        assert client.raw()[-1] == b'{"id":'
+
+
+def test_hangs(start: Start) -> None:
+    client = start("hang", timeout=0.5)
+    client.request("initialize", {})
+    with pytest.raises(SubjectFailure, match=r"did not come within 0\.5 s\. The server still runs\..*\n.*waiting for something"):
+        client.request("turn/start", {})
+    with pytest.raises(SubjectFailure, match=r"still ran 0\.2 s after its stdin ended"):
+        client.close(0.2)
+
+
+def test_does_not_read_its_stdin(start: Start) -> None:
+    client = start("deaf", timeout=0.3)
+    with pytest.raises(SubjectFailure, match=r"it did not read its stdin for 0\.3 s"):
+        client.send(b"x" * 10_000_000 + b"\n")
+
+
+def test_floods_stderr(start: Start) -> None:
+    client = start("flood-stderr", timeout=60)
+    client.request("initialize", {})
+    assert client.close() == 0
+    assert client.process.stderr_bytes > 50_000_000
+    assert client.process.stderr_tail(1) == ["the flood is over"]
+
+
+def test_writes_garbage(start: Start) -> None:
+    client = start("garbage")
+    assert client.request("initialize", {}) == {"userAgent": "miniature/1"}
+    assert client.raw()[0] == b"\x00\xff\xfe garbage\n"
+    assert client.messages()[:2] == [None, None]
+
+
+def test_closes_stdout(start: Start) -> None:
+    client = start("close-stdout", timeout=60)
+    client.request("initialize", {})
+    with pytest.raises(SubjectFailure, match="still runs, but has closed its stdout"):
+        client.request("turn/start", {})
+
+
+def test_ignores_sigterm(start: Start) -> None:
+    client = start("ignore-sigterm")
+    client.request("initialize", {})
+    assert client.process.stop(grace=0.1) == -9
+
+
+@pytest.mark.parametrize("way", ["child-holds-stdout", "escaped-child"])
+def test_a_child_keeps_stdout_open(start: Start, way: str) -> None:
+    client = start(way, timeout=30)
+    client.request("initialize", {})
+    assert client.close() == 0
+    with pytest.raises(SubjectFailure, match="never came"):
+        client.notification("anything")
+
+
+def test_ten_megabytes_on_a_line(start: Start) -> None:
+    client = start()
+    client.request("initialize", {"x": "y" * 10_000_000})
+    assert client.close() == 0
+
+
+def test_errors_are_told_apart(start: Start, tmp_path: Path) -> None:
+    code = 'import sys\nfor l in sys.stdin: print(\'{"id":0,"error":{"code":-32600,"message":"no"}}\', flush=True)'
+    client = Client([sys.executable, "-I", "-c", code], env=dict(os.environ), cwd=str(tmp_path))
+    try:
+        with pytest.raises(ErrorReply, match="answered a with the error") as failure:
+            client.request("a", id=0)
+        assert failure.value.error == {"code": -32600, "message": "no"}
+        assert client.request_error("a", id=0)["message"] == "no"
+    finally:
+        client.stop()
+
+
+def test_an_accepted_request_that_must_be_refused_fails(start: Start) -> None:
+    with pytest.raises(SubjectFailure, match="accepted a, which it must refuse"):
+        start().request_error("a")
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match=r"/nowhere/codex cannot be started \(No such file or directory\)"):
+        Process(["/nowhere/codex"], env={}, cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize("end", ["", "import os, signal; os.kill(os.getpid(), signal.SIGINT)"])
+def test_nothing_runs_on_when_the_interpreter_ends(tmp_path: Path, end: str) -> None:
+    script = (
+        "import os, sys; from harness.shell.process import Process\n"
+        f"p = Process([sys.executable, '-I', {str(SERVER)!r}, 'ignore-sigterm'], env=dict(os.environ), cwd='.')\n"
+        f"print(p.mark, flush=True)\n{end}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[1]
+    )
+    assert done.stdout.strip()
+    assert strays(done.stdout.strip()) == []
