@@ -1,0 +1,125 @@
+"""The fake Responses backend, as a program.
+
+    python -m fake_server.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
+
+When it is ready it prints one line of JSON, {"url": ..., "pid": ...}, on stdout. It ends on SIGTERM or SIGINT, and with
+--exit-with-stdin also when its stdin ends, so that it cannot outlive the one who started it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from functools import partial
+
+from fake_server.backend_control import PREFIX, control, load_script
+from fake_server.backend_http import Connection, Exchange
+from fake_server.backend_routes import answer, dump, split_target
+from fake_server.backend_sessions import Session
+from harness.protocol.script import BadScript, Script
+
+DEFAULT_SESSION = "default"
+
+
+class Backend:
+    """All sessions and connections of one process."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.sessions = {DEFAULT_SESSION: Session(DEFAULT_SESSION, script)}
+        self.connections: set[Connection] = set()
+        self._accepted = 0
+
+    def connect(self) -> Connection:
+        """Make the protocol for an accepted connection."""
+        self._accepted += 1
+        return Connection(self.handle, self._accepted, self.connections)
+
+    async def handle(self, exchange: Exchange) -> None:
+        """Answer one request: the control API, or the session that its path names."""
+        name, path, query = split_target(exchange.request.target)
+        if name is None and path.startswith(PREFIX):
+            await control(exchange, self.sessions, path.removeprefix(PREFIX), query)
+            return
+        session = self.sessions.get(name or DEFAULT_SESSION)
+        if session is None:
+            message = f'There is no session "{name}": make it with PUT {PREFIX}sessions/{name} before a client uses it.'
+            error = {"message": message, "type": "invalid_request_error", "param": None, "code": "no_session"}
+            exchange.respond(404, [("content-type", "application/json")], dump({"error": error}))
+            return
+        await answer(exchange, session, path, query)
+
+
+async def serve(backend: Backend, host: str, port: int, *, exit_with_stdin: bool) -> None:
+    """Listen until told to stop; then close every connection and the port."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    server = await loop.create_server(backend.connect, host, port, backlog=4096)
+    address = server.sockets[0].getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    sys.stdout.write(json.dumps({"url": f"http://{shown}:{address[1]}", "pid": os.getpid()}) + "\n")
+    sys.stdout.flush()
+    if exit_with_stdin:
+        _watch_stdin(loop, stop)
+    await stop.wait()
+    server.close()
+    for connection in list(backend.connections):
+        connection.close()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            await server.wait_closed()
+
+
+def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    fd = sys.stdin.fileno()
+
+    def readable() -> None:
+        if not os.read(fd, 65536):
+            loop.remove_reader(fd)
+            stop.set()
+
+    try:
+        loop.add_reader(fd, readable)
+    except (OSError, ValueError):  # a file or /dev/null has no end to wait for
+        loop.call_soon(partial(stop.set))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the program; return its exit status."""
+    parser = argparse.ArgumentParser(prog="fake-backend", description="A scripted Responses backend on loopback.")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: loopback only)")
+    parser.add_argument("--port", type=int, default=0, help="the port; 0 picks a free one and prints it")
+    parser.add_argument("--script", help="a JSON file: what the model says")
+    parser.add_argument("--exit-with-stdin", action="store_true", help="end when stdin ends")
+    given = parser.parse_args(argv)
+    script = None
+    if given.script is not None:
+        try:
+            with open(given.script, "rb") as file:
+                script = load_script(file.read())
+        except OSError as error:
+            return _fail(f"The script {given.script} cannot be read: {error.strerror}.")
+        except BadScript as error:
+            return _fail(f"{given.script}: {error}")
+    try:
+        asyncio.run(serve(Backend(script), given.host, given.port, exit_with_stdin=given.exit_with_stdin))
+    except (OSError, OverflowError) as error:
+        return _fail(
+            f"The backend cannot listen on {given.host} port {given.port}: {error}. Choose another, or 0 for any free port."
+        )
+    return 0
+
+
+def _fail(sentence: str) -> int:
+    sys.stderr.write(sentence + "\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The deterministic default: what the backend says when nobody scripted anything.
+
+It behaves like a very small model, so that a client can be tried without a script: it calls a function that the prompt names,
+repeats the outputs it is given, says that it has no tools when it is asked to call one (codex-lite-protocol.md, edge case 4),
+and else greets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from harness.protocol.expect import input_items, message_texts
+from harness.protocol.script import Turn
+
+#: How much of a tool's output is repeated, in characters.
+REPEATED = 200
+
+
+def default_turn(body: Mapping[str, Any]) -> Turn:
+    """Choose the reply for a request that no script answers; the same request always gets the same reply."""
+    items = input_items(body)
+    outputs: list[str] = []
+    for item in reversed(items):
+        if str(item.get("type", "")).endswith("_call_output"):
+            outputs.insert(0, str(item.get("output")))
+        else:
+            break
+    if outputs:
+        return _says("The tools returned: " + "; ".join(text[:REPEATED] for text in outputs))
+    prompt = _last_prompt(items)
+    given = body.get("tools")
+    tools = [tool for tool in given if isinstance(tool, Mapping)] if isinstance(given, list) else []
+    named = [tool for tool in tools if tool.get("name") and re.search(rf"\b{re.escape(str(tool['name']))}\b", prompt)]
+    functions = [tool for tool in named or tools if tool.get("type") == "function" and valid_schema(tool)]
+    if functions and (named or body.get("tool_choice") == "required"):
+        tool = functions[0]
+        call = {"type": "function_call", "name": str(tool["name"]), "arguments": _example(tool.get("parameters"))}
+        return Turn(items=(call,))
+    if re.search(r"\bweb[ _]search\b|\bsearch the web\b", prompt) and any(tool.get("type") == "web_search" for tool in tools):
+        return Turn(items=({"type": "web_search_call", "query": prompt[:80]}, {"type": "text", "text": "I searched the web."}))
+    if not tools and re.search(r"\b(call|use)\b.*\b(tool|function)\b", prompt, re.IGNORECASE | re.DOTALL):
+        return _says("I cannot call a tool: this request declares none.")
+    return _says("Hello from the scripted backend.")
+
+
+def valid_schema(tool: Mapping[str, Any]) -> bool:
+    """Tell whether a function tool's parameters can be a schema; one that cannot is ignored (edge case 1)."""
+    parameters = tool.get("parameters")
+    if parameters is None:
+        return True
+    return (
+        isinstance(parameters, Mapping)
+        and parameters.get("type", "object") == "object"
+        and isinstance(parameters.get("properties", {}), Mapping)
+    )
+
+
+def _says(text: str) -> Turn:
+    return Turn(items=({"type": "text", "text": text},))
+
+
+def _last_prompt(items: list[Mapping[str, Any]]) -> str:
+    for item in reversed(items):
+        if item.get("role") == "user":
+            return "\n".join(message_texts(item))
+    return ""
+
+
+def _example(schema: object) -> Any:
+    """Make the plainest value that a schema asks for."""
+    if not isinstance(schema, Mapping):
+        return {}
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    kind = schema.get("type", "object")
+    if kind == "object":
+        properties = schema.get("properties", {})
+        required = schema.get("required", list(properties))
+        return {str(key): _example(properties.get(key, {"type": "string"})) for key in required if isinstance(key, str)}
+    return {"string": "text", "number": 1, "integer": 1, "boolean": True, "array": []}.get(str(kind))

@@ -1,0 +1,311 @@
+"""HTTP/1.1 in our own hands: a connection, its requests, and answers byte by byte.
+
+A parser reads the requests; the answers are written here, because the order and case of headers, the bounds of chunks and the
+ways to break off are what a client is tested with, and a framework would hide them. Requests of one connection are answered in
+their order, so that pipelining works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import httptools
+
+#: Larger bodies and headers are refused (413, 431); the largest that a real client was seen to send is 10 MB.
+MAX_BODY = 256 * 1024 * 1024
+MAX_HEADERS = 1024 * 1024
+#: How many pipelined requests may wait before reading is paused.
+MAX_WAITING = 64
+
+Headers = list[tuple[str, str]]
+T = TypeVar("T")
+
+
+class Gone(Exception):
+    """The client has closed its side while we were holding an answer back."""
+
+
+class Request:
+    """One request as it was received: `headers` in their order and case, `body` as sent (not yet decompressed)."""
+
+    __slots__ = ("body", "conn", "headers", "keep_alive", "method", "target", "upgrade", "version")
+
+    def __init__(self, conn: int) -> None:
+        self.conn = conn
+        self.method = ""
+        self.target = ""
+        self.version = "1.1"
+        self.headers: Headers = []
+        self.body = b""
+        self.keep_alive = True
+        self.upgrade = False
+
+    def header(self, name: str) -> str | None:
+        """Return the first header of this name (in any case), or None."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), None)
+
+
+class Exchange:
+    """One request and the answer to it; every method writes at once, `drain` waits while the client is slow."""
+
+    def __init__(self, connection: Connection, request: Request) -> None:
+        self.connection = connection
+        self.request = request
+        self.chunked = False
+        self.keep_alive = request.keep_alive
+        self.ended = False
+
+    def respond(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a whole answer; `content-length` is added after the given headers."""
+        with_body = status not in (204, 304)
+        length = [("content-length", str(len(body)))] if with_body else []
+        self._head(status, [*headers, *length], body if with_body and self.request.method != "HEAD" else b"")
+        self.end()
+
+    def start(self, status: int, headers: Headers) -> None:
+        """Begin an answer of unknown length: chunked, or ended by the close of the connection for an HTTP/1.0 client."""
+        self.chunked = self.request.version == "1.1"
+        if self.chunked:
+            headers = [*headers, ("transfer-encoding", "chunked")]
+        else:
+            self.keep_alive = False
+        self._head(status, headers, b"")
+
+    def _head(self, status: int, headers: Headers, body: bytes) -> None:
+        if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
+            headers = [*headers, ("connection", "close")]
+        lines = [f"HTTP/1.1 {status} {reason(status)}", *(f"{name}: {value}" for name, value in headers), "", ""]
+        self.connection.write("\r\n".join(lines).encode("latin-1", "replace") + body)
+
+    def write(self, pieces: Iterable[bytes]) -> None:
+        """Send pieces of the body, each as a chunk of its own, all in one write."""
+        if self.chunked:
+            self.connection.write(b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece))
+        else:
+            self.connection.write(b"".join(pieces))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Send bytes past all framing: for faults that break the framing itself."""
+        self.connection.write(data)
+
+    def end(self) -> None:
+        """End the answer as it should be ended."""
+        if self.chunked and not self.ended:
+            self.connection.write(b"0\r\n\r\n")
+        self.ended = True
+        if not self.keep_alive:
+            self.connection.close()
+
+    def cut(self) -> None:
+        """Close the connection here, after what was written, as if the server had died in good order."""
+        self.ended = True
+        self.connection.close()
+
+    def reset(self) -> None:
+        """Reset the connection (RST): the client's read fails."""
+        self.ended = True
+        self.connection.reset()
+
+    async def drain(self) -> None:
+        """Wait until the client has taken most of what was written."""
+        await self.connection.writable.wait()
+
+    async def hold(self, waiting: Awaitable[T]) -> T:
+        """Wait for something while the answer is open; raises `Gone` when the client closes meanwhile."""
+        return await self.connection.hold(waiting)
+
+
+Handler = Callable[[Exchange], Awaitable[None]]
+
+
+class Connection(asyncio.Protocol):
+    """One client connection: parses what comes, answers in order, forgets everything when it ends."""
+
+    def __init__(self, handler: Handler, number: int, open_connections: set[Connection]) -> None:
+        self._handler = handler
+        self.number = number
+        self._open = open_connections
+        self._parser = httptools.HttpRequestParser(self)
+        self._waiting: deque[Request] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._request: Request | None = None
+        self._body: list[bytes] = []
+        self._size = 0
+        self._eof = False
+        self._holding = False
+        self._broken: tuple[int, str] | None = None
+        self._transport: Any = None
+        self.writable = asyncio.Event()
+        self.writable.set()
+
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport; small writes leave at once."""
+        self._transport = transport
+        self._open.add(self)
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give up the answer in progress."""
+        self._eof = True
+        self._open.discard(self)
+        self.writable.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    def eof_received(self) -> bool:
+        """Answer what was asked, but hold nothing back for a client that may be gone."""
+        self._eof = True
+        if self._holding and self._task is not None:
+            self._task.cancel()
+        return self._task is not None
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; a message that is not HTTP is answered 400 after those before it."""
+        if self._broken is not None:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._broken = (0, "")  # what follows an upgrade request is not HTTP: answer it and close
+        except httptools.HttpParserError as error:
+            self._refuse(400, f"This is not an HTTP/1.1 request: {error}.")
+        if len(self._waiting) > MAX_WAITING:
+            self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        """Note that the client is slow."""
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        """Note that the client has caught up."""
+        self.writable.set()
+
+    # the parser's side
+
+    def on_message_begin(self) -> None:
+        """Start a request."""
+        self._request = Request(self.number)
+        self._body = []
+        self._size = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Collect the target, which may come in pieces."""
+        if self._request is not None:
+            self._request.target += url.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes | None) -> None:
+        """Keep a header as it came."""
+        if self._request is not None:
+            self._size += len(name) + len(value or b"")
+            if self._size > MAX_HEADERS:
+                self._refuse(431, f"The headers are longer than {MAX_HEADERS} bytes.")
+            self._request.headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """Know the method, and tell a client that asks for leave to send its body."""
+        request = self._request
+        if request is None:
+            return
+        self._size = 0
+        request.method = self._parser.get_method().decode("latin-1")
+        request.version = self._parser.get_http_version()
+        request.keep_alive = self._parser.should_keep_alive()
+        request.upgrade = request.header("upgrade") is not None
+        if (request.header("expect") or "").lower() == "100-continue":
+            self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        """Collect the body."""
+        self._size += len(body)
+        if self._size > MAX_BODY:
+            self._refuse(413, f"The body is longer than {MAX_BODY} bytes.")
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Queue the request; one task a connection answers them in order."""
+        request, self._request = self._request, None
+        if request is None or (self._broken is not None and self._broken[0]):
+            return
+        request.body = b"".join(self._body)
+        self._body = []
+        if request.upgrade:
+            request.keep_alive = False
+        self._waiting.append(request)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._answer())
+
+    # the answers' side
+
+    async def _answer(self) -> None:
+        try:
+            while self._waiting and not self._transport.is_closing():
+                exchange = Exchange(self, self._waiting.popleft())
+                if len(self._waiting) == MAX_WAITING // 2:
+                    self._transport.resume_reading()
+                await self._handler(exchange)
+        except (asyncio.CancelledError, Gone):
+            self._transport.close()
+        finally:
+            self._task = None
+        if self._broken is not None and self._broken[0]:
+            self._send_refusal()
+        elif self._eof:
+            self._transport.close()
+
+    def _refuse(self, status: int, sentence: str) -> None:
+        self._broken = (status, sentence)
+        if self._task is None:
+            self._send_refusal()
+
+    def _send_refusal(self) -> None:
+        status, sentence = self._broken or (400, "")
+        body = sentence.encode()
+        lines = [f"HTTP/1.1 {status} {reason(status)}", "content-type: text/plain", f"content-length: {len(body)}"]
+        self.write("\r\n".join([*lines, "connection: close", "", ""]).encode() + body)
+        self.close()
+
+    async def hold(self, waiting: Awaitable[T]) -> T:
+        """Wait for something; cancelled (and the answer given up) when the client goes meanwhile."""
+        if self._eof:
+            raise Gone
+        self._holding = True
+        try:
+            return await waiting
+        finally:
+            self._holding = False
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, unless the client is gone."""
+        if data and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close after what was written."""
+        self._transport.close()
+
+    def reset(self) -> None:
+        """Close with RST, dropping what was not sent."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
+
+
+def reason(status: int) -> str:
+    """Return the reason phrase of a status."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Status"

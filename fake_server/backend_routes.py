@@ -1,0 +1,239 @@
+"""Which path gets which answer: the routes that clients of the Responses backend use.
+
+The base path is free: what counts is how a path ends. `/s/NAME` in front chooses the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import zstandard
+
+from fake_server.backend_default import default_turn
+from fake_server.backend_http import Exchange, Gone, Request
+from fake_server.backend_sessions import Entry, Session
+from fake_server.backend_stream import pass_gate, stream
+from fake_server.rules import Violation, check
+from harness.protocol.expect import mismatch
+from harness.protocol.responses import Raw, Send, reply
+from harness.protocol.script import Turn
+
+JSON_TYPE = ("content-type", "application/json")
+STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
+
+
+async def answer(exchange: Exchange, session: Session, path: str, query: str) -> None:
+    """Answer one request of a client (the session's prefix is already off `path`) and keep the ledger."""
+    request = exchange.request
+    entry = session.enter(request)
+    try:
+        await _route(exchange, session, entry, path, query)
+        entry.close("end")
+    except (asyncio.CancelledError, Gone):
+        entry.close("gone")
+        raise
+
+
+async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    request = exchange.request
+    if request.upgrade:
+        # real-codex-0.92.md section 1: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
+        refuse(exchange, entry, Violation("upgrade", 426, "upgrade_required", "There is no WebSocket here: use HTTP with SSE."))
+        return
+    try:
+        entry.body = decoded_body(request)
+    except ValueError as error:
+        refuse(exchange, entry, Violation("encoding", 400, "invalid_body", str(error)))
+        return
+    for method, ending, handler in ROUTES:
+        if path.endswith(ending):
+            if request.method != method:
+                problem = f"{ending} is asked with {method}, not {request.method}."
+                refuse(exchange, entry, Violation("method", 405, "method_not_allowed", problem), ("allow", method))
+                return
+            await handler(exchange, session, entry, path, query)
+            return
+    known = ", ".join(f"{method} ...{ending}" for method, ending, _ in ROUTES)
+    refuse(exchange, entry, Violation("route", 404, "not_found", f"Nothing is served at {path}. What is served: {known}."))
+
+
+def decoded_body(request: Request) -> bytes:
+    """Return the body without its content-encoding; raises ValueError (a sentence) when it cannot be decoded."""
+    encoding = (request.header("content-encoding") or "identity").strip().lower()
+    try:
+        if encoding in ("identity", ""):
+            return request.body
+        if encoding in ("gzip", "x-gzip"):
+            return gzip.decompress(request.body)
+        if encoding == "deflate":
+            return zlib.decompress(request.body)
+        if encoding == "zstd":
+            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(request.body)) as reader:
+                return reader.read()
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise ValueError(f"The body does not decode as {encoding}: {error}.") from error
+    raise ValueError(f'The content-encoding "{encoding}" is not known here: send identity, gzip, deflate or zstd.')
+
+
+def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
+    """Answer with the error shape of the OpenAI API and note why in the ledger."""
+    entry.answer = "rule"
+    entry.status = violation.status
+    entry.sentence = f"{violation.rule}: {violation.message}"
+    exchange.respond(violation.status, [JSON_TYPE, *headers], violation.body())
+
+
+def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *headers: tuple[str, str]) -> None:
+    """Answer with a JSON body."""
+    entry.answer = entry.answer or "route"
+    entry.status = status
+    exchange.respond(status, [JSON_TYPE, *headers], dump(value))
+
+
+def dump(value: object) -> bytes:
+    """Write compact JSON, non-ASCII kept."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    body = check(exchange.request, entry.body or b"", path, session)
+    if isinstance(body, Violation):
+        refuse(exchange, entry, body)
+        return
+    chosen = session.choose(body, exchange.request.headers)
+    if isinstance(chosen, str):
+        if session.script is not None and session.script.otherwise == "miss":
+            miss(exchange, entry, chosen)
+            return
+        session.defaults += 1
+        turn, label = default_turn(body), f"d{session.defaults}"
+        entry.answer = "default"
+    else:
+        entry.turn, turn, label = chosen
+        entry.answer = "turn"
+        if turn.expect and (why := mismatch(turn.expect, body, exchange.request.headers)):
+            miss(exchange, entry, f"turns[{entry.turn}] is the turn for this request, but its expectation fails. {why}", "expect")
+            return
+    await _play(exchange, session, entry, turn, label, body)
+
+
+def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
+    """Answer 501: nothing is there for this request, or it is not what the script expects."""
+    refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence))
+    entry.answer = answer
+
+
+async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
+    if turn.first_delay_ms:
+        await exchange.hold(asyncio.sleep(turn.first_delay_ms / 1000))
+    if turn.gate is not None:
+        await pass_gate(exchange, session, turn.gate)
+    headers = [("x-request-id", f"req_{label}"), *turn.headers]
+    entry.status = turn.status
+    if turn.status != 200:
+        exchange.respond(turn.status, *_error_answer(turn, headers))
+        return
+    steps = reply(turn, body, label)
+    if body.get("stream") is not True:
+        last = next((step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event), None)
+        respond_json(exchange, entry, 200, last["response"] if last else {}, *headers)
+        return
+    exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache"), *headers])
+    await stream(exchange, session, turn, steps)
+    exchange.end()
+
+
+def _error_answer(turn: Turn, headers: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], bytes]:
+    typed = any(name.lower() == "content-type" for name, _ in headers)
+    if isinstance(turn.body, str):
+        return [*([] if typed else [("content-type", "text/plain")]), *headers], turn.body.encode()
+    if turn.body is not None:
+        value = turn.body
+    elif turn.error is not None:
+        value = {"error": {"message": "", "type": "invalid_request_error", "param": None, "code": None, **turn.error}}
+    else:
+        return headers, b""
+    return [*([] if typed else [JSON_TYPE]), *headers], dump(value)
+
+
+async def _models(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    models = list(session.script.models) if session.script is not None else []
+    if "client_version" in parse_qs(query):
+        value: dict[str, Any] = {"models": models}
+    else:
+        names = [str(model.get("slug") or model.get("id")) for model in models] or ["gpt-5.2-codex"]
+        data = [{"id": name, "object": "model", "created": 1735689600, "owned_by": "codex-replay"} for name in names]
+        value = {"object": "list", "data": data, "models": models}
+    etag = f'"{hashlib.sha256(dump(value)).hexdigest()[:16]}"'
+    if exchange.request.header("if-none-match") == etag:
+        entry.answer, entry.status = "route", 304
+        exchange.respond(304, [("etag", etag)], b"")
+        return
+    respond_json(exchange, entry, 200, value, ("etag", etag))
+
+
+async def _token(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    body = entry.body or b""
+    fields: Any
+    if (exchange.request.header("content-type") or "").startswith("application/x-www-form-urlencoded"):
+        fields = {key: values[0] for key, values in parse_qs(body.decode("utf-8", "replace")).items()}
+    else:
+        try:
+            fields = json.loads(body)
+        except ValueError:
+            fields = None
+    if (
+        not isinstance(fields, dict)
+        or fields.get("grant_type") != "refresh_token"
+        or not isinstance(fields.get("refresh_token"), str)
+    ):
+        problem = 'The body must be JSON or a form with "grant_type": "refresh_token" and a "refresh_token".'
+        refuse(exchange, entry, Violation("refresh-body", 400, "invalid_request", problem))
+        return
+    outcome = session.tokens.use_refresh(fields["refresh_token"])
+    if isinstance(outcome, tuple):
+        code, message = outcome
+        refuse(exchange, entry, Violation("refresh", 401, code, message))
+        return
+    respond_json(exchange, entry, 200, outcome)
+
+
+async def _usage(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    window = {"used_percent": 1, "limit_window_seconds": 18000, "reset_after_seconds": 18000, "reset_at": 1735707600}
+    limits = session.script.rate_limits if session.script is not None else None
+    plan = session.tokens.plan
+    value = limits or {
+        "plan_type": plan,
+        "rate_limit": {"allowed": True, "limit_reached": False, "primary_window": window, "secondary_window": None},
+        "credits": None,
+    }
+    respond_json(exchange, entry, 200, value)
+
+
+ROUTES = (
+    ("POST", "/responses", _responses),
+    ("GET", "/models", _models),
+    ("POST", "/oauth/token", _token),
+    ("GET", "/wham/usage", _usage),
+)
+
+
+def split_target(target: str) -> tuple[str | None, str, str]:
+    """Split a request target into the session's name (None: the default one), the path without it, and the query."""
+    parts = urlsplit(target)
+    path = parts.path
+    if path.startswith("/s/"):
+        name, slash, rest = path[3:].partition("/")
+        return unquote(name), slash + rest, parts.query
+    return None, path, parts.query
+
+
+__all__ = ["Raw", "answer", "decoded_body", "split_target"]

@@ -1,0 +1,163 @@
+"""Sessions: what one test scripts and sees, apart from all others that share the process.
+
+A session holds a script and how far it is consumed, the ledger of requests, the gates and the tokens. It is chosen by the path
+(`/s/NAME/...`), so that hundreds of tests can use one backend at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from fake_server.backend_http import Request
+from fake_server.backend_tokens import Tokens
+from harness.protocol.expect import mismatch
+from harness.protocol.script import Script, Turn
+
+
+class Entry:
+    """One request in the ledger: as received, and what became of it.
+
+    `answer` says who answered ("turn", "default", "rule", "expect", "miss", "route", ...), `status` with what, `sentence` why.
+    `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client left).
+    """
+
+    __slots__ = ("answer", "body", "end", "n", "request", "sentence", "session", "status", "time", "turn")
+
+    def __init__(self, session: Session, n: int, request: Request, started: float) -> None:
+        self.session = session
+        self.n = n
+        self.request = request
+        self.time = started
+        self.body: bytes | None = None
+        self.answer = ""
+        self.status: int | None = None
+        self.turn: int | None = None
+        self.sentence: str | None = None
+        self.end: str | None = None
+
+    def close(self, how: str) -> None:
+        """Say how the answer ended, and wake those who wait for it."""
+        if self.end is None:
+            self.end = how
+        self.session.changed()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the entry for the control API; `body` is the decoded JSON, else `body_text` the text."""
+        request = self.request
+        shown: dict[str, Any] = {
+            "n": self.n,
+            "conn": request.conn,
+            "t": round(self.time, 6),
+            "method": request.method,
+            "path": request.target,
+            "version": request.version,
+            "headers": [list(pair) for pair in request.headers],
+            "raw_length": len(request.body),
+        }
+        if self.body:
+            try:
+                shown["body"] = json.loads(self.body)
+            except ValueError:
+                shown["body_text"] = self.body.decode("utf-8", "backslashreplace")
+        shown |= {"answer": self.answer, "status": self.status, "turn": self.turn, "sentence": self.sentence, "end": self.end}
+        return shown
+
+
+class Session:
+    """Everything that one test may set and see."""
+
+    def __init__(self, name: str, script: Script | None) -> None:
+        self.name = name
+        self.started = time.monotonic()
+        self.ledger: list[Entry] = []
+        self.gates: dict[str, asyncio.Event] = {}
+        self.reached: set[str] = set()
+        self._waiters: set[asyncio.Event] = set()
+        self.set_script(script)
+
+    def set_script(self, script: Script | None) -> None:
+        """Begin a script from its first turn, with fresh tokens; the ledger stays."""
+        self.script = script
+        self.used: Counter[int] = Counter()
+        self.defaults = 0
+        self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
+
+    def enter(self, request: Request) -> Entry:
+        """Write a request into the ledger."""
+        entry = Entry(self, len(self.ledger) + 1, request, time.monotonic() - self.started)
+        self.ledger.append(entry)
+        self.changed()
+        return entry
+
+    def choose(self, body: Mapping[str, Any], headers: list[tuple[str, str]]) -> tuple[int, Turn, str] | str:
+        """Choose the turn for a request and consume it: its index, itself and the label for its ids, or a sentence why none.
+
+        A turn whose `match` holds goes before one that has no `match`; among equals the first that is left.
+        """
+        if self.script is None:
+            return "There is no script."
+        turns = self.script.turns
+        left = [i for i, turn in enumerate(turns) if turn.times is None or self.used[i] < turn.times]
+        refusals: list[str] = []
+        plain = None
+        for i in left:
+            if not turns[i].match:
+                plain = i if plain is None else plain
+            elif (why := mismatch(turns[i].match, body, headers)) is None:
+                return self._take(i)
+            else:
+                refusals.append(f"turns[{i}]: {why}")
+        if plain is not None:
+            return self._take(plain)
+        if not left:
+            return f"All {len(turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
+        return "No turn of the script matches this request. " + " ".join(refusals[:3])
+
+    def _take(self, index: int) -> tuple[int, Turn, str]:
+        self.used[index] += 1
+        use = self.used[index]
+        return index, self._turn(index), f"{index + 1}" if use == 1 else f"{index + 1}_{use}"
+
+    def _turn(self, index: int) -> Turn:
+        if self.script is None:  # pragma: no cover - choose has looked
+            raise LookupError
+        return self.script.turns[index]
+
+    def unused(self) -> list[int]:
+        """Return the indexes of the turns that nothing has asked for."""
+        turns = self.script.turns if self.script is not None else ()
+        return [i for i, turn in enumerate(turns) if self.used[i] < (turn.times or 1)]
+
+    def gate(self, name: str) -> asyncio.Event:
+        """Return the gate of this name; it is closed until it is released."""
+        return self.gates.setdefault(name, asyncio.Event())
+
+    def reach(self, name: str) -> None:
+        """Note that an answer stands at a gate."""
+        self.reached.add(name)
+        self.changed()
+
+    def changed(self) -> None:
+        """Wake everyone who waits for something to happen in this session."""
+        for waiter in self._waiters:
+            waiter.set()
+
+    async def wait_for(self, condition: Any, seconds: float) -> bool:
+        """Wait until `condition()` holds, at most so many seconds; return whether it does."""
+        waiter = asyncio.Event()
+        self._waiters.add(waiter)
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    waiter.clear()
+                    await waiter.wait()
+        except TimeoutError:
+            return bool(condition())
+        finally:
+            self._waiters.discard(waiter)
+        return True

@@ -1,0 +1,120 @@
+"""What a request to the model must look like: one small vocabulary, used to choose a turn and to judge a request.
+
+    {"prompt": "marker" | ["a", "b"],        each stands in some text of the request's input
+     "model": "gpt-5.2-codex",
+     "body": {...},                          a part of the body: named keys must be equal, other keys are free
+     "absent": ["previous_response_id"],     keys that the body must not have
+     "headers": {"originator": "x", "y": null},   by name in any case; null: must not be there
+     "outputs": {"call_1": "5"}}             the outputs of calls in the input, by call id
+
+Pure: plain values in, a sentence out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+KEYS = ("prompt", "model", "body", "absent", "headers", "outputs")
+
+
+def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with an expectation itself, or None."""
+    for key in wanted:
+        if key not in KEYS:
+            return f'"{key}" is not a key of an expectation. Its keys are {", ".join(KEYS)}.'
+    for key, kind, meaning in (
+        ("prompt", (str, list), "a string or a list of strings"),
+        ("model", (str,), "a string"),
+        ("body", (dict,), "an object"),
+        ("absent", (list,), "a list of keys"),
+        ("headers", (dict,), "an object"),
+        ("outputs", (dict,), "an object"),
+    ):
+        if key in wanted and not isinstance(wanted[key], kind):
+            return f'"{key}" must be {meaning}.'
+    return None
+
+
+def mismatch(wanted: Mapping[str, Any], body: Mapping[str, Any], headers: Sequence[tuple[str, str]]) -> str | None:
+    """Compare a request with an expectation: None when it holds, else a sentence that says where it does not."""
+    prompts = wanted.get("prompt", [])
+    for marker in [prompts] if isinstance(prompts, str) else prompts:
+        if not any(marker in text for text in input_texts(body)):
+            return f'No text of the input contains "{marker}".'
+    if "model" in wanted and body.get("model") != wanted["model"]:
+        return f"model is {body.get('model')!r}, expected {wanted['model']!r}."
+    for key in wanted.get("absent", ()):
+        if key in body:
+            return f'The body has "{key}", which was expected to be absent.'
+    if "body" in wanted and (found := difference(wanted["body"], body)):
+        return found
+    return _headers(wanted.get("headers", {}), headers) or _outputs(wanted.get("outputs", {}), body)
+
+
+def _headers(wanted: Mapping[str, str | None], headers: Sequence[tuple[str, str]]) -> str | None:
+    for name, value in wanted.items():
+        seen = [text for key, text in headers if key.lower() == name.lower()]
+        if value is None and seen:
+            return f"The header {name} was expected to be absent, but is {seen[0]!r}."
+        if value is not None and value not in seen:
+            return f"The header {name} is {seen[0]!r}, expected {value!r}." if seen else f"The header {name} is missing."
+    return None
+
+
+def _outputs(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
+    seen = {item.get("call_id"): item.get("output") for item in input_items(body) if "output" in item}
+    for call_id, output in wanted.items():
+        if call_id not in seen:
+            return f"The input has no output for the call {call_id}."
+        if seen[call_id] != output:
+            return f"The output of the call {call_id} is {seen[call_id]!r}, expected {output!r}."
+    return None
+
+
+def input_items(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the items of the request's `input`; a string stands for one user message."""
+    given = body.get("input")
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}]
+    return [item for item in given if isinstance(item, Mapping)] if isinstance(given, list) else []
+
+
+def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of one message item, whether its content is a string or a list of parts."""
+    content = item.get("content")
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in content:
+            if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+                yield part["text"]
+
+
+def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every text of the messages in the input: what a marker is looked for in."""
+    for item in input_items(body):
+        yield from message_texts(item)
+
+
+def difference(wanted: object, seen: object, where: str = "body") -> str | None:
+    """Compare a part with the whole: objects by the named keys, lists by length and place, all else by equality."""
+    if isinstance(wanted, Mapping) and isinstance(seen, Mapping):
+        for key, value in wanted.items():
+            if key not in seen:
+                return f"{where}.{key} is missing."
+            if found := difference(value, seen[key], f"{where}.{key}"):
+                return found
+        return None
+    if isinstance(wanted, list) and isinstance(seen, list):
+        if len(wanted) != len(seen):
+            return f"{where} has {len(seen)} entries, expected {len(wanted)}."
+        pairs = enumerate(zip(wanted, seen, strict=True))
+        return next((found for i, (a, b) in pairs if (found := difference(a, b, f"{where}[{i}]"))), None)
+    same = wanted == seen and isinstance(wanted, bool) == isinstance(seen, bool)
+    return None if same else f"{where} is {_short(seen)}, expected {_short(wanted)}."
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,334 @@
+"""From what a model says to what a Responses backend streams: items -> the whole, faithful event sequence.
+
+`reply` is pure: a turn of a script and the request's body in, a list of steps out. A step is an event to send, raw bytes, or a
+reason to wait; the caller moves bytes and clocks. The order of events is that of the Responses API (spec: codex-lite-protocol.md,
+"Response Streaming (SSE)" and "Web search events"; shapes: the event types of the openai package, vendored under
+data/openai-*). All ids follow from the label and the place of an item, so that two runs of one script send the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.protocol.script import Turn
+
+#: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
+CREATED_AT = 1735689600
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send one event; its name is the event's own `type`."""
+
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Send these bytes as they stand."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Send nothing for this many milliseconds."""
+
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Send nothing until the gate of this name is released."""
+
+    name: str
+
+
+Step = Send | Raw | Wait | Gate
+
+
+def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
+    """Build all steps of a turn's reply, from `response.created` to the event that ends it.
+
+    `label` tells this reply from all others of its session and goes into every id; `body` is the request's body, some settings
+    of which a response repeats.
+    """
+    return _Reply(turn, body, label).steps()
+
+
+class _Reply:
+    """One reply in the making: numbers the events, collects the finished items, counts the tokens."""
+
+    def __init__(self, turn: Turn, body: Mapping[str, Any], label: str) -> None:
+        self.turn = turn
+        self.label = label
+        self.number = 0
+        self.output: list[dict[str, Any]] = []
+        self.characters = 0
+        self.reasoning_characters = 0
+        self.response: dict[str, Any] = {
+            "id": turn.response_id or f"resp_{label}",
+            "object": "response",
+            "created_at": CREATED_AT,
+            "status": "in_progress",
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "max_output_tokens": None,
+            "model": body.get("model") or "gpt-5.2-codex",
+            "output": [],
+            "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
+            "previous_response_id": None,
+            "prompt_cache_key": body.get("prompt_cache_key"),
+            "reasoning": {"effort": None, "summary": None},
+            "store": body.get("store") is True,
+            "temperature": 1.0,
+            "text": {"format": {"type": "text"}, "verbosity": "medium"},
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": 1.0,
+            "truncation": "disabled",
+            "usage": None,
+            "metadata": {},
+        }
+
+    def steps(self) -> list[Step]:
+        steps: list[Step] = [
+            self.send("response.created", response=self.response),
+            self.send("response.in_progress", response=self.response),
+        ]
+        for item in self.turn.items:
+            steps += self.item(item)
+            if item["type"] in _ENDS:
+                return steps
+        if self.turn.end:
+            steps.append(self.send("response.completed", response=self.finished("completed")))
+        return steps
+
+    def item(self, item: Mapping[str, Any]) -> Iterator[Step]:
+        kind = item["type"]
+        if kind in _ENDS:
+            yield _ENDS[kind](self, item)
+        elif kind in _CONTROLS:
+            yield _CONTROLS[kind](self, item)
+        else:
+            index = len(self.output)
+            self.output.append({})
+            yield from _ITEMS[kind](self, item, index)
+
+    def send(self, type_: str, **fields: Any) -> Send:
+        event = {"type": type_, **fields, "sequence_number": self.number}
+        self.number += 1
+        return Send(event)
+
+    def id(self, prefix: str, item: Mapping[str, Any], index: int) -> str:
+        return str(item.get("id") or f"{prefix}_{self.label}_{index}")
+
+    def added(self, index: int, item: Mapping[str, Any]) -> Send:
+        return self.send("response.output_item.added", output_index=index, item=item)
+
+    def done(self, index: int, item: dict[str, Any]) -> Send:
+        self.output[index] = item
+        return self.send("response.output_item.done", output_index=index, item=item)
+
+    def pieces(self, item: Mapping[str, Any], text: str) -> list[str]:
+        """Cut a text into deltas: as the item says, else every `delta` characters; an empty text has none."""
+        self.characters += len(text)
+        if "deltas" in item:
+            return list(item["deltas"])
+        size = self.turn.delta
+        return [text[i : i + size] for i in range(0, len(text), size)]
+
+    def finished(self, status: str, **fields: Any) -> dict[str, Any]:
+        """Return the response as it stands at its end: its status, its whole output, its usage."""
+        return {**self.response, "status": status, **fields, "output": [i for i in self.output if i], "usage": self.usage()}
+
+    def usage(self) -> dict[str, Any] | None:
+        """Return what the script says, and for what it does not say a count that two runs share: four characters a token."""
+        given = self.turn.usage
+        if given is None:
+            return None
+        reasoning = given.get("reasoning_tokens", -(-self.reasoning_characters // 4))
+        output = given.get("output_tokens", max(1, -(-self.characters // 4)))
+        input_ = given.get("input_tokens", 10)
+        return {
+            "input_tokens": input_,
+            "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": given.get("cached_tokens", 0)},
+            "output_tokens": output,
+            "output_tokens_details": {"reasoning_tokens": reasoning},
+            "total_tokens": given.get("total_tokens", input_ + output),
+        }
+
+
+def _text(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    annotations = item.get("annotations", [])
+    part = {"type": "output_text", "text": item["text"], "annotations": annotations, "logprobs": []}
+
+    def deltas(at: Mapping[str, Any]) -> Iterator[Step]:
+        for piece in reply.pieces(item, item["text"]):
+            yield reply.send("response.output_text.delta", **at, delta=piece, logprobs=[])
+        for number, annotation in enumerate(annotations):
+            yield reply.send("response.output_text.annotation.added", **at, annotation_index=number, annotation=annotation)
+        yield reply.send("response.output_text.done", **at, text=item["text"], logprobs=[])
+
+    return _message(reply, item, index, part, {**part, "text": "", "annotations": []}, deltas)
+
+
+def _refusal(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    def deltas(at: Mapping[str, Any]) -> Iterator[Step]:
+        for piece in reply.pieces(item, item["refusal"]):
+            yield reply.send("response.refusal.delta", **at, delta=piece)
+        yield reply.send("response.refusal.done", **at, refusal=item["refusal"])
+
+    part = {"type": "refusal", "refusal": item["refusal"]}
+    return _message(reply, item, index, part, {**part, "refusal": ""}, deltas)
+
+
+def _message(
+    reply: _Reply,
+    item: Mapping[str, Any],
+    index: int,
+    part: Mapping[str, Any],
+    empty: Mapping[str, Any],
+    deltas: Callable[[Mapping[str, Any]], Iterator[Step]],
+) -> Iterator[Step]:
+    message = {"id": reply.id("msg", item, index), "type": "message", "role": "assistant"}
+    if "phase" in item:
+        message["phase"] = item["phase"]
+    at = {"item_id": message["id"], "output_index": index, "content_index": 0}
+    yield reply.added(index, {**message, "status": "in_progress", "content": []})
+    yield reply.send("response.content_part.added", **at, part=empty)
+    yield from deltas(at)
+    yield reply.send("response.content_part.done", **at, part=part)
+    yield reply.done(index, {**message, "status": "completed", "content": [part]})
+
+
+def _function_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    given = item.get("arguments", {})
+    arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    call = {
+        "id": reply.id("fc", item, index),
+        "type": "function_call",
+        "name": item["name"],
+        "call_id": _call_id(reply, item, index),
+    }
+    at = {"item_id": call["id"], "output_index": index}
+    yield reply.added(index, {**call, "status": "in_progress", "arguments": ""})
+    for piece in reply.pieces(item, arguments):
+        yield reply.send("response.function_call_arguments.delta", **at, delta=piece)
+    yield reply.send("response.function_call_arguments.done", **at, name=item["name"], arguments=arguments)
+    yield reply.done(index, {**call, "status": "completed", "arguments": arguments})
+
+
+def _custom_tool_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    call = {"id": reply.id("ctc", item, index), "type": "custom_tool_call", "name": item["name"]}
+    call["call_id"] = _call_id(reply, item, index)
+    at = {"item_id": call["id"], "output_index": index}
+    yield reply.added(index, {**call, "status": "in_progress", "input": ""})
+    for piece in reply.pieces(item, item["input"]):
+        yield reply.send("response.custom_tool_call_input.delta", **at, delta=piece)
+    yield reply.send("response.custom_tool_call_input.done", **at, input=item["input"])
+    yield reply.done(index, {**call, "status": "completed", "input": item["input"]})
+
+
+def _call_id(reply: _Reply, item: Mapping[str, Any], index: int) -> str:
+    return str(item.get("call_id") or f"call_{reply.label}_{index}")
+
+
+def _web_search_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    action = item.get("action") or {"type": "search", "query": item.get("query", "")}
+    call = {"id": reply.id("ws", item, index), "type": "web_search_call"}
+    at = {"item_id": call["id"], "output_index": index}
+    yield reply.added(index, {**call, "status": "in_progress", "action": {"type": "search"}})
+    for status in ("in_progress", "searching", "completed"):
+        yield reply.send(f"response.web_search_call.{status}", **at)
+    yield reply.done(index, {**call, "status": item.get("status", "completed"), "action": action})
+
+
+def _reasoning(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    summaries, contents = _texts(item.get("summary", [])), _texts(item.get("content", []))
+    thought: dict[str, Any] = {"id": reply.id("rs", item, index), "type": "reasoning", "summary": []}
+    at = {"item_id": thought["id"], "output_index": index}
+    yield reply.added(index, thought)
+    for number, text in enumerate(summaries):
+        here = {**at, "summary_index": number}
+        yield reply.send("response.reasoning_summary_part.added", **here, part={"type": "summary_text", "text": ""})
+        for piece in reply.pieces({}, text):
+            yield reply.send("response.reasoning_summary_text.delta", **here, delta=piece)
+        yield reply.send("response.reasoning_summary_text.done", **here, text=text)
+        yield reply.send("response.reasoning_summary_part.done", **here, part={"type": "summary_text", "text": text})
+    for number, text in enumerate(contents):
+        here = {**at, "content_index": number}
+        yield reply.send("response.content_part.added", **here, part={"type": "reasoning_text", "text": ""})
+        for piece in reply.pieces({}, text):
+            yield reply.send("response.reasoning_text.delta", **here, delta=piece)
+        yield reply.send("response.reasoning_text.done", **here, text=text)
+        yield reply.send("response.content_part.done", **here, part={"type": "reasoning_text", "text": text})
+    reply.reasoning_characters += sum(map(len, summaries + contents))
+    whole = {**thought, "summary": [{"type": "summary_text", "text": text} for text in summaries]}
+    if contents:
+        whole["content"] = [{"type": "reasoning_text", "text": text} for text in contents]
+    if "encrypted_content" in item:
+        whole["encrypted_content"] = item["encrypted_content"]
+    yield reply.done(index, whole)
+
+
+def _texts(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _any_item(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    given = dict(item["item"])
+    yield reply.added(index, given)
+    yield reply.done(index, given)
+
+
+def _failed(reply: _Reply, item: Mapping[str, Any]) -> Send:
+    error = {"code": item["code"], "message": item.get("message", FAILURES.get(item["code"], "The model failed."))}
+    return reply.send("response.failed", response={**reply.finished("failed", error=error), "usage": None})
+
+
+def _incomplete(reply: _Reply, item: Mapping[str, Any]) -> Send:
+    details = {"reason": item.get("reason", "max_output_tokens")}
+    return reply.send("response.incomplete", response=reply.finished("incomplete", incomplete_details=details))
+
+
+def _error(reply: _Reply, item: Mapping[str, Any]) -> Send:
+    code = item.get("code", "server_error")
+    message = item.get("message", FAILURES.get(code, "The server had an error while processing your request."))
+    return reply.send("error", code=code, message=message, param=item.get("param"))
+
+
+def _event(reply: _Reply, item: Mapping[str, Any]) -> Send:
+    return Send(item["event"])
+
+
+#: Messages for the codes that the fault table of real-codex-0.92.md section 5 names; authored, for no spec gives their words.
+FAILURES = {
+    "server_error": "The server had an error while processing your request.",
+    "rate_limit_exceeded": "Rate limit reached. Please try again in 0.05s.",
+    "context_length_exceeded": "Your input exceeds the context window of this model.",
+    "insufficient_quota": "You exceeded your current quota, please check your plan and billing details.",
+    "invalid_prompt": "The prompt was not accepted.",
+}
+
+_ITEMS: dict[str, Callable[[_Reply, Mapping[str, Any], int], Iterator[Step]]] = {
+    "text": _text,
+    "refusal": _refusal,
+    "function_call": _function_call,
+    "custom_tool_call": _custom_tool_call,
+    "web_search_call": _web_search_call,
+    "reasoning": _reasoning,
+    "item": _any_item,
+}
+_ENDS: dict[str, Callable[[_Reply, Mapping[str, Any]], Send]] = {"failed": _failed, "incomplete": _incomplete, "error": _error}
+_CONTROLS: dict[str, Callable[[_Reply, Mapping[str, Any]], Step]] = {
+    "event": _event,
+    "raw": lambda _, item: Raw(item["data"].encode()),
+    "comment": lambda _, item: Raw(b": " + item.get("text", "").encode() + b"\n\n"),
+    "wait": lambda _, item: Wait(item["ms"]),
+    "gate": lambda _, item: Gate(item["name"]),
+}

@@ -1,0 +1,170 @@
+"""Run the fake Responses backend as a program, and speak to its control API.
+
+The backend is a subject like any other: it is started as a process and reached over a socket. It ends with its stdin, so that it
+cannot outlive us even when we are killed. Synchronous, standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+PREFIX = "/_codex_replay/sessions/"
+
+
+class BackendError(RuntimeError):
+    """The backend did not start, or refused what it was told; the text is a sentence that says why."""
+
+
+class BackendSession:
+    """One isolated conversation with the backend: its own script, ledger, tokens and gates.
+
+    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/` a ChatGPT base URL and
+    `{url}/oauth/token` the token URL.
+    """
+
+    def __init__(self, process: BackendProcess, name: str) -> None:
+        self._process = process
+        self.name = name
+        self.url = f"{process.url}/s/{quote(name, safe='')}"
+        self._path = PREFIX + quote(name, safe="")
+
+    def script(self, script: object) -> None:
+        """Play another script from its first turn; the ledger stays. Raises `BackendError` when it is not a script."""
+        self._process.call("PUT", self._path + "/script", script)
+
+    def ledger(self, requests: int = 0, seconds: float = 10.0) -> list[dict[str, Any]]:
+        """Return all requests so far; with `requests`, wait (at most `seconds`) until so many have been answered.
+
+        Each has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (turn, default, rule,
+        expect, miss or route), turn, sentence (why it was refused) and end (end, cut, reset, gone; None: still open).
+        """
+        answer = self._process.call("GET", f"{self._path}/ledger?requests={requests}&seconds={seconds}", seconds=seconds)
+        found: list[dict[str, Any]] = answer["requests"]
+        return found
+
+    def unused_turns(self) -> list[int]:
+        """Return the indexes of the script's turns that no request has used."""
+        found: list[int] = self._process.call("GET", self._path + "/ledger")["unused_turns"]
+        return found
+
+    def problems(self) -> list[str]:
+        """Return a sentence for each request that was refused by a rule, an expectation or for want of a turn."""
+        return [f"{e['method']} {e['path']}: {e['sentence']}" for e in self.ledger() if e["sentence"]]
+
+    def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
+        """Wait until an answer stands at a gate; return whether one does."""
+        path = f"{self._path}/gates/{quote(gate, safe='')}?seconds={seconds}"
+        return bool(self._process.call("GET", path, seconds=seconds)["reached"])
+
+    def release(self, gate: str) -> None:
+        """Open a gate, now or in advance."""
+        self._process.call("POST", f"{self._path}/gates/{quote(gate, safe='')}")
+
+    def close(self) -> None:
+        """Forget the session."""
+        self._process.call("DELETE", self._path)
+
+
+class BackendProcess:
+    """The backend as a process in a group of its own; `url` is where it listens. A context manager."""
+
+    def __init__(
+        self,
+        script: Path | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        command: Sequence[str] | None = None,
+        seconds: float = 20.0,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        argv = [*(command or (sys.executable, "-m", "fake_server.backend")), "--host", host, "--port", str(port)]
+        argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else [])]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env=env
+        )
+        try:
+            ready = self._ready(seconds)
+        except BaseException:
+            self.close()
+            raise
+        self.url: str = ready["url"]
+        self.pid: int = ready["pid"]
+        parts = urlsplit(self.url)
+        self._address = (parts.hostname or host, parts.port or port)
+
+    def _ready(self, seconds: float) -> dict[str, Any]:
+        stdout = self._process.stdout
+        assert stdout is not None
+        if not select.select([stdout], [], [], seconds)[0]:
+            raise BackendError(f"The backend was not ready after {seconds:g} s.")
+        line = stdout.readline()
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except ValueError:
+            self._process.kill()
+            _, complaint = self._process.communicate()
+            said = complaint.decode("utf-8", "replace").strip() or f"it printed {line!r}"
+            raise BackendError(f"The backend did not start: {said}") from None
+        return found
+
+    def session(self, name: str, script: object = None) -> BackendSession:
+        """Make a session, or begin it anew. `script` is a script as JSON values (a list of turns will do), None for the default
+        replies. Raises `BackendError` with the place of the mistake when it is not a script.
+        """
+        self.call("PUT", PREFIX + quote(name, safe=""), script)
+        return BackendSession(self, name)
+
+    def ledger(self, name: str = "default") -> list[dict[str, Any]]:
+        """Return all requests of a session so far; see `BackendSession.ledger`."""
+        return BackendSession(self, name).ledger()
+
+    def call(self, method: str, path: str, value: object = None, *, seconds: float = 10.0) -> dict[str, Any]:
+        """Ask the control API; raises `BackendError` with its sentence when it refuses or is gone."""
+        connection = http.client.HTTPConnection(*self._address, timeout=seconds + 20)
+        try:
+            body = None if value is None else json.dumps(value, ensure_ascii=False).encode()
+            connection.request(method, path, body)
+            response = connection.getresponse()
+            answer: dict[str, Any] = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise BackendError(f"The backend at {self.url} does not answer {method} {path}: {error!r}.") from error
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise BackendError(answer["error"]["message"])
+        return answer
+
+    def close(self) -> None:
+        """End the process and its group; no process, pipe or port is left."""
+        process = self._process
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        try:
+            process.wait(2)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def __enter__(self) -> BackendProcess:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
