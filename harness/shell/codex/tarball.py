@@ -8,6 +8,7 @@ and put together again below the target folder; links and special files are refu
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import tarfile
 import zlib
@@ -44,13 +45,20 @@ def unpack(
     """
     files: dict[str, tuple[int, str]] = {}
     try:
-        with tarball.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|gz") as archive:
+        # tarfile's own "r|gz" takes a stream that breaks off between two files for a whole one; gzip does not.
+        with (
+            tarball.open("rb") as raw,
+            gzip.open(raw) as plain,
+            tarfile.open(fileobj=plain, mode="r|") as archive,
+        ):
             for member in archive:
                 advanced(raw.tell())
                 name = _inside(member, triple, spec)
                 if name is not None:
                     files[name] = _write(archive, member, into / name, lambda: advanced(raw.tell()))
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+            while plain.read(_BLOCK):
+                pass
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FlakyDownload(
             f"The tarball of {spec} cannot be read to its end ({error}): install again; nothing was installed."
         ) from error
