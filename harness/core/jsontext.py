@@ -99,3 +99,33 @@ def dumps(value: Any) -> bytes:
         return "".join(_encode(value, 0)).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError(f"no JSON form: {error}") from None
+
+
+def member_span(data: bytes, key: str) -> tuple[int, int] | None:
+    """Return where the value of a top-level member of one JSON object stands, in bytes (start, end), or None.
+
+    `data` may have white space and a line ending around it. Of members of one name the last counts, as for every reader.
+    """
+    text = str(data, "utf-8")
+    found = None
+    at = _skip(text, 0)
+    if text[at : at + 1] != "{":
+        return None
+    at = _skip(text, at + 1)
+    while text[at : at + 1] == '"':
+        name, at = _scan(text, at)
+        start = _skip(text, _skip(text, at) + 1)
+        _, at = _scan(text, start)
+        if name == key:
+            found = (len(text[:start].encode()), len(text[:at].encode()))
+        at = _skip(text, at)
+        if text[at : at + 1] != ",":
+            break
+        at = _skip(text, at + 1)
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] in _SPACE and at < len(text):
+        at += 1
+    return at

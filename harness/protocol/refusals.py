@@ -7,9 +7,8 @@ start-up path when a client errs, so no imports but the core.
 
 from __future__ import annotations
 
-import os
-
 from harness.core.jsontext import dumps, loads
+from harness.protocol.schema_files import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ _INT64 = range(-(2**63), 2**63)
 
 def load_methods(version: str = "0.92.0") -> dict[str, str]:
     """Return method -> what its `params` must be ("struct X", "unit" for none), in the server's own order."""
-    path = os.path.join(os.path.dirname(__file__), "data", version, "methods.json")
-    with open(path, "rb") as file:
+    with open(table(version, "methods.json"), "rb") as file:
         methods: dict[str, str] = loads(file.read())
     return methods
 

@@ -6,8 +6,6 @@ nothing but the core.
 
 from __future__ import annotations
 
-import os
-
 from harness.core.frames import (
     BadLine,
     Footer,
@@ -21,6 +19,7 @@ from harness.core.frames import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
     from types import TracebackType
 
@@ -39,7 +38,7 @@ class CassetteReader:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = str(path)
         self.footer: Footer | None = None
         self.truncated: str | None = None
         self._line = 0
@@ -134,7 +133,10 @@ class CassetteWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Header, redactor: Redactor | None = None) -> None:
-        self.path = os.fspath(path)
+        import os  # a reader has no need of it, and it costs a tenth of fake-codex's start-up
+
+        self._os = os
+        self.path = str(path)
         self.frames = 0
         self._redactor = redactor
         try:
@@ -162,7 +164,7 @@ class CassetteWriter:
         view = memoryview(data)
         while view:
             try:
-                view = view[os.write(self._fd, view) :]
+                view = view[self._os.write(self._fd, view) :]
             except OSError as error:
                 raise CassetteError(
                     f"{self.path}: writing frame {self.frames} failed ({error.strerror}); the cassette ends before it."
@@ -175,7 +177,13 @@ class CassetteWriter:
         try:
             self._put(encode_footer(Footer(self.frames)))
         finally:
-            os.close(self._fd)
+            self._os.close(self._fd)
+            self._fd = -1
+
+    def abandon(self) -> None:
+        """Close the file as it is, without a footer, so that it counts as truncated."""
+        if self._fd >= 0:
+            self._os.close(self._fd)
             self._fd = -1
 
     def __enter__(self) -> CassetteWriter:

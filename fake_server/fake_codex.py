@@ -1,0 +1,150 @@
+"""fake-codex: a drop-in `codex` that replays recordings of the real one.
+
+Start-up is a feature: a client's first answer must come sooner than from the real binary. So this path imports no asyncio,
+argparse, json, re, dataclasses or anything third-party; what is rarely needed is imported where it is needed.
+
+    argv                      what the real `codex` takes: `app-server` with its options, `--version`
+    FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (a deck: the client's frames choose among them)
+    FAKE_CODEX_MATCH          method (default) or exact: how like the recorded one a client frame must be
+    FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
+    FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded)
+
+Exit status: 0 everything recorded of the client came; 1 a frame matched nothing or never came (both are told on stderr);
+2 could not run.
+"""
+
+from __future__ import annotations
+
+import sys
+
+CODEX_VERSION = "0.92.0"
+EXIT_MISMATCH, EXIT_CANNOT = 1, 2
+# clap's own words, from the real binary.
+_USAGE = {
+    "codex": "Usage: codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND> [ARGS]",
+    "app-server": "Usage: codex app-server [OPTIONS] [COMMAND]",
+}
+_WITH_VALUE = ("-c", "--config", "--enable", "--disable")
+
+
+class Usage(Exception):
+    """Wrong arguments or settings; the text is what stderr gets."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `codex` with these arguments; return the exit status."""
+    try:
+        command = _parse(argv)
+        if command == "--version":
+            sys.stdout.write(f"codex-cli {_version()}\n")
+            return 0
+        if command == "app-server":
+            return _app_server()
+        return _generate_json_schema(command)
+    except Usage as error:
+        _say(f"{error}\n")
+        return EXIT_CANNOT
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parse(argv: list[str]) -> str:
+    """Return `--version`, `app-server`, or the directory for its schemas after `schema:`; raises `Usage`."""
+    level, words = "codex", iter(argv)
+    out: str | None = None
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in _WITH_VALUE or (name in ("--listen", "--out", "-o") and level != "codex"):
+            if not equals:
+                value = next(words, "")
+            if not value:
+                raise Usage(
+                    f"error: a value is required for '{name}' but none was supplied\n\nFor more information, try '--help'."
+                )
+            if name == "--listen" and value != "stdio://":
+                raise Usage(f"error: fake-codex listens on stdio:// only, not on {value}: start it with --listen stdio://")
+            if name in ("--out", "-o"):
+                out = value
+        elif word in ("--version", "-V") and level == "codex":
+            return "--version"
+        elif word == "app-server" and level == "codex":
+            level = "app-server"
+        elif word == "generate-json-schema" and level == "app-server":
+            level = "schema"
+        elif not (word == "--analytics-default-enabled" and level == "app-server"):
+            what = "argument" if word.startswith("-") or level != "codex" else "command (fake-codex has only app-server)"
+            usage = _USAGE.get(level, _USAGE["app-server"])
+            raise Usage(f"error: unexpected {what} '{word}' found\n\n{usage}\n\nFor more information, try '--help'.")
+    if level == "codex":
+        raise Usage("error: fake-codex has no terminal interface: start it as `fake-codex app-server`")
+    if level == "schema":
+        if out is None:
+            raise Usage(
+                "error: the following required arguments were not provided:\n  --out <DIR>\n\nFor more information, try '--help'."
+            )
+        return f"schema:{out}"
+    return level
+
+
+def _version() -> str:
+    """The recorded Codex's version, so that a client that asks for it meets the one whose frames it gets."""
+    import os
+
+    path = os.environ.get("FAKE_CODEX_CASSETTE", "")
+    if path and os.path.isfile(path):
+        from harness.shell.cassette import CassetteError, CassetteReader
+
+        try:
+            with CassetteReader(path) as reader:
+                return reader.header.codex if reader.header.codex[:1].isdecimal() else CODEX_VERSION
+        except CassetteError as error:
+            raise Usage(f"fake-codex: {error}") from None
+    return CODEX_VERSION
+
+
+def _generate_json_schema(command: str) -> int:
+    import os
+
+    from harness.protocol.schema_files import schema_files
+
+    target = command.removeprefix("schema:")
+    try:
+        for name, data in schema_files(CODEX_VERSION):
+            path = os.path.join(target, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+    except OSError as error:
+        raise Usage(f"fake-codex: the schemas cannot be written to {target} ({error.strerror}); choose another --out.") from None
+    return 0
+
+
+def _app_server() -> int:
+    from posix import environ  # `os` alone would cost a tenth of the start-up
+
+    from fake_server.app_server import AppServer
+    from harness.shell.cassette import CassetteError
+
+    try:
+        server = AppServer(
+            {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
+        )
+        server.run()
+        return server.close()
+    except CassetteError as error:
+        raise Usage(f"fake-codex: {error}") from None
+    except ValueError as error:
+        raise Usage(f"fake-codex: {error}") from None
+
+
+def _say(text: str) -> None:
+    """Write to stderr; a client that closed it must not stop us."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

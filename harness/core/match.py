@@ -1,0 +1,182 @@
+"""Whether a live client frame is the recorded one, what differs if not, and which live values stand for recorded ones.
+
+Two levels, as vcrpy's match_on: `method` (same sort of message, same method) and `exact` (the same content after masking what
+changes from run to run; uuids are paired at first sight and must stay paired). Replies to server requests are always compared
+by content (DESIGN.md, "Matching, replaying, normalising").
+
+The masking rules are `normalise`'s, loaded only when two values really differ: this module is on fake-codex's start-up path.
+"""
+
+from __future__ import annotations
+
+from harness.core.jsonrpc import kind
+from harness.core.jsontext import dumps, member_span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    class Rules(Protocol):
+        """What `normalise.Rules` offers: which keys and which parts of strings change from run to run."""
+
+        def mask(self, key: str, value: Any) -> Any:
+            """Return a leaf with everything volatile masked but uuids."""
+
+        def uuids(self, text: str) -> list[str]:
+            """Return the uuids in the text, in order."""
+
+
+LEVELS = ("method", "exact")
+_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+class Difference:
+    """One place where a live frame is not the recorded one; `path` is its JSON path, `<absent>` stands for a missing side."""
+
+    __slots__ = ("live", "path", "recorded")
+
+    def __init__(self, path: str, recorded: str, live: str) -> None:
+        self.path = path
+        self.recorded = recorded
+        self.live = live
+
+    def __str__(self) -> str:
+        return f"{self.path}: recorded {_short(self.recorded)}, got {_short(self.live)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+class Bindings:
+    """Recorded values and the live ones that stand for them: uuids and paths, each bound once and for good."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, str] = {}
+        self._recorded: dict[str, str] = {}
+        self._splices: list[tuple[bytes, bytes]] = []
+
+    def __bool__(self) -> bool:
+        """Tell whether any live value differs from its recorded one."""
+        return bool(self._splices)
+
+    def give(self, value: str) -> None:
+        """Note a recorded value that has been sent as it is: the client must say it back as it is."""
+        self.pair(value, value)
+
+    def agrees(self, recorded: str, live: str) -> bool | None:
+        """Tell whether the two are bound to each other, or to others; None while both are free."""
+        if recorded in self._live or live in self._recorded:
+            return self._live.get(recorded) == live and self._recorded.get(live) == recorded
+        return None
+
+    def pair(self, recorded: str, live: str) -> bool:
+        """Bind a recorded value to a live one at first sight; False if either is bound to another."""
+        agrees = self.agrees(recorded, live)
+        if agrees is not None:
+            return agrees
+        self._live[recorded] = live
+        self._recorded[live] = recorded
+        if recorded != live:
+            self._splices.append((dumps(recorded)[1:-1], dumps(live)[1:-1]))
+        return True
+
+    def apply(self, raw: bytes) -> bytes:
+        """Return the recorded bytes with every bound value spliced in; all other bytes stay."""
+        for recorded, live in self._splices:
+            at = raw.find(recorded)
+            while at >= 0:
+                end = at + len(recorded)
+                if end < len(raw) and raw[end] in _WORD:
+                    at = raw.find(recorded, end)
+                    continue
+                raw = raw[:at] + live + raw[end:]
+                at = raw.find(recorded, at + len(live))
+        return raw
+
+
+def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
+    """Return a response's bytes with the live request id in place of the recorded one."""
+    if type(recorded) is type(live) and recorded == live:
+        return raw
+    span = member_span(raw, "id")
+    return raw if span is None else raw[: span[0]] + dumps(live) + raw[span[1] :]
+
+
+class Matcher:
+    """Compares live client frames with those of one recording; `rules` is called once, when two values first differ."""
+
+    def __init__(self, rules: Callable[[], Rules]) -> None:
+        self.bindings = Bindings()
+        self._load = rules
+        self._rules: Rules | None = None
+
+    def differences(self, recorded: Any, live: Any) -> list[Difference]:
+        """Return where two messages differ after masking; the request id, which is bound, is left out. Binds nothing."""
+        found: list[Difference] = []
+        self._walk("", "", _without_id(recorded), _without_id(live), found, {})
+        return found
+
+    def bind(self, recorded: Any, live: Any) -> None:
+        """Bind the uuids and paths that stand at the same places of two matched messages."""
+        pairs: dict[str, str] = {}
+        self._walk("", "", _without_id(recorded), _without_id(live), [], pairs)
+        for ours, theirs in pairs.items():
+            self.bindings.pair(ours, theirs)
+
+    def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference], pairs: dict[str, str]) -> None:
+        if a == b and type(a) is type(b):
+            return
+        if type(a) is dict and type(b) is dict:
+            for name in [*a, *(name for name in b if name not in a)]:
+                inner = f"{path}.{name}" if path else str(name)
+                if name not in a:
+                    found.append(Difference(inner, "<absent>", _text(b[name])))
+                elif name not in b:
+                    found.append(Difference(inner, _text(a[name]), "<absent>"))
+                else:
+                    self._walk(inner, name, a[name], b[name], found, pairs)
+        elif type(a) is list and type(b) is list and len(a) == len(b):
+            for i, (x, y) in enumerate(zip(a, b, strict=True)):
+                self._walk(f"{path}[{i}]", key, x, y, found, pairs)
+        elif not self._same_leaf(key, a, b, pairs):
+            found.append(Difference(path or "the message", _text(a), _text(b)))
+
+    def _same_leaf(self, key: str, a: Any, b: Any, pairs: dict[str, str]) -> bool:
+        if self._rules is None:
+            self._rules = self._load()
+        rules = self._rules
+        if type(a) is str and type(b) is str:
+            ours, theirs = rules.uuids(a), rules.uuids(b)
+            if ours and len(ours) == len(theirs):
+                if not all(self._pairs_up(x, y, pairs) for x, y in zip(ours, theirs, strict=True)):
+                    return False
+                for x, y in zip(ours, theirs, strict=True):
+                    a = a.replace(x, y)
+                if a == b:
+                    return True
+            if rules.mask(key, a) != rules.mask(key, b):
+                return False
+            if a.startswith("/") and b.startswith("/"):
+                pairs.setdefault(a, b)
+            return True
+        numbers = type(a) in (int, float) and type(b) in (int, float)
+        return numbers and bool(rules.mask(key, a) == rules.mask(key, b))
+
+    def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
+        agrees = self.bindings.agrees(recorded, live)
+        return pairs.setdefault(recorded, live) == live if agrees is None else agrees
+
+
+def _without_id(message: Any) -> Any:
+    if type(message) is dict and "id" in message and kind(message) != "other":
+        return {key: value for key, value in message.items() if key not in ("id", "jsonrpc")}
+    return message
+
+
+def _text(value: Any) -> str:
+    try:
+        return dumps(value).decode()
+    except ValueError:
+        return repr(value)
