@@ -1,7 +1,7 @@
 """Run one whole turn of a Codex binary against a backend on loopback, and print what happened as JSON.
 
 A program, so that it can be started inside a network namespace and the binary under strace:
-    hermetic_probe.py BINARY VERSION ROOT [--lo] [--strace FILE] [--without VARIABLE]
+    hermetic_probe.py BINARY VERSION ROOT [--lo] [--strace FILE] [--without VARIABLE] [--auth KIND]
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from harness.shell.codex import HermeticHome
+from harness.shell.codex import ApiKey, ChatGpt, HermeticHome
 
 SECONDS = 60.0
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
 ANSWER = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]}
+AUTH = {"none": None, "api-key": ApiKey(), "chatgpt": ChatGpt()}
 EVENTS = (
     {"type": "response.created", "response": {"id": "resp_1"}},
     {"type": "response.output_item.done", "output_index": 0, "item": ANSWER},
@@ -37,7 +38,9 @@ class Backend(http.server.BaseHTTPRequestHandler):
     """Answers every POST with one turn and every GET with an empty models list."""
 
     protocol_version = "HTTP/1.1"
-    seen: list[str] = []  # noqa: RUF012 - one list for all connections, on purpose
+    # One list each for all connections, on purpose.
+    seen: list[str] = []  # noqa: RUF012
+    credentials: list[list[str | None]] = []  # noqa: RUF012
 
     def log_message(self, *args: object) -> None:
         pass
@@ -46,6 +49,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
         self.answer("application/json", b'{"models":[]}')
 
     def do_POST(self) -> None:
+        self.credentials.append([self.headers.get("authorization"), self.headers.get("chatgpt-account-id")])
         self.rfile.read(int(self.headers.get("content-length", 0)))
         lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in EVENTS]
         self.answer("text/event-stream", "".join(lines).encode())
@@ -130,12 +134,19 @@ def main() -> None:
     parser.add_argument("--lo", action="store_true")
     parser.add_argument("--strace")
     parser.add_argument("--without")
+    parser.add_argument("--auth", choices=AUTH, default="none")
     options = parser.parse_args()
     if options.lo:
         bring_up_loopback()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Backend) as backend:
         threading.Thread(target=backend.serve_forever, daemon=True).start()
-        home = HermeticHome(options.root, f"http://127.0.0.1:{backend.server_port}", version=options.version)
+        home = HermeticHome(
+            options.root,
+            f"http://127.0.0.1:{backend.server_port}",
+            version=options.version,
+            auth=AUTH[options.auth],
+            requires_openai_auth=options.auth != "none",
+        )
         home.env.pop(options.without, None)
         trace = ["strace", "-f", "-qq", "-e", "trace=%network", "-o", options.strace] if options.strace else []
         server = Server([*trace, options.binary, "app-server"], home, options.root / "stderr")
@@ -146,7 +157,7 @@ def main() -> None:
             backend.shutdown()
     interfaces = [name for _, name in socket.if_nameindex()]
     report = {"turn": status, "seen": Backend.seen, "interfaces": interfaces, "port": backend.server_port}
-    print(json.dumps(report))
+    print(json.dumps({**report, "credentials": Backend.credentials}))
 
 
 if __name__ == "__main__":

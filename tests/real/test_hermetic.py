@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.shell.codex import find_installed, list_installed
+from harness.shell.codex import ApiKey, ChatGpt, find_installed, list_installed
 from harness.shell.codex.cache import this_platform
 
 PROBE = Path(__file__).with_name("hermetic_probe.py")
@@ -42,10 +42,12 @@ def versions() -> list[str]:
     return [REQUIRED, *(version for version in LATER if version in here)]
 
 
-def run(version: str, root: Path, *, namespace: bool, trace: Path | None = None, without: str = "") -> dict[str, Any]:
+def run(
+    version: str, root: Path, *, namespace: bool, trace: Path | None = None, without: str = "", auth: str = "none"
+) -> dict[str, Any]:
     binary = find_installed(version)
     assert binary is not None, f"Codex {version} is missing: run `codex-replay codex install {version}` first"
-    command = [*(NAMESPACE if namespace else ()), sys.executable, str(PROBE), str(binary), version, str(root)]
+    command = [*(NAMESPACE if namespace else ()), sys.executable, str(PROBE), str(binary), version, str(root), "--auth", auth]
     command += ["--lo"] if namespace else []
     command += ["--strace", str(trace)] if trace else []
     command += ["--without", without] if without else []
@@ -79,6 +81,24 @@ def test_no_call_goes_anywhere_but_to_the_backend(version: str, tmp_path: Path) 
     assert report["turn"] == "completed"
     assert destinations(trace) == {("127.0.0.1", report["port"])}
     assert set(report["seen"]) <= {"GET /v1/models", "POST /v1/responses"}
+
+
+@needs_namespace
+@pytest.mark.parametrize(
+    ("auth", "credentials"),
+    [
+        ("none", [None, None]),
+        ("api-key", [f"Bearer {ApiKey().key}", None]),
+        ("chatgpt", [f"Bearer {ChatGpt().access_token}", ChatGpt().account_id]),
+    ],
+)
+def test_the_login_that_is_written_is_the_one_that_is_used(auth: str, credentials: list[str | None], tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    report = run(REQUIRED, tmp_path / "root", namespace=True, trace=trace if HAS_STRACE else None, auth=auth)
+    assert report["turn"] == "completed"
+    assert report["credentials"] == [credentials]
+    if HAS_STRACE:
+        assert destinations(trace) == {("127.0.0.1", report["port"])}
 
 
 @needs_namespace
