@@ -1,0 +1,233 @@
+"""What two runs of one scenario may differ in, taken out of values: masked, or bound to names that keep identity.
+
+Strategy: `Rules` is the table made ready: it judges one leaf at a time, knows nothing of other leaves, and leaves uuids
+alone, so that the live matcher can use it on a pair of values. `Normaliser` reads a whole run: it masks by the rules, and
+binds uuids, request ids and directories to names at first sight (`<thread:1>`, `<id:turn/start:1>`, `<path:1>`), so that
+two runs normalise to equal values exactly if the same identities stand in the same places.
+
+Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays null.
+
+Source: real-codex-0.92.md section 6; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
+path (it needs `re`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from harness.core.jsonrpc import kind
+
+UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])")
+
+_ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]|\\\\")
+_ROLE_RANK = {"thread": 0, "subscription": 1, "item": 2, "uuid": 3}
+
+
+class Rules:
+    """The masking rules of one table; stateless, so that a recorded and a live value are judged alike."""
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self._keys: dict[str, str] = table["keys"]
+        self._headers: dict[str, str] = table["headers"]
+        self._strings = [(re.compile(rule["pattern"]), rule["replace"]) for rule in table["strings"]]
+        self._root_patterns = [re.compile(rule["pattern"]) for rule in table["strings"] if rule.get("root")]
+        self._root_keys = frozenset(table["roots"])
+        self._roles: dict[str, str] = table["roles"]
+
+    def masked_key(self, key: str) -> str | None:
+        """Return what makes the value under `key` volatile ("time", "duration", "path", "version"), or None."""
+        return self._keys.get(key)
+
+    def masked_header(self, name: str) -> str | None:
+        """Return what makes the value of an HTTP header volatile, or None; case does not matter."""
+        return self._headers.get(name.lower())
+
+    def mask_string(self, text: str) -> str:
+        """Return `text` with everything volatile inside it masked; uuids are kept, for the caller to bind."""
+        for pattern, replacement in self._strings:
+            text = pattern.sub(replacement, text)
+        return text
+
+    def mask(self, key: str, value: Any) -> Any:
+        """Return one leaf as it is compared: masked by its key, else by the string patterns; type and key are kept.
+
+        A relative path is no secret of the machine and stays. Objects and lists are returned as they are.
+        """
+        what = self._keys.get(key)
+        if type(value) is str:
+            if what is None or (what == "path" and not _ABSOLUTE.match(value)):
+                return self.mask_string(value)
+            return f"<{what}>"
+        if what is not None and type(value) in (int, float):
+            return 0
+        return value
+
+    @staticmethod
+    def uuids(text: str) -> list[str]:
+        """Return the uuids in `text`, in order."""
+        return UUID.findall(text)
+
+    def role(self, parent: str, key: str) -> str | None:
+        """Return what a uuid under `key` of the object under `parent` names ("thread", "item", "subscription"), or None."""
+        return self._roles.get(key) or self._roles.get(f"{parent}.{key}")
+
+    def roots(self, key: str, text: str) -> Iterator[str]:
+        """Yield the directories that the string under `key` tells: a working directory, or the home of Codex."""
+        if key in self._root_keys and _ABSOLUTE.match(text) and len(text) > 1:
+            yield text.rstrip("/\\")
+        for pattern in self._root_patterns:
+            if found := pattern.search(text):
+                yield found[0]
+
+
+def is_headers(value: Any) -> bool:
+    """Tell whether a value is a list of HTTP headers: pairs of strings."""
+    return (
+        type(value) is list
+        and bool(value)
+        and all(type(pair) is list and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) is str for pair in value)
+    )
+
+
+class Normaliser:
+    """Masks and binds the values of one run. First `learn` every value, then ask for each with `value`, in order."""
+
+    def __init__(self, table: dict[str, Any], rules: Rules | None = None) -> None:
+        self.rules = rules or Rules(table)
+        self._roles: dict[str, str] = {}
+        self._roots: list[str] = []
+        self._root_pattern: re.Pattern[str] | None = None
+        self._names: dict[tuple[str, Any], str] = {}
+        self._counts: dict[str, int] = {}
+        self._asked: dict[tuple[str, str], list[str]] = {}
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(self, value: Any) -> None:
+        """Note which roles the uuids of `value` play and which directories it tells of, before anything is named.
+
+        A uuid is often seen first where its key says nothing (in a path), and a directory first inside a sentence.
+        """
+        self._learn("", "", value)
+
+    def _learn(self, parent: str, key: str, value: Any) -> None:
+        if type(value) is dict:
+            for name, inner in value.items():
+                self._learn(key, name, inner)
+        elif type(value) is list:
+            if key == "headers" and is_headers(value):
+                for name, inner in value:
+                    self._learn("headers", name.lower(), inner)
+            else:
+                for inner in value:
+                    self._learn(parent, key, inner)
+        elif type(value) is str and value:
+            self._learn_string(parent, key, value)
+
+    def _learn_string(self, parent: str, key: str, text: str) -> None:
+        for root in self.rules.roots(key, text):
+            if root not in self._roots:
+                self._roots.append(root)
+                self._root_pattern = None
+        if "-" in text:
+            role = self.rules.role(parent, key) or "uuid"
+            for found in UUID.finditer(text):
+                known = self._roles.get(found[0].lower(), "uuid")
+                # Only a uuid that is the whole value has its role from the key.
+                mine = role if len(found[0]) == len(text) else "uuid"
+                self._roles[found[0].lower()] = min(known, mine, key=_ROLE_RANK.__getitem__)
+
+    # ------------------------------------------------------------------ naming
+
+    def name(self, role: str, identity: Any) -> str:
+        """Return the name of `identity` among those of its `role`, `<role:1>` for the first one seen."""
+        name = self._names.get((role, identity))
+        if name is None:
+            self._counts[role] = count = self._counts.get(role, 0) + 1
+            name = self._names[(role, identity)] = f"<{role}:{count}>"
+        return name
+
+    def value(self, value: Any) -> Any:
+        """Return `value` with everything volatile masked, and every identity replaced by its name."""
+        return self._value("", value, None)
+
+    def message(self, value: Any, sender: str) -> Any:
+        """Return a JSON-RPC message of `sender` normalised, its id by the method it belongs to (`<id:turn/start:1>`).
+
+        The two sides number their requests apart: a server's request is `<server-id:...>`. The reply to nobody is `<id:?>`.
+        """
+        normal = self.value(value)
+        sort = kind(value)
+        if sort == "request":
+            prefix = "id" if sender == "client" else "server-id"
+            # Counted by occurrence, for a client may use one id twice.
+            asked = self._asked.setdefault((sender, _typed(value["id"])), [])
+            name = self.name(f"{prefix}:{value['method']}", (sender, _typed(value["id"]), len(asked)))
+            asked.append(name)
+            normal["id"] = name
+        elif sort in ("response", "error") and value["id"] is not None:
+            other = "server" if sender == "client" else "client"
+            asked = self._asked.get((other, _typed(value["id"])), [])
+            normal["id"] = "<id:?>" if not asked else asked.pop(0) if len(asked) > 1 else asked[0]
+        return normal
+
+    def payload(self, of: str, payload: Any) -> Any:
+        """Return the payload of an http frame normalised; the path of a request is no path of the machine."""
+        normal = self.value(payload)
+        if of == "request" and type(payload) is dict and type(payload.get("path")) is str:
+            normal["path"] = self.text(payload["path"])
+        return normal
+
+    def _value(self, key: str, value: Any, inherited: str | None) -> Any:
+        if type(value) is dict:
+            # An object under a masked key ({"secs","nanos"}) is masked number by number; paths stand in keys too.
+            inside = self.rules.masked_key(key) or inherited
+            if inside == "path":
+                inside = None
+            return {self.text(name): self._value(name, inner, inside) for name, inner in value.items()}
+        if type(value) is list:
+            if key == "headers" and is_headers(value):
+                return [[name, self.header(name, inner)] for name, inner in value]
+            return [self._value(key, inner, inherited) for inner in value]
+        if type(value) is str:
+            return self.string(key, value)
+        if inherited is not None and type(value) in (int, float):
+            return 0
+        return self.rules.mask(key, value)
+
+    def string(self, key: str, text: str) -> str:
+        """Return the string under `key` normalised."""
+        named = self._name_roots(text)
+        # A path below a known directory keeps its rest: it is part of what was said, not of the machine.
+        masked = named if named is not text and named.startswith("<path:") else self.rules.mask(key, named)
+        return self._name_uuids(self.rules.mask_string(masked))
+
+    def text(self, text: str) -> str:
+        """Return a string that stands under no key (a key itself, a line that is no JSON) normalised."""
+        return self._name_uuids(self.rules.mask_string(self._name_roots(text)))
+
+    def header(self, name: str, text: str) -> str:
+        """Return an HTTP header's value normalised."""
+        what = self.rules.masked_header(name)
+        return f"<{what}>" if what is not None else self.text(text)
+
+    def _name_roots(self, text: str) -> str:
+        if not self._roots or ("/" not in text and "\\" not in text):
+            return text
+        if self._root_pattern is None:
+            longest_first = sorted(self._roots, key=lambda root: (-len(root), root))
+            # A root ends where a path component ends, so that /w is not seen in /work.
+            self._root_pattern = re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, longest_first)) + r")(?![\w.-])")
+        return self._root_pattern.sub(lambda found: self.name("path", found[0]), text)
+
+    def _name_uuids(self, text: str) -> str:
+        if "-" not in text:
+            return text
+        return UUID.sub(lambda found: self.name(self._roles.get(found[0].lower(), "uuid"), found[0].lower()), text)
+
+
+def _typed(request_id: Any) -> str:
+    """Tell 1 from "1" and from 1.0: an id comes back as it was sent."""
+    return repr(request_id)

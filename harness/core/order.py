@@ -1,0 +1,240 @@
+"""The order in which a run's frames are compared: a partial order, and one canonical line through it.
+
+Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered
+as they were seen if they stand in the same stream (one side of the rpc seam, one http exchange, the requests of one thread)
+and no declared race sets them free; also a request before its reply, and a declared cause before its effect. Everything
+else is a matter of timing: frames of different threads, of the two directions, of the two seams. (This is a trace in the sense
+of Mazurkiewicz, and `canonical` gives its lexicographic normal form.) So two runs give the same line up to the declared races,
+and only up to those.
+
+Labels are for people and for the table: "rpc> turn/start", "rpc< response to turn/start", "rpc< item/started commandExecution",
+"http> POST /v1/responses", "http< sse response.created". The races are in `protocol/data/<version>/normalise.json`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from harness.core.frames import Frame
+from harness.core.jsonrpc import kind
+
+
+class Mark(NamedTuple):
+    """Where a frame belongs: `lane` is "rpc>", "rpc<", "http>" or "http<"; `exchange` counts http requests from 1."""
+
+    lane: str
+    label: str
+    thread: str | None = None
+    item: str | None = None
+    exchange: int = 0
+    request: int | None = None  # of a reply or an http answer: the index of the frame that it answers
+
+
+def at(value: Any, path: str) -> Any:
+    """Return what stands in `value` at a dotted path of keys ("params.msg.call_id"), or None."""
+    for key in path.split("."):
+        if type(value) is not dict:
+            return None
+        value = value.get(key)
+    return value
+
+
+def first_string(value: Any, paths: Iterable[str]) -> str | None:
+    """Return the first string found in `value` at one of `paths`."""
+    for path in paths:
+        found = at(value, path)
+        if type(found) is str and found:
+            return found
+    return None
+
+
+class Marker:
+    """Marks the frames of one run, in the order in which they were seen."""
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self._scope: dict[str, list[str]] = table["scope"]
+        self._asked: dict[tuple[str, str], list[tuple[int, Mark]]] = {}
+        self._last_thread: str | None = None
+        self._exchanges = 0
+        self._open: dict[int | None, Mark] = {}  # connection -> its latest request
+        self._index = -1
+
+    def mark(self, frame: Frame) -> Mark:
+        """Return the mark of the run's next frame."""
+        self._index += 1
+        return self._http(frame) if frame.seam == "http" else self._rpc(frame)
+
+    def _rpc(self, frame: Frame) -> Mark:
+        lane = "rpc>" if frame.sender == "client" else "rpc<"
+        value = frame.value
+        sort = kind(value)
+        if sort == "other":
+            return Mark(lane, f"{lane} no message")
+        if sort in ("response", "error"):
+            return self._reply(lane, sort, frame.sender, value)
+        thread = first_string(value, self._scope["thread"])
+        if lane == "rpc<":
+            # A frame that names no thread is written together with the one before it.
+            thread = thread or self._last_thread
+            self._last_thread = thread
+        what = first_string(value, self._scope["type"])
+        label = f"{lane} {value['method']}" + (f" {what}" if what else "")
+        mark = Mark(lane, label, thread, first_string(value, self._scope["item"]))
+        if sort == "request":
+            self._asked.setdefault((frame.sender, repr(value["id"])), []).append((self._index, mark))
+        return mark
+
+    def _reply(self, lane: str, sort: str, sender: str, value: Any) -> Mark:
+        other = "server" if sender == "client" else "client"
+        asked = self._asked.get((other, repr(value["id"])), [])
+        thread = first_string(value, self._scope["thread"])
+        if not asked:
+            return Mark(lane, f"{lane} {sort} to nothing", thread)
+        index, request = asked.pop(0) if len(asked) > 1 else asked[0]
+        label = f"{lane} {sort} to {request.label.partition(' ')[2]}"
+        return Mark(lane, label, thread or request.thread, request.item, request=index)
+
+    def _http(self, frame: Frame) -> Mark:
+        lane = "http>" if frame.sender == "client" else "http<"
+        payload = frame.payload if type(frame.payload) is dict else {}
+        if frame.kind == "request":
+            self._exchanges += 1
+            thread = next((value for name, value in _headers(payload) if name.lower() == "session_id"), None)
+            path = str(payload.get("path")).partition("?")[0]
+            mark = Mark(lane, f"{lane} {payload.get('method')} {path}", thread, exchange=self._exchanges)
+            self._open[frame.conn] = mark._replace(request=self._index)
+            return mark
+        asked = self._open.get(frame.conn, Mark(lane, ""))
+        name = payload.get("event") if frame.kind == "sse" else payload.get("status")
+        label = f"{lane} {frame.kind}" + (f" {name}" if name else "")
+        return Mark(lane, label, asked.thread, exchange=asked.exchange, request=asked.request)
+
+
+def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    headers = payload.get("headers")
+    if type(headers) is not list:
+        return
+    for pair in headers:
+        if type(pair) is list and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) is str:
+            yield pair[0], pair[1]
+
+
+class Order:
+    """The declared races, causes and unordered items of one table, asked about pairs of marks."""
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self._races = [(tuple(rule["between"][0]), tuple(rule["between"][1])) for rule in table["races"]]
+        self._causes = [(tuple(rule["cause"]), tuple(rule["effect"])) for rule in table["causes"]]
+        self._items: tuple[str, ...] = tuple(table["unordered_items"])
+        self.race = lru_cache(maxsize=None)(self._race)
+        self.cause = lru_cache(maxsize=None)(self._cause)
+        self.loose = lru_cache(maxsize=None)(self._loose)
+
+    def _race(self, one: str, other: str) -> bool:
+        return any(
+            (_is(one, left) and _is(other, right)) or (_is(other, left) and _is(one, right)) for left, right in self._races
+        )
+
+    def _cause(self, one: str, other: str) -> bool:
+        return any(_is(one, cause) and _is(other, effect) for cause, effect in self._causes)
+
+    def _loose(self, label: str) -> bool:
+        """Tell whether frames of this label keep their order only within one item."""
+        return _is(label, self._items)
+
+    def kind_of(self, mark: Mark) -> Mark:
+        """Return the mark without what makes no difference to its order, so that there are few kinds."""
+        own = self.loose(mark.label) or self.race(mark.label, mark.label)
+        return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)
+
+    def ordered(self, one: Mark, other: Mark) -> bool:
+        """Tell whether two kinds of frames must keep the order in which they were seen.
+
+        Replies and http answers have their own rule: they follow their request, and the earlier part of their exchange.
+        """
+        apart = one.thread != other.thread and one.thread is not None and other.thread is not None
+        if one.lane != other.lane:
+            return not apart and (self.cause(one.label, other.label) or self.cause(other.label, one.label))
+        if one.lane == "rpc>":
+            return True
+        if apart:
+            return False
+        if one.item != other.item and self.loose(one.label) and self.loose(other.label):
+            return False
+        return one == other or not self.race(one.label, other.label)
+
+
+def _is(label: str, patterns: Sequence[str]) -> bool:
+    return any(label == pattern or fnmatchcase(label, pattern) for pattern in patterns)
+
+
+_LANES = {"rpc>": 0, "rpc<": 1, "http>": 2, "http<": 2}
+
+
+def canonical(marks: Sequence[Mark], order: Order) -> list[int]:
+    """Return the indexes of `marks` in the one order that all timings of the same run share.
+
+    Of all orders that the partial order allows it is the lexicographically first: the client's frames, then the server's,
+    then http exchange by exchange, as far as they are free to be moved. n frames of c kinds cost about n * c.
+    """
+    after, waits = _edges(marks, order)
+    threads: dict[str | None, int] = {None: -1}
+    for mark in sorted((mark for mark in marks if mark.lane.startswith("rpc")), key=lambda mark: mark.lane == "rpc<"):
+        threads.setdefault(mark.thread, len(threads))
+    for mark in marks:
+        threads.setdefault(mark.thread, len(threads))
+
+    def key(index: int) -> tuple[int, int, int, str, str, int]:
+        mark = marks[index]
+        # The request of an exchange and its answer stand together, in the order of the requests.
+        return (_LANES[mark.lane], threads[mark.thread], mark.exchange, mark.label, mark.item or "", index)
+
+    ready = [key(index) for index, count in enumerate(waits) if not count]
+    heapq.heapify(ready)
+    line: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)[-1]
+        line.append(index)
+        for follower in after[index]:
+            waits[follower] -= 1
+            if not waits[follower]:
+                heapq.heappush(ready, key(follower))
+    return line
+
+
+def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[int]]:
+    """Return for each frame those that must follow it, and how many it waits for itself.
+
+    Frames of one kind are always ordered among themselves, so an edge from the last one of each kind is enough.
+    """
+    after: list[list[int]] = [[] for _ in marks]
+    waits = [0] * len(marks)
+    last: dict[str | None, dict[Mark, int]] = {}  # thread -> kind of frame -> the latest such frame
+    answers: dict[int, int] = {}  # exchange -> the latest part of its answer
+    related: dict[tuple[Mark, Mark], bool] = {}
+    for index, mark in enumerate(marks):
+        befores = set() if mark.request is None else {mark.request}
+        if mark.lane == "http<":
+            befores.add(answers.get(mark.exchange, index))
+            befores.discard(index)
+            answers[mark.exchange] = index
+        else:
+            sort = order.kind_of(mark)
+            # Only the client's own frames and those of no thread are ordered among all threads.
+            narrow = mark.thread is not None and mark.lane != "rpc>"
+            for place in (None, mark.thread) if narrow else list(last):
+                for other, when in last.get(place, {}).items():
+                    pair = (other, sort)
+                    if pair not in related:
+                        related[pair] = order.ordered(other, sort)
+                    if related[pair]:
+                        befores.add(when)
+            last.setdefault(mark.thread, {})[sort] = index
+        for before in befores:
+            after[before].append(index)
+            waits[index] += 1
+    return after, waits

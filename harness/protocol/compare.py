@@ -1,0 +1,198 @@
+"""Two recordings compared: equal up to what two runs of one scenario may differ in, or the differences, smallest first.
+
+Strategy: each run is brought into events (output pieces put together), these into the canonical order, and then normalised in
+that order, so that names are given alike. Two runs are equal if the resulting lines are. Where they are not, the two lines
+are aligned by label; events of one label are compared inside with deepdiff, the others are missing or extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from deepdiff import DeepDiff
+
+from harness.core.deltas import Event, events
+from harness.core.frames import Frame
+from harness.core.jsontext import dumps
+from harness.core.normalise import Normaliser
+from harness.core.order import Order, canonical
+from harness.protocol import tables
+
+#: So many unequal events are looked at closely; a pair of recordings that differs more often has nothing in common.
+CLOSE_LOOKS = 200
+#: Aligning costs up to the square of what is to be aligned.
+ALIGNED = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """One event as it is compared: `numbers` of its frames, `label`, and its normalised `value` with all that counts."""
+
+    numbers: tuple[int, ...]
+    label: str
+    value: Any
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
+
+    `a` and `b` are the frame numbers (None where there is none), `path` is the JSON path inside the frame ("$" for all of
+    it), `left` and `right` are the normalised values there (None where there is none).
+    """
+
+    kind: str
+    label: str
+    a: int | None
+    b: int | None
+    path: str
+    left: Any
+    right: Any
+
+    @property
+    def size(self) -> int:
+        """How much differs, in characters of JSON."""
+        return _size(self.left) + _size(self.right)
+
+    def sentence(self) -> str:
+        """Say the difference in one line."""
+        if self.kind == "missing":
+            return f"{self.label}: frame {self.a} of the first has no counterpart in the second"
+        if self.kind == "extra":
+            return f"{self.label}: frame {self.b} of the second has no counterpart in the first"
+        if self.path == "$" and self.left == self.right:
+            return f"{self.label}: frame {self.a} stands in another place than frame {self.b}"
+        return f"{self.label}: frames {self.a} and {self.b} differ at {self.path}: {_short(self.left)} and {_short(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What comparing two runs found: the numbers of events, and the differences, smallest first."""
+
+    a: int
+    b: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def equal(self) -> bool:
+        """True if the runs differ in nothing but what two runs of one scenario may differ in."""
+        return not self.differences
+
+
+def normal_form(frames: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> list[Normal]:
+    """Return a run's events in canonical order, normalised; equal lists mean equal runs."""
+    table = tables.load("normalise", version)
+    seen = events(frames, table)
+    normaliser = Normaliser(table)
+    for event in seen:
+        normaliser.learn(event.value)
+    line = canonical([event.mark for event in seen], Order(table))
+    return [_normal(seen[index], normaliser) for index in line]
+
+
+def _normal(event: Event, normaliser: Normaliser) -> Normal:
+    if event.mark.lane.startswith("rpc"):
+        value = normaliser.message(event.value, event.sender)
+        counts: dict[str, Any] = {"from": event.sender, "msg": value}
+    else:
+        value = normaliser.payload(event.kind, event.value)
+        counts = {"from": event.sender, event.kind: value, "exchange": event.mark.exchange}
+    if event.form:
+        counts["form"] = event.form
+    if event.extra:
+        counts["marks"] = event.extra
+    return Normal(event.numbers, event.mark.label, counts, _key(counts))
+
+
+def _key(value: Any) -> bytes:
+    try:
+        return dumps(value)
+    except ValueError:  # a lone surrogate
+        return repr(value).encode("utf-8", "backslashreplace")
+
+
+def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> Comparison:
+    """Compare two runs; `version` names the Codex whose table of volatile values and races holds."""
+    left, right = normal_form(a, version), normal_form(b, version)
+    found = list(_differences(left, right))
+    found.sort(key=lambda difference: (difference.size, difference.a or 0, difference.b or 0))
+    return Comparison(len(left), len(right), tuple(found))
+
+
+def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> bool:
+    """Tell whether two runs are the same run up to timing and names: then re-recording leaves a file alone."""
+    left, right = normal_form(a, version), normal_form(b, version)
+    return [one.key for one in left] == [one.key for one in right]
+
+
+def _differences(a: list[Normal], b: list[Normal]) -> Iterator[Difference]:
+    start, ends = _common(a, b)
+    a, b = a[start : len(a) - ends], b[start : len(b) - ends]
+    if len(a) * len(b) > ALIGNED**2:
+        a, b = a[:ALIGNED], b[:ALIGNED]
+    looks = 0
+    for one, other in _aligned(a, b):
+        if one is None and other is not None:
+            yield Difference("extra", other.label, None, other.numbers[0], "$", None, other.value)
+        elif other is None and one is not None:
+            yield Difference("missing", one.label, one.numbers[0], None, "$", one.value, None)
+        elif one is not None and other is not None and one.key != other.key:
+            looks += 1
+            if looks <= CLOSE_LOOKS:
+                yield from _inside(one, other)
+            else:
+                yield Difference("changed", one.label, one.numbers[0], other.numbers[0], "$", one.value, other.value)
+
+
+def _common(a: Sequence[Normal], b: Sequence[Normal]) -> tuple[int, int]:
+    """Return how many events are equal at the start, and how many of the others at the end."""
+    shorter = min(len(a), len(b))
+    start = 0
+    while start < shorter and a[start].key == b[start].key:
+        start += 1
+    ends = 0
+    while ends < shorter - start and a[-1 - ends].key == b[-1 - ends].key:
+        ends += 1
+    return start, ends
+
+
+def _aligned(a: Sequence[Normal], b: Sequence[Normal]) -> Iterator[tuple[Normal | None, Normal | None]]:
+    """Pair the events of one label; what has no partner is paired with None."""
+    matcher = SequenceMatcher(None, [one.label for one in a], [one.label for one in b], autojunk=False)
+    for _, from_a, to_a, from_b, to_b in matcher.get_opcodes():
+        if to_a - from_a == to_b - from_b and [x.label for x in a[from_a:to_a]] == [x.label for x in b[from_b:to_b]]:
+            yield from zip(a[from_a:to_a], b[from_b:to_b], strict=True)
+        else:
+            yield from ((one, None) for one in a[from_a:to_a])
+            yield from ((None, other) for other in b[from_b:to_b])
+
+
+def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
+    """Yield the differences between two events of one label."""
+    found = DeepDiff(one.value, other.value, view="tree", ignore_type_in_groups=[], verbose_level=2)
+    inner = [level for levels in found.values() for level in levels]
+    for level in inner:
+        path = "$" + "".join(_step(key) for key in level.path(output_format="list")[1:])
+        left, right = (None if type(side).__name__ == "NotPresent" else side for side in (level.t1, level.t2))
+        yield Difference("changed", one.label, one.numbers[0], other.numbers[0], path, left, right)
+    if not inner:  # the order of keys, or 1 and 1.0: equal to deepdiff, not on the wire
+        yield Difference("changed", one.label, one.numbers[0], other.numbers[0], "$", one.value, other.value)
+
+
+def _step(key: Any) -> str:
+    if type(key) is int:
+        return f"[{key}]"
+    return f".{key}" if str(key).isidentifier() else f"[{dumps(str(key)).decode()}]"
+
+
+def _size(value: Any) -> int:
+    return 0 if value is None else len(_key(value))
+
+
+def _short(value: Any) -> str:
+    text = _key(value).decode()
+    return text if len(text) <= 120 else f"{text[:117]}..."
