@@ -1,0 +1,59 @@
+"""Which Codex a command is, found without starting it: from the package or the manifest that its binary lies in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from harness.core.jsontext import NotJson, loads
+from harness.protocol import schema_files
+
+
+def version_of(command: Sequence[str]) -> str | None:
+    """Return the version of the Codex that `command` starts, or None.
+
+    The first two words are looked at (the second for `node codex.js`). `manifest.json` is what our installer writes,
+    `package.json` what npm does.
+    """
+    for word in command[:2]:
+        for folder in _folders_above(word):
+            for name, key in (("manifest.json", "package"), ("package.json", "name")):
+                facts = _object(os.path.join(folder, name))
+                if str(facts.get(key, "")).startswith("@openai/codex") and isinstance(facts.get("version"), str):
+                    return str(facts["version"]).split("-linux-")[0].split("-darwin-")[0]
+    return None
+
+
+def bundle_of(version: str) -> str:
+    """Return the identity of the schema bundle of a version, `sha256:...` of its primary file; "unknown" if we have none."""
+    try:
+        with open(schema_files.table(version, "schema.sha256"), encoding="ascii") as manifest:
+            for line in manifest:
+                digest, _, name = line.strip().partition("  ")
+                if name == "codex_app_server_protocol.schemas.json":
+                    return f"sha256:{digest}"
+    except OSError:
+        pass
+    return "unknown"
+
+
+def _folders_above(word: str) -> Iterator[str]:
+    """The folders from the program's own up, links resolved; a package keeps its binary at most five below its root."""
+    places = [""] if os.sep in word else os.environ.get("PATH", "").split(os.pathsep)
+    for place in places:
+        path = os.path.join(place, word)
+        if os.access(path, os.X_OK if place else os.F_OK) and os.path.isfile(path):
+            folder = os.path.realpath(path)
+            for _ in range(5):
+                folder = os.path.dirname(folder)
+                yield folder
+            return
+
+
+def _object(path: str) -> dict[str, object]:
+    try:
+        with open(path, "rb") as file:
+            value = loads(file.read())
+    except (OSError, NotJson):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,259 @@
+"""A transparent tee between a client and an app-server: every line is on disk before it goes on.
+
+Strategy: one thread and one poll loop over two lanes (client to server, server to client), so that the order in which frames
+are logged is the order in which they went on. A line is held until it is whole, logged, and only then put in line to be
+written; a peer that does not read stops the reading on the other side of its lane, never the other lane. What waits is thus
+bounded by `LIMIT` and one line.
+
+The descriptors that we share with the client (0 and 1) stay blocking, since their flags would be changed for the client too:
+they are written in pieces that poll() vouches for. What happens to one end is done to the other: end of file, a reader
+that is gone, a signal, an exit. When logging fails, the tee goes on as a plain pipe (`Log`).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.core.frames import Frame
+from harness.core.ndjson import LineSplitter
+from harness.shell.cassette import CassetteError, CassetteWriter
+from harness.shell.stand_in import close, die_with_parent, signal_pipe
+
+PIECE = 65536
+LIMIT = 262144  # bytes that may wait for a slow reader before its writer is no longer read
+LONGEST = 64 << 20  # bytes; a longer line is passed on, but no longer recorded
+
+
+class Log:
+    """The recording side of a tee: frames go to a cassette until that fails, which is said once; then it is `on` no more.
+
+    `say` takes that sentence. A frame that could not be redacted or written is left out, with all that follow, so that the
+    cassette is truncated but never wrong.
+    """
+
+    def __init__(self, writer: CassetteWriter, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.on = True
+        self._writer = writer
+        self._say = say
+        self._clock = clock
+        self._start = clock()
+
+    def line(self, sender: str, raw: bytes) -> None:
+        """Log one line of the rpc seam; when this returns the system has it."""
+        self.frame(Frame(0, 0.0, "rpc", sender, "msg", raw))
+
+    def frame(self, frame: Frame) -> None:
+        """Log one frame, giving it its number and its time."""
+        if not self.on:
+            return
+        frame.t = self._clock() - self._start
+        try:
+            self._writer.write(frame)
+        except CassetteError as error:
+            self.give_up(str(error))
+        except Exception as error:  # above all a redactor that fails: a frame must never be written unredacted
+            self.give_up(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
+
+    def give_up(self, why: str) -> None:
+        """Stop recording; the cassette stays as it is, without a footer."""
+        if self.on:
+            self.on = False
+            self._writer.abandon()
+            self._say(f"{why} Nothing more is recorded; the traffic goes on.")
+
+    def close(self) -> None:
+        """Write the footer, unless the recording is broken."""
+        if self.on:
+            try:
+                self._writer.close()
+            except CassetteError as error:
+                self.give_up(str(error))
+
+
+class Lane:
+    """One direction: read from `source`, cut into lines, logged, and only then `waiting` to be written to `sink`.
+
+    A descriptor is -1 once it is closed. `piece` is how many bytes may be written to `sink` when poll() says it is ready.
+    """
+
+    def __init__(self, sender: str, source: int, sink: int, piece: int, log: Log) -> None:
+        self.source = source
+        self.sink = sink
+        self.waiting = bytearray()
+        self._sender = sender
+        self._piece = piece
+        self._log = log
+        self._splitter = LineSplitter()
+        self._held = 0
+
+    @property
+    def readable(self) -> bool:
+        """True while more may be read: the source is open and not too much waits already."""
+        return self.source >= 0 and len(self.waiting) < LIMIT
+
+    def read(self) -> bool:
+        """Read once from the source and take in what came; False if a non-blocking source has nothing now."""
+        try:
+            data = os.read(self.source, PIECE)
+        except BlockingIOError:
+            return False
+        except OSError:  # a terminal that hung up, a socket that was reset: there is no more to come
+            data = b""
+        if data:
+            self.take(data)
+        else:
+            self.end()
+        return True
+
+    def take(self, data: bytes) -> None:
+        """Take in bytes from the source: log and pass on each line that they complete, hold the rest."""
+        lines = self._splitter.feed(data)
+        self._held = len(data) - data.rfind(b"\n") - 1 if lines else self._held + len(data)
+        for line in lines:
+            self.pass_on(line)
+        if self._held > LONGEST:
+            self._log.give_up(f"A line from the {self._sender} is longer than {LONGEST >> 20} MB.")
+        if not self._log.on:
+            self.waiting += self._splitter.close()
+            self._held = 0
+
+    def pass_on(self, line: bytes) -> None:
+        """Log one line, then put it in line for the sink."""
+        self._log.line(self._sender, line)
+        if self.sink >= 0:
+            self.waiting += line
+
+    def end(self) -> None:
+        """The source has ended: pass on an unterminated last line as it is, and end the sink after it."""
+        if self.source < 0:
+            return
+        tail = self._splitter.close()
+        if tail:
+            self.pass_on(tail)
+        close(self.source)
+        self.source = -1
+        self._settle()
+
+    def write(self) -> None:
+        """Write once to the sink; if its reader is gone, the source is closed too, so that its writer learns of it."""
+        try:
+            del self.waiting[: os.write(self.sink, self.waiting[: self._piece])]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.drop()
+        self._settle()
+
+    def drop(self) -> None:
+        """Give the lane up: its reader is gone."""
+        self.waiting.clear()
+        self.end()
+        self.waiting.clear()
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.source < 0 and self.sink >= 0 and not self.waiting:
+            close(self.sink)
+            self.sink = -1
+
+
+class Recorder:
+    """Starts an app-server behind this process's own stdin and stdout, and logs what passes until the server exits.
+
+    It must run in the main thread, since it handles signals; it has the process to itself.
+    """
+
+    def __init__(self, command: Sequence[str], log: Log, env: Mapping[bytes, bytes] | None = None) -> None:
+        """Start `command` (found as the shell would find it) with `env`; raises OSError if it cannot be started."""
+        self._log = log
+        self._poll = select.poll()
+        self._registered: dict[int, int] = {}
+        self._wake, self._hurry = signal_pipe(), False
+        ours_in, ours_out = self._start(command, env)
+        self.client = Lane("client", 0, ours_in, PIECE, log)
+        self.server = Lane("server", ours_out, 1, select.PIPE_BUF, log)
+
+    def _start(self, command: Sequence[str], env: Mapping[bytes, bytes] | None) -> tuple[int, int]:
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        try:
+            # Descriptors that the client handed down are for the server too, hence close_fds=False; our own are not inheritable.
+            self._child = subprocess.Popen(
+                command, stdin=theirs_in, stdout=theirs_out, env=env, close_fds=False, preexec_fn=die_with_parent()
+            )
+        except BaseException:
+            os.close(ours_in)
+            os.close(ours_out)
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        os.set_blocking(ours_in, False)
+        os.set_blocking(ours_out, False)
+        return ours_in, ours_out
+
+    def run(self) -> int:
+        """Pass everything on until the server has exited and all it wrote is delivered; return its status as `Popen` does."""
+        while not self._finished():
+            self._watch()
+            for descriptor, events in self._poll.poll():
+                self._serve(descriptor, events)
+            if self._child.returncode is not None:
+                self._drain()
+        self._log.close()
+        status: int = self._child.returncode
+        return status
+
+    def _finished(self) -> bool:
+        if self._child.returncode is None:
+            return False
+        return self._hurry or (self.server.source < 0 and not self.server.waiting)
+
+    def _watch(self) -> None:
+        """Tell poll() what is wanted now. A sink is always watched: that its reader is gone shows without being asked for."""
+        wanted = {self._wake: select.POLLIN}
+        for lane in (self.client, self.server):
+            if lane.readable:
+                wanted[lane.source] = select.POLLIN
+            if lane.sink >= 0:
+                wanted[lane.sink] = select.POLLOUT if lane.waiting else 0
+        if wanted != self._registered:
+            for descriptor in self._registered.keys() - wanted.keys():
+                self._poll.unregister(descriptor)
+            for descriptor, events in wanted.items():
+                self._poll.register(descriptor, events)
+            self._registered = wanted
+
+    def _serve(self, descriptor: int, events: int) -> None:
+        if descriptor == self._wake:
+            self._signals()
+            return
+        for lane in (self.client, self.server):
+            if descriptor == lane.source:
+                lane.read()
+            elif descriptor == lane.sink:
+                if lane.waiting and events & select.POLLOUT:
+                    lane.write()
+                elif events & (select.POLLERR | select.POLLHUP | select.POLLNVAL):
+                    lane.drop()
+
+    def _signals(self) -> None:
+        for number in os.read(self._wake, PIECE):
+            if number == signal.SIGCHLD:
+                self._child.poll()
+            elif self._child.poll() is None:
+                self._child.send_signal(number)
+            elif number != signal.SIGWINCH:  # the server is gone, and whoever waits for us has lost patience
+                self._hurry = True
+
+    def _drain(self) -> None:
+        """After the server's exit all that it wrote is in the pipe; whoever else holds the pipe open is not waited for."""
+        self.client.drop()
+        while self.server.readable:
+            if not self.server.read():
+                self.server.end()

@@ -1,0 +1,95 @@
+"""Being in the place of another program: its descriptors, environment, signals and exit status, from the outside the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
+
+
+def leave_as(status: int) -> None:
+    """Exit as a child with this `Popen` status did: with its exit code, or by the same signal."""
+    if status >= 0:
+        sys.exit(status)
+    number = -status
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # its core is the one wanted
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    sys.exit(128 + number)
+
+
+def original_environment() -> dict[bytes, bytes] | None:
+    """Return the environment as this process was given it, or None where it cannot be known.
+
+    Python itself may add LC_CTYPE (PEP 538), which a server started directly would not have.
+    """
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        return None
+    return {name: value for name, mark, value in (entry.partition(b"=") for entry in entries) if mark and name}
+
+
+def open_standard_descriptors() -> None:
+    """Put the null device where 0, 1 or 2 is closed, lest a file that we open gets such a number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def close(descriptor: int) -> None:
+    """Close a descriptor; a standard one keeps its number, on the null device, so that no other file gets it."""
+    if descriptor > 2:
+        os.close(descriptor)
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def signal_pipe() -> int:
+    """Have the signals that we pass on, and the server's exit, written to a pipe; return its reading end.
+
+    What the client had us ignore stays ignored, by us and by the server.
+    """
+    wake, write = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for name in SIGNALS:
+        number = getattr(signal, name)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _nothing)
+    signal.signal(signal.SIGCHLD, _nothing)
+    return wake
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    """Handle a signal: its number is in the pipe already."""
+
+
+def die_with_parent() -> Callable[[], object] | None:
+    """On Linux, return what makes the started process be killed when this one is killed: kill -9 must leave no orphan.
+
+    End of file alone would not do: the real app-server does not exit on it while an approval is pending
+    (real-codex-0.92.md section 4).
+    """
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):
+        return None
+    set_parent_death_signal = 1
+    return lambda: prctl(set_parent_death_signal, int(signal.SIGKILL), 0, 0, 0)
