@@ -90,7 +90,7 @@ class Client:
         try:
             self.process.write(data, self.timeout)
         except Gone as gone:
-            raise SubjectFailure(self._tell(f"The server could not be sent {_short(data)}: {gone}")) from None
+            raise SubjectFailure(self.tell(f"The server could not be sent {_short(data)}: {gone}")) from None
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
         """Send a notification; `params` is left out unless given."""
@@ -117,7 +117,7 @@ class Client:
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) == "error":
-            raise ErrorReply(self._tell(f"The server answered {method} with the error {_short(reply['error'])}"), reply["error"])
+            raise ErrorReply(self.tell(f"The server answered {method} with the error {_short(reply['error'])}"), reply["error"])
         return reply["result"]
 
     def request_error(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
@@ -125,7 +125,7 @@ class Client:
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) != "error":
-            raise SubjectFailure(self._tell(f"The server accepted {method}, which it must refuse: {_short(reply)}"))
+            raise SubjectFailure(self.tell(f"The server accepted {method}, which it must refuse: {_short(reply)}"))
         return reply["error"]
 
     def reply(self, request: Mapping[str, Any], result: Any) -> None:
@@ -160,7 +160,7 @@ class Client:
             ended = self._ended
         if ended:
             self.process.wait(0.5)  # its status is worth a moment: it tells why
-        raise SubjectFailure(self._tell(f"{what} never came" if ended else f"{what} did not come within {limit:g} s"))
+        raise SubjectFailure(self.tell(f"{what} never came" if ended else f"{what} did not come within {limit:g} s"))
 
     def reply_to(self, id: Any, timeout: float | None = None) -> Any:  # noqa: A002
         """Take and return the reply to the client's request `id` (1, 1.0 and true are different ids)."""
@@ -213,7 +213,7 @@ class Client:
         limit = self.timeout if timeout is None else timeout
         status = self.process.wait(limit)
         if status is None:
-            raise SubjectFailure(self._tell(f"The server still ran {limit:g} s after its stdin ended"))
+            raise SubjectFailure(self.tell(f"The server still ran {limit:g} s after its stdin ended"))
         self.process.output_ended.wait(limit)
         return status
 
@@ -221,7 +221,8 @@ class Client:
         """End the server and all it started, at once."""
         self.process.stop()
 
-    def _tell(self, what: str) -> str:
+    def tell(self, what: str) -> str:
+        """Return the sentence `what` with the server's state, the end of its stderr and the last frames."""
         status = self.process.status
         if status is None:
             state = "The server still runs" + (", but has closed its stdout." if self._ended else ".")

@@ -1,0 +1,80 @@
+"""Each frame of a case is judged as it passed, and a fault is blamed on who wrote the frame.
+
+A checker sees every frame of one connection in order. What the server wrote wrongly is the subject's fault and fails the
+case; what the client wrote wrongly is the harness's own, unless the case sends bad input on purpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from harness.core.jsonrpc import label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.core.frames import Frame
+    from harness.protocol.validate import Validator
+
+Blame = Literal["subject", "harness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing wrong with one frame, in a sentence."""
+
+    blame: Blame
+    frame: int
+    text: str
+
+
+class FrameChecker(Protocol):
+    """Sees the frames of one connection in order and tells what is wrong with each."""
+
+    def check(self, frame: Frame) -> Iterable[str]:
+        """Return a sentence for each fault of `frame`; none means that it is in order."""
+
+
+class BundleChecker:
+    """Judges frames by the JSON-schema bundle of a Codex version: valid, and no key that the bundle does not know."""
+
+    def __init__(self, version: str) -> None:
+        from harness.protocol.validate import RpcChecker
+
+        validator = _validator(version)
+        self._checker = RpcChecker(validator.bundle, validator)
+
+    def check(self, frame: Frame) -> list[str]:
+        """Return a sentence for each fault of `frame`."""
+        sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
+        return [violation.message for violation in self._checker.check(sender, frame.value)]
+
+
+@cache
+def _validator(version: str) -> Validator:
+    from harness.protocol.bundle import load
+    from harness.protocol.validate import Validator
+
+    return Validator(load(version))
+
+
+def make_checkers(version: str) -> list[FrameChecker]:
+    """Return the checkers for a subject of this Codex version: none where we have no bundle of it."""
+    from harness.protocol.schema_files import versions
+
+    return [BundleChecker(version)] if version in versions() else []
+
+
+def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[Finding]:
+    """Show every frame to every checker; with `bad_input` the client's faults are no findings."""
+    findings = []
+    for frame in frames:
+        for checker in checkers:
+            for text in checker.check(frame):
+                if frame.sender == "server":
+                    findings.append(Finding("subject", frame.n, f"frame {frame.n} ({label(frame.value)}): {text}"))
+                elif not bad_input:
+                    findings.append(Finding("harness", frame.n, f"frame {frame.n} ({label(frame.value)}): {text}"))
+    return findings

@@ -1,0 +1,235 @@
+"""The pytest hooks: thin, over the objects of the other modules. Nothing happens in a run that uses no `app_server`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.plugin.options import Settings, add_options, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from harness.plugin.run import AppServer, Case
+    from harness.plugin.subjects import Subject
+    from harness.plugin.verdict import Verdict
+    from harness.shell.backend_process import BackendProcess
+
+PROPERTY = "codex-replay"
+CASE: pytest.StashKey[Case] = pytest.StashKey()
+
+
+class Session:
+    """What one pytest process shares among its cases."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, subject: Subject) -> None:
+        from harness.plugin.verdict import Verdict
+
+        self.settings = settings
+        self.subject = subject
+        self.verdict: Verdict = Verdict(subject.name, subject.version, settings.profile, settings.record)
+        self.started = time.monotonic()
+        self.report_folder = settings.report or config.rootpath / "reports" / subject.slug
+        self.root = config.rootpath
+        self._backend: BackendProcess | None = None
+
+    def backend(self) -> BackendProcess:
+        """Return the fake Responses backend, started at first use."""
+        if self._backend is None:
+            from harness.shell.backend_process import BackendProcess
+
+            self._backend = BackendProcess()
+        return self._backend
+
+    def close(self) -> None:
+        """End the backend."""
+        if self._backend is not None:
+            self._backend.close()
+            self._backend = None
+
+
+SESSION = pytest.StashKey[Session]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options before anything is collected, and see to it that a terminated run leaves no process."""
+    from harness.plugin.subjects import BadSubject, parse_app_server
+
+    config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
+    settings = read_settings(config)
+    try:
+        subject = parse_app_server(settings.app_server)
+    except BadSubject as error:
+        if settings.app_server == "fake":  # whoever only has this plugin installed must not be bothered by it
+            return
+        raise pytest.UsageError(str(error)) from None
+    if settings.record != "none" and not subject.live:
+        raise pytest.UsageError(
+            f"--record {settings.record}: only a real app-server can be recorded, not {subject.name}; "
+            "add --app-server codex@VERSION."
+        )
+    config.stash[SESSION] = session = Session(config, settings, subject)
+    if not hasattr(config, "workerinput"):  # with pytest-xdist the controller collects
+        config.pluginmanager.register(Collector(session), "codex-replay-collector")
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(number: int, frame: object) -> None:
+    from harness.shell.process import stop_all
+
+    stop_all()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what the run shared."""
+    if SESSION in config.stash:
+        config.stash[SESSION].close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases of other profiles."""
+    if SESSION not in config.stash:
+        return
+    profile = config.stash[SESSION].settings.profile
+    out = [item for item in items if any(profile not in mark.args for mark in item.iter_markers("profile"))]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
+
+
+@pytest.fixture
+def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """Start the app-server under test: `server = app_server(script=[...])`."""
+    from harness.plugin.run import Case
+
+    if SESSION not in request.config.stash:
+        raise pytest.UsageError(
+            "There is no fake-codex in this environment; install codex-replay with pip, or give --app-server."
+        )
+    session = request.config.stash[SESSION]
+    case = Case(
+        case_name(request.node, session.root),
+        session.settings,
+        session.subject,
+        session.settings.cassettes or cassette_folder(request.node.path, session.root),
+        lambda: tmp_path_factory.mktemp("case"),
+        session.backend,
+    )
+    request.node.stash[CASE] = case
+    yield case.start
+    case.close()
+
+
+def case_name(item: Any, root: Path) -> Any:
+    """Return the `CaseName` of a test function: its folder below `suites` (or the root), its module, its name and parameters."""
+    from harness.plugin.record import CaseName
+
+    path: Path = item.path
+    parts = path.parts
+    below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
+    case = getattr(item, "originalname", item.name).removeprefix("test_")
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None:
+        case += "-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in callspec.id)
+    return CaseName("/".join(below) or "tests", path.stem, case)
+
+
+def _below(path: Path, root: Path) -> tuple[str, ...]:
+    return path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
+
+
+def cassette_folder(path: Path, root: Path) -> Path:
+    """Return the folder `cassettes` beside the `suites` folder that `path` lies in, or in the root."""
+    for parent in path.parents:
+        if parent.name == "suites":
+            return parent.parent / "cassettes"
+    return root / "cassettes"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold the case to how its servers ended, as part of the test itself."""
+    result = yield
+    case = item.stash.get(CASE, None)
+    if case is not None:
+        __tracebackhide__ = True
+        case.finish()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the case's name for the verdict, and to a failure the traffic that led to it."""
+    report = yield
+    session = item.config.stash.get(SESSION, None)
+    if session is None or "app_server" not in getattr(item, "fixturenames", ()):
+        return report
+    case = item.stash.get(CASE, None)
+    name = case.name if case is not None else case_name(item, session.root)
+    said = {"suite": name.suite, "module": name.module, "case": name.case, "recorded": case.recorded if case else []}
+    report.user_properties.append((PROPERTY, said))
+    if report.failed and case is not None and case.servers and call.when == "call":
+        report.sections.append(("Traffic (-> client, <- server)", case.traffic()))
+    return report
+
+
+class Collector:
+    """Collects the verdict in the process that prints it (the controller, when pytest-xdist distributes)."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in one phase of a case."""
+        said = dict(report.user_properties).get(PROPERTY)
+        if isinstance(said, dict):
+            self.session.verdict.add(said, report.outcome, report.duration, _message(report))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """A run of cases of which none was verified is not green."""
+        verdict = self.session.verdict
+        verdict.seconds = time.monotonic() - self.session.started
+        if verdict.cases and verdict.word == "nothing verified" and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the verdict table and say where the report is."""
+        verdict = self.session.verdict
+        if not verdict.cases:
+            return
+        out = terminalreporter
+        out.section("codex-replay")
+        for line in verdict.table():
+            out.write_line(line)
+        for path in sorted(path for case in verdict.cases.values() for path in case.recorded):
+            out.write_line(f"recorded {path}")
+        good = verdict.word == "verified"
+        out.write_line(verdict.sentence(), bold=True, green=good, red=not good)
+        try:
+            out.write_line(f"Report: {verdict.write(self.session.report_folder)}")
+        except OSError as error:
+            out.write_line(f"The report cannot be written to {self.session.report_folder} ({error.strerror}); give --report DIR.")
+
+
+def _message(report: pytest.TestReport) -> str:
+    if report.outcome == "skipped" and isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.message) if crash is not None else ("" if report.longrepr is None else str(report.longrepr))

@@ -1,0 +1,92 @@
+"""The plugin's options: from the command line, else from `[tool.codex-replay]` of the pyproject.toml, else the default."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RECORD_MODES = ("none", "new", "all")
+
+#: key -> (default, metavar, help). The option is `--KEY`; the key of the table is `KEY`.
+KEYS: dict[str, tuple[Any, str, str]] = {
+    "app-server": (
+        "fake",
+        "SUBJECT",
+        "The app-server under test: fake, fake:CMD, codex@VERSION, or a command line. Default: fake.",
+    ),
+    "backend": (None, "SUBJECT", "Reserved: the Responses backend under test."),
+    "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
+    "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
+    "report": (None, "DIR", "Where report.json and junit.xml go. Default: reports/<subject>."),
+    "cassettes": (None, "DIR", "The folder of the cassettes. Default: cassettes beside the suites folder."),
+    "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one run was asked for; `wait` in seconds."""
+
+    app_server: str
+    backend: str | None
+    record: str
+    profile: str
+    report: Path | None
+    cassettes: Path | None
+    wait: float | None
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare the command line options."""
+    group = parser.getgroup("codex-replay", "record, replay and verify the Codex protocols")
+    for key, (_, metavar, text) in KEYS.items():
+        group.addoption(f"--{key}", dest=_dest(key), default=None, metavar=metavar, help=text)
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Return the settings of a run; raises `pytest.UsageError` with a sentence."""
+    table = _table(
+        config.inipath if config.inipath and config.inipath.name == "pyproject.toml" else config.rootpath / "pyproject.toml"
+    )
+    values: dict[str, Any] = {}
+    for key, (default, _, _) in KEYS.items():
+        given = config.getoption(_dest(key), None)
+        values[key.replace("-", "_")] = table.get(key, default) if given is None else given
+    if values["record"] not in RECORD_MODES:
+        raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
+    if values["wait"] is not None:
+        try:
+            values["wait"] = float(values["wait"])
+        except ValueError:
+            raise pytest.UsageError(f"--wait {values['wait']}: give a number of seconds.") from None
+    for key in ("report", "cassettes"):
+        if values[key] is not None:
+            values[key] = (config.rootpath if key in table else config.invocation_params.dir) / values[key]
+    return Settings(**values)
+
+
+def _dest(key: str) -> str:
+    return "codex_replay_" + key.replace("-", "_")
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """Return `[tool.codex-replay]`, checked."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("codex-replay", {})
+    except OSError:
+        return {}
+    except ValueError as error:
+        raise pytest.UsageError(f"{path} is not TOML: {error}.") from None
+    for key, value in found.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise pytest.UsageError(f"{path}: [tool.codex-replay] has no key {key!r}{hint} Its keys are {', '.join(KEYS)}.")
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise pytest.UsageError(f"{path}: [tool.codex-replay] {key} must be a string.")
+    return dict(found)

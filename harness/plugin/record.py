@@ -1,0 +1,100 @@
+"""Cassettes of cases: where they lie, and how a live run is written to one.
+
+A recording goes to a draft beside its place and replaces the old one only when the two differ after normalisation, so that
+recording again shows in a diff what has changed and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.core.frames import Frame, Header
+from harness.core.jsontext import dumps
+from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LONGEST_LINE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class CaseName:
+    """Which case: `suite/module/case`, as its cassette's path has it."""
+
+    suite: str
+    module: str
+    case: str
+
+    def __str__(self) -> str:
+        return f"{self.suite}/{self.module}/{self.case}"
+
+    def path(self, folder: Path, number: int) -> Path:
+        """Return the cassette's path under `folder`; `number` counts the servers that the case starts, from 1."""
+        ending = "" if number == 1 else f".{number}"
+        return folder / self.suite / self.module / f"{self.case}{ending}.ndjson"
+
+
+def shorten(value: Any, longest: int) -> Any:
+    """Return `value` with every longer string cut to `longest` characters."""
+    if isinstance(value, str):
+        return value[:longest]
+    if isinstance(value, dict):
+        return {key: shorten(item, longest) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shorten(item, longest) for item in value]
+    return value
+
+
+def write_cassette(
+    path: Path, name: CaseName, version: str, frames: Iterable[Frame], homes: Mapping[str, str], cut: int | None
+) -> bool:
+    """Write a run to `path` unless what is there says the same; return whether the file changed.
+
+    `homes` maps directories of this machine to what they are called in the cassette. `cut` shortens the strings of the client's
+    long lines, which are then marked as truncated. Raises `CassetteError`.
+    """
+    from harness.core.redact import Redactor
+    from harness.protocol.bundle import load
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    header = Header(version, load(version).sha256, str(name), {"rpc": "recorded"})
+    try:
+        with CassetteWriter(draft, header, Redactor(paths=dict(homes))) as writer:
+            for frame in frames:
+                writer.write(_shortened(frame, cut) if len(frame.raw) > LONGEST_LINE else frame)
+        if path.exists() and _same(path, draft):
+            return False
+        os.replace(draft, path)
+        return True
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def _same(old: Path, new: Path) -> bool:
+    from harness.protocol.compare import equal_after_normalisation
+
+    try:
+        with CassetteReader(old) as before, CassetteReader(new) as now:
+            about = [
+                (reader.header.codex, reader.header.bundle, reader.header.case, reader.header.origin) for reader in (before, now)
+            ]
+            return about[0] == about[1] and equal_after_normalisation(list(before), list(now)) and before.truncated is None
+    except CassetteError:
+        return False
+
+
+def _shortened(frame: Frame, cut: int | None) -> Frame:
+    if cut is None or frame.sender != "client":
+        raise CassetteError(
+            f"Frame {frame.n} is {len(frame.raw)} bytes long, too much for a cassette; "
+            "start the server with cut=SIZE to shorten it."
+        )
+    raw = dumps(shorten(frame.value, cut)) + b"\n"
+    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, extra={"truncated": True})

@@ -1,0 +1,214 @@
+"""One case: it starts its subject, drives it, and at its end is held to what the subject did.
+
+Strategy. `Case` is what stands behind the `app_server` fixture. Live subjects get a hermetic home and a session of the fake
+Responses backend with the case's script; the others get the case's cassette. At the end of the test function, while a
+failure still counts as the test's own, `finish` closes every server and looks at exit statuses, unread scripts and the
+validity of each frame; only then, if asked to, it writes the cassettes. `close` ends whatever is left, come what may.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harness.plugin.checking import judge, make_checkers
+from harness.plugin.record import write_cassette
+from harness.shell.client import Client, SubjectFailure, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.plugin.options import Settings
+    from harness.plugin.record import CaseName
+    from harness.plugin.subjects import Subject
+    from harness.shell.backend_process import BackendProcess, BackendSession
+
+CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
+RECORDED_HOME = "/home/user"
+WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
+
+
+class Server(Client):
+    """A conversation with the app-server under test. `work` is its working directory."""
+
+    work: str
+    live: bool
+    bad_input = False
+    cut: int | None = None
+    cassette: Path
+    homes: Mapping[str, str]
+    upstream: BackendSession | None = None
+
+    def initialize(self, **client_info: Any) -> Any:
+        """Do the handshake, initialize and initialized, and return the result of the former."""
+        __tracebackhide__ = True
+        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}})
+        self.notify("initialized")
+        return result
+
+
+class AppServer(Protocol):
+    """What the `app_server` fixture is: call it to start the subject."""
+
+    def __call__(
+        self,
+        script: object = None,
+        *,
+        bad_input: bool = False,
+        match: str = "exact",
+        cut: int | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Server:
+        """Start the app-server under test.
+
+        `script` is what the model says, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
+        that are wrong on purpose. `match` says how strictly the fake compares the client's frames with the cassette: exact,
+        or method. `cut` shortens the strings of very long client lines in the cassette. `config` adds to the config.toml
+        of a live server.
+        """
+        ...
+
+
+class Case:
+    """One running test case and the servers that it has started."""
+
+    def __init__(
+        self,
+        name: CaseName,
+        settings: Settings,
+        subject: Subject,
+        cassettes: Path,
+        folder: Callable[[], Path],
+        backend: Callable[[], BackendProcess],
+    ) -> None:
+        self.name = name
+        self.servers: list[Server] = []
+        self.recorded: list[str] = []
+        self._settings = settings
+        self._subject = subject
+        self._cassettes = cassettes
+        self._folder = folder
+        self._backend = backend
+
+    def start(
+        self,
+        script: object = None,
+        *,
+        bad_input: bool = False,
+        match: str = "exact",
+        cut: int | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Server:
+        """Start the subject; see `AppServer`."""
+        __tracebackhide__ = True
+        cassette = self.name.path(self._cassettes, len(self.servers) + 1)
+        root = self._folder()
+        upstream = None
+        if self._subject.live:
+            session = str(self.name) if not self.servers else f"{self.name}.{len(self.servers) + 1}"
+            upstream = self._backend().session(session, script if script is not None else {"turns": []})
+            env, home, work = self._live_home(root, upstream.url, config)
+        else:
+            if not cassette.exists():
+                raise SubjectFailure(
+                    f"There is no recording of {self.name} ({cassette}); "
+                    f"make it with --app-server codex@{self._subject.version} --record new."
+                )
+            env, home, work = _fake_home(root, cassette, match)
+        server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
+        server.work, server.live, server.bad_input, server.cut = work, self._subject.live, bad_input, cut
+        server.cassette, server.upstream, server.homes = cassette, upstream, {home: RECORDED_HOME, work: f"{RECORDED_HOME}/work"}
+        self.servers.append(server)
+        return server
+
+    @property
+    def _wait(self) -> float:
+        return self._settings.wait or (WAIT_LIVE if self._subject.live else WAIT_REPLAY)
+
+    def _live_home(self, root: Path, url: str, config: Mapping[str, Any] | None) -> tuple[dict[str, str], str, str]:
+        from harness.shell.codex import HermeticHome
+
+        version = self._subject.version if self._subject.version[:1].isdigit() else "0.92.0"
+        home = HermeticHome(root, url, version=version, extra_config=config)
+        return dict(home.env), str(home.home), str(home.work)
+
+    # -- the end ---------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Close each server and raise `SubjectFailure` for the first thing that is wrong; then record, if that was asked for."""
+        __tracebackhide__ = True
+        if not self.servers:
+            raise SubjectFailure("The case has started no server, so it has verified nothing; drop its app_server fixture.")
+        for server in self.servers:
+            self._finish(server)
+        if self._settings.record != "none":
+            for server in self.servers:
+                self._record(server)
+
+    def _finish(self, server: Server) -> None:
+        __tracebackhide__ = True
+        status = server.close()
+        if not server.live and status == 1:
+            said = "\n".join(server.process.stderr_tail(40))
+            raise SubjectFailure(f"The conversation was not the recorded one ({server.cassette}):\n{said}")
+        if status != 0:
+            raise SubjectFailure(server.tell("The server did not end well when its stdin ended"))
+        if server.upstream is not None:
+            problems = server.upstream.problems()
+            if problems:
+                raise SubjectFailure("The server sent its upstream what it must not:\n    " + "\n    ".join(problems))
+            unused = server.upstream.unused_turns()
+            if unused:
+                raise SubjectFailure(server.tell(f"The server never asked for these turns of the script: {unused}"))
+        findings = judge(server.timeline, make_checkers(self._subject.version), bad_input=server.bad_input)
+        for blame, what in (
+            ("harness", "The case itself sends what the protocol does not have"),
+            ("subject", "The server broke the protocol"),
+        ):
+            texts = [finding.text for finding in findings if finding.blame == blame]
+            if texts:
+                raise SubjectFailure(f"{what} ({blame}):\n    " + "\n    ".join(texts[:10]))
+
+    def _record(self, server: Server) -> None:
+        if self._settings.record == "new" and server.cassette.exists():
+            return
+        if write_cassette(server.cassette, self.name, self._subject.version, server.timeline, server.homes, server.cut):
+            self.recorded.append(str(server.cassette))
+
+    def traffic(self, most: int = 60) -> str:
+        """Return the last frames of each server, for people, and the end of its stderr."""
+        parts = []
+        for number, server in enumerate(self.servers, 1):
+            frames = server.timeline
+            lines = [f"server {number}, pid {server.process.pid}, {len(frames)} frames"] if len(self.servers) > 1 else []
+            if len(frames) > most:
+                lines.append(f"     ({len(frames) - most} earlier frames)")
+            lines += [describe(frame) for frame in frames[-most:]]
+            lines += [f"     stderr: {line}" for line in server.process.stderr_tail(8)]
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts)
+
+    def close(self) -> None:
+        """End every server; nothing of them is left."""
+        for server in self.servers:
+            server.stop()
+            if server.upstream is not None:
+                server.upstream.close()
+
+
+def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str, str]:
+    """Make the folders a live server would have; the fake is told no more than it must know."""
+    home, tmp, work = (root / name for name in ("home", "tmp", "work"))
+    for folder in (home, tmp, work):
+        folder.mkdir(parents=True)
+    env = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "CODEX_HOME": str(home),
+        "TMPDIR": str(tmp),
+        "LANG": "C.UTF-8",
+        "FAKE_CODEX_CASSETTE": str(cassette),
+        "FAKE_CODEX_MATCH": match,
+    }
+    return env, str(home), str(work)
