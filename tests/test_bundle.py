@@ -90,17 +90,53 @@ def test_what_is_no_bundle_is_a_sentence(tmp_path, text):
         bundle.load_file(tmp_path / "absent.json")
 
 
-def test_the_primary_file_is_wrong_where_two_types_share_a_name(tmp_path):
+def test_the_primary_file_is_wrong_where_two_types_share_a_name():
     # The reason why single files are read first: EventMsg in the primary file refers to the v2 error codes.
+    primary = bundle.load().primary
+    texts = []
+    for document in (bundle.load().type("EventMsg").document, primary):
+        events = document.get("oneOf") or document["definitions"]["EventMsg"]["oneOf"]
+        (branch,) = [each for each in events if each["properties"]["type"]["enum"] == ["stream_error"]]
+        info = branch["properties"]["codex_error_info"]["anyOf"][0]
+        texts.append(json.dumps(bundle.lookup(document, info["$ref"])))
+    assert "usage_limit_exceeded" in texts[0]
+    assert "usageLimitExceeded" in texts[1]
+
+
+def test_a_lone_primary_file_means_what_the_single_files_say(tmp_path):
     path = tmp_path / "mine.json"
     path.write_bytes(dict(schema_files.schema_files())[schema_files.PRIMARY])
-    codes = []
-    for loaded in (bundle.load(), bundle.load_file(path)):
-        info = loaded.event("stream_error").node["properties"]["codex_error_info"]["anyOf"][0]
-        found = bundle.Schema(info, loaded.event("stream_error").document).follow()
-        codes.append(json.dumps(found.node))
-    assert "usage_limit_exceeded" in codes[0]
-    assert "usage_limit_exceeded" not in codes[1]
+    alone, whole = bundle.load_file(path, version="0.92.0"), bundle.load()
+    payloads = [(each.event(name)) for name in whole.events() for each in (alone, whole)]
+    for direction in bundle.DIRECTIONS:
+        for method in whole.methods(direction):
+            payloads += [each.params(direction, method) for each in (alone, whole)]
+            payloads += [each.result(direction, method) for each in (alone, whole)]
+    compared = 0
+    for one, other in zip(payloads[::2], payloads[1::2], strict=True):
+        assert (one is None) is (other is None)
+        if one is not None:
+            assert spelled(one, ()) == spelled(other, ())
+            compared += 1
+    assert compared > 150
+
+
+def spelled(schema: bundle.Schema, inside: tuple[str, ...]) -> object:
+    """The schema with every reference replaced by what it means, prose left out."""
+    schema = schema.follow()
+    text = json.dumps(schema.node)
+    if text in inside:
+        return "again"
+
+    def walk(node):
+        if isinstance(node, dict):
+            if "$ref" in node:
+                return spelled(bundle.Schema(node, schema.document), (*inside, text))
+            prose = ("title", "description", "definitions", "$schema")
+            return {key: walk(each) for key, each in node.items() if key not in prose}
+        return [walk(each) for each in node] if isinstance(node, list) else node
+
+    return walk(schema.node)
 
 
 def test_schema_files_imports_nothing_heavy():

@@ -2,9 +2,9 @@
 
 Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file a
 type. We read the single files wherever they exist, because the primary file of 0.92.0 is wrong where two types share a
-name: its ``EventMsg`` and v1 types refer to the camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``,
-``UserInput``, ...), while the binary writes, and the single files say, the snake_case ones. A lone primary file (a
-user's own) is read too, with that fault.
+name: seven references of its ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...),
+while the binary writes, and the single files say, the snake_case ones. A lone primary file (a user's own) is read too,
+those references turned to the types that they mean.
 
 Everything is lazy: a document is parsed when a payload of it is first asked for. Which result type answers which
 method follows from the names (``ThreadStartParams`` -> ``ThreadStartResponse``) and, where it does not, from
@@ -91,6 +91,15 @@ def constant(node: Any) -> str | None:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 
 
+def _turn(node: Any, references: Mapping[str, str]) -> Any:
+    """Return a copy of `node` with each of its `references` replaced."""
+    if isinstance(node, dict):
+        return {key: references.get(each, each) if key == "$ref" else _turn(each, references) for key, each in node.items()}
+    if isinstance(node, list):
+        return [_turn(each, references) for each in node]
+    return node
+
+
 class Bundle:
     """All schemas of one Codex version.
 
@@ -128,6 +137,16 @@ class Bundle:
         return found
 
     @cached_property
+    def _mended(self) -> dict[str, Any]:
+        """The definitions of a lone primary file, references from outside v2 turned away from types v2 only shares."""
+        definitions: dict[str, Any] = self.primary["definitions"]
+        shared = {f"#/definitions/v2/{name}": f"#/definitions/{name}" for name in definitions.get("v2", {})}
+        shared = {there: here for there, here in shared.items() if here.rsplit("/", 1)[-1] in definitions}
+        return {
+            name: node if name == "v2" or name in _UNION.values() else _turn(node, shared) for name, node in definitions.items()
+        }
+
+    @cached_property
     def _files(self) -> dict[str, str]:
         if self._root is None:
             return {}
@@ -154,7 +173,7 @@ class Bundle:
             return found if isinstance(found, dict) else None
         if self._files:
             return None
-        definitions = self.primary["definitions"]
+        definitions = self._mended
         found = definitions.get("v2", {}).get(name) or definitions.get(name)
         return {**found, "definitions": definitions} if isinstance(found, dict) else None
 

@@ -1,0 +1,272 @@
+"""Why a value does not satisfy a schema: each fault with its path and kind, never "valid under none of 29".
+
+Strategy: a plain walk over schema and value together, used only when the fast check has said no. Unions are entered by
+what tells their members apart: the JSON type, an internal tag (a property that each member fixes to one string), an
+external tag (members that are objects with one required key), or, for untagged ones, the member with the fewest faults.
+The walk never descends into values that the schema leaves open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness.protocol.bundle import branches, constant, lookup
+from harness.protocol.known import nearest, takes_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Kind = Literal[
+    "not-json-rpc",
+    "unknown-method",
+    "missing-required",
+    "wrong-type",
+    "unknown-enum",
+    "unknown-tag",
+    "unknown-key",
+    "no-such-request",
+    "other",
+]
+Verdict = Literal["valid", "known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a value: `verdict` says which of the two verdicts it fails, `message` is a sentence."""
+
+    kind: Kind
+    verdict: Verdict
+    path: str
+    message: str
+
+
+_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+def type_name(value: Any) -> str:
+    """Return the JSON Schema type name of a decoded JSON value; a float without a fraction is an integer."""
+    if value is None:
+        return "null"
+    if isinstance(value, float) and value.is_integer():
+        return "integer"
+    return _NAMES[type(value)]
+
+
+def _a(name: str) -> str:
+    """Return `name`, a JSON type, with its article."""
+    if name == "null":
+        return name
+    return f"an {name}" if name[0] in "aeio" else f"a {name}"
+
+
+def show(text: str) -> str:
+    """Return `text` fit for a sentence: cut to 80 characters, lone surrogates escaped."""
+    shown = text if len(text) <= 80 else text[:77] + "..."
+    return shown.encode("utf-8", "backslashreplace").decode()
+
+
+def join(path: str, key: str) -> str:
+    """Return the path of the property `key` of the object at `path`."""
+    return f"{path}.{key}" if key.replace("_", "").replace("-", "").isalnum() else f"{path}[{show(repr(key))}]"
+
+
+class Explainer:
+    """Walks one extracted schema (see `harness.protocol.known.extract`)."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+
+    def faults(self, value: Any, path: str) -> list[Fault]:
+        """Return all faults of `value`, whose own path is `path`; an empty list means valid and known."""
+        return self._node(self._schema, value, path)
+
+    def _follow(self, node: Any) -> Any:
+        """Return `node` behind references and single allOf wrappers; ``true`` becomes the empty schema."""
+        while isinstance(node, dict):
+            if "$ref" in node:
+                node = lookup(self._schema, node["$ref"])
+            elif len(node.get("allOf", ())) == 1 and not {"properties", "type", "oneOf", "anyOf"} & node.keys():
+                node = node["allOf"][0]
+            else:
+                return node
+        return {} if node is True else node
+
+    def _node(self, node: Any, value: Any, path: str) -> list[Fault]:
+        node = self._follow(node)
+        if node is False:
+            return [Fault("other", "valid", path, f"Nothing is allowed at {path}.")]
+        faults: list[Fault] = []
+        for each in node.get("allOf", ()):
+            faults += self._node(each, value, path)
+        for key in ("oneOf", "anyOf"):
+            if key in node:
+                faults += self._union(node[key], value, path)
+        types = self._types(node)
+        if types and not _admits(types, value):
+            return [*faults, _wrong_type(types, value, path)]
+        if "enum" in node and not _among(value, node["enum"]):
+            return [*faults, _not_allowed([str(each) for each in node["enum"]], value, path)]
+        if isinstance(value, dict) and (takes_objects(node) or "properties" in node):
+            return faults + self._object(node, value, path)
+        if isinstance(value, list) and "items" in node:
+            for index, item in enumerate(value):
+                faults += self._node(node["items"], item, f"{path}[{index}]")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and value < node.get("minimum", value):
+            faults.append(Fault("other", "valid", path, f"{path} is {value}, below the least value {node['minimum']:g}."))
+        return faults
+
+    def _object(self, node: Mapping[str, Any], value: dict[str, Any], path: str) -> list[Fault]:
+        properties = node.get("properties", {})
+        faults = [
+            Fault("missing-required", "valid", join(path, name), f"`{name}` is missing from {path}.")
+            for name in node.get("required", ())
+            if name not in value
+        ]
+        rest = node.get("additionalProperties")
+        for key, item in value.items():
+            if key in properties:
+                faults += self._node(properties[key], item, join(path, key))
+            elif rest is None or rest is False:
+                faults.append(_unknown_key(key, path, properties, value, "known" if rest is None else "valid"))
+            else:
+                faults += self._node(rest, item, join(path, key))
+        return faults
+
+    def _union(self, members: list[Any], value: Any, path: str) -> list[Fault]:
+        candidates = self._flatten(members)
+        if any(not self._types(each) and not branches(each) for each in candidates):
+            return self._least(candidates, value, path)
+        fitting = [each for each in candidates if _admits(self._types(each), value)]
+        if not fitting:
+            return [_wrong_type(sorted({name for each in candidates for name in self._types(each)}), value, path)]
+        if isinstance(value, str) and all("enum" in each for each in fitting):
+            allowed = [str(name) for each in fitting for name in each["enum"]]
+            return [] if value in allowed else [_not_allowed(allowed, value, path, tag=False)]
+        if isinstance(value, dict):
+            return self._tagged(fitting, value, path)
+        return self._least(fitting, value, path)
+
+    def _flatten(self, members: Iterable[Any]) -> list[Any]:
+        """Return the members of a union, those of nested unions among them, references followed."""
+        found = []
+        for each in map(self._follow, members):
+            inner = branches(each) if isinstance(each, dict) and "properties" not in each else []
+            found += self._flatten(inner) if inner else [each]
+        return found
+
+    def _tagged(self, objects: list[Any], value: dict[str, Any], path: str) -> list[Fault]:
+        tag, by_tag = self._internal_tag(objects)
+        if tag is not None:
+            if tag not in value:
+                return [Fault("missing-required", "valid", join(path, tag), f"`{tag}` is missing from {path}.")]
+            name = value[tag]
+            if not isinstance(name, str):
+                return [_wrong_type(["string"], name, join(path, tag))]
+            if name not in by_tag:
+                return [_not_allowed(list(by_tag), name, join(path, tag), tag=True)]
+            return self._node(by_tag[name], value, path)
+        by_key = _external_tags(objects)
+        if by_key:
+            found = [key for key in value if key in by_key]
+            if not found:
+                return [_no_variant(list(by_key), value, path)]
+            return self._node(by_key[found[0]], value, path)
+        return self._least(objects, value, path)
+
+    def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
+        """Return the property that every one of `objects` requires and fixes to a string of its own, and them by it."""
+        for name in objects[0].get("required", ()):
+            values = [
+                constant(self._follow(each.get("properties", {}).get(name, {}))) if name in each.get("required", ()) else None
+                for each in objects
+            ]
+            if None not in values and len(set(values)) == len(values):
+                return name, {str(text): each for text, each in zip(values, objects, strict=True)}
+        return None, {}
+
+    def _least(self, candidates: list[Any], value: Any, path: str) -> list[Fault]:
+        """Return the faults of `value` under the member of an untagged union that it comes nearest to.
+
+        A key that is unknown to one fitting member but known to another is known.
+        """
+        found = [self._node(each, value, path) for each in candidates]
+        fitting = [faults for faults in found if all(fault.verdict == "known" for fault in faults)]
+        if fitting:
+            shared = set.intersection(*({fault.path for fault in faults} for faults in fitting))
+            return [fault for fault in fitting[0] if fault.path in shared]
+        return min(found, key=lambda faults: (sum(_weight(fault, path) for fault in faults), len(faults)))
+
+    def _types(self, node: Any) -> list[str]:
+        named = node.get("type", []) if isinstance(node, dict) else []
+        return [named] if isinstance(named, str) else list(named)
+
+
+def _weight(fault: Fault, path: str) -> int:
+    """Return how much a fault speaks against the member of an untagged union in which it was found."""
+    if fault.path == path:
+        return 100
+    return {"unknown-key": 1, "missing-required": 3}.get(fault.kind, 2)
+
+
+def _admits(types: list[str], value: Any) -> bool:
+    name = type_name(value)
+    return name in types or (name == "integer" and "number" in types)
+
+
+def _among(value: Any, allowed: list[Any]) -> bool:
+    """Tell whether `value` is one of `allowed`, as JSON has it: 1 is not true."""
+    return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed)
+
+
+def _external_tags(objects: list[Any]) -> dict[str, Any]:
+    """Return `objects` by their one required key, or nothing when they are not externally tagged.
+
+    Such objects are closed in the bundle; two open ones with a key each are just an untagged union.
+    """
+    found = {}
+    for each in objects:
+        required = each.get("required", ())
+        keys = list(each.get("properties", {}))
+        if len(required) != 1 or keys != list(required) or each.get("additionalProperties") is not False:
+            return {}
+        found[required[0]] = each
+    return found if len(found) == len(objects) else {}
+
+
+def _wrong_type(types: list[str], value: Any, path: str) -> Fault:
+    wanted = " or ".join(_a(name) for name in sorted(types))
+    return Fault("wrong-type", "valid", path, f"{path} is {_a(type_name(value))}, but must be {wanted}.")
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(f"`{show(name)}`" for name in names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return `` Did you mean `x`?`` with its leading space, or an empty string when no name is near."""
+    near = nearest(name, names)
+    return "" if near is None else f" Did you mean `{near}`?"
+
+
+def _not_allowed(allowed: list[str], value: Any, path: str, *, tag: bool | None = None) -> Fault:
+    if not isinstance(value, str):
+        return Fault("unknown-enum", "valid", path, f"{path} is {show(repr(value))}, but must be one of {_list(allowed)}.")
+    kind: Kind = "unknown-tag" if (len(allowed) == 1 if tag is None else tag) else "unknown-enum"
+    wanted = f"must be {_list(allowed)}" if len(allowed) == 1 else f"must be one of {_list(allowed)}"
+    return Fault(kind, "valid", path, f"{path} is `{show(value)}`, but {wanted}.{meant(value, allowed)}")
+
+
+def _no_variant(allowed: list[str], value: dict[str, Any], path: str) -> Fault:
+    keys = list(value)
+    said = f"has the key {_list(keys)}" if keys else "is an empty object"
+    hint = meant(keys[0], allowed) if keys else ""
+    kind: Kind = "unknown-tag" if keys else "missing-required"
+    return Fault(kind, "valid", path, f"{path} {said}, but must have one of {_list(allowed)}.{hint}")
+
+
+def _unknown_key(key: str, path: str, properties: Mapping[str, Any], value: Mapping[str, Any], verdict: Verdict) -> Fault:
+    absent = [name for name in properties if name not in value]
+    hint = meant(key, absent) or meant(key, properties)
+    return Fault("unknown-key", verdict, join(path, key), f"`{show(key)}` is not known on {path}.{hint}")

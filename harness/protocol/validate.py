@@ -1,0 +1,293 @@
+"""Every frame against the bundle: *valid* (the JSON schema holds) and *known* (no key that the bundle does not know).
+
+Strategy: one frame schema a method and direction is put together from the JSON-RPC envelope and the method's params (or
+result), closed, and compiled by jsonschema-rs when the first such frame passes. A frame that satisfies it is valid and
+known, and that is all that a good frame costs. Any other goes to `harness.protocol.explain`, which names each fault with
+its path and says which of the two verdicts fails; should it find nothing in a frame that plain jsonschema-rs calls
+invalid, that is said as well.
+
+Paths begin with the method: ``sendUserTurn.params.choiceCount``, ``thread/start.result.thread.id``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from jsonschema_rs import Draft7Validator
+
+from harness.core import jsonrpc
+from harness.protocol.bundle import EVENT_PREFIX, Bundle, Direction
+from harness.protocol.explain import Explainer, Fault, meant, show, type_name
+from harness.protocol.known import extract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.protocol.explain import Kind, Verdict
+
+Sender = Literal["client", "server"]
+
+_REQUEST: dict[str, Direction] = {"client": "client-request", "server": "server-request"}
+_NOTIFICATION: dict[str, Direction] = {"client": "client-notification", "server": "server-notification"}
+_OTHER: dict[str, Sender] = {"client": "server", "server": "client"}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing wrong with a frame.
+
+    `verdict` tells which of the two verdicts failed: "valid" or "known". `path` names the place, `message` is a
+    sentence, and `blame` is who wrote the frame: "client" or "server".
+    """
+
+    kind: Kind
+    verdict: Verdict
+    path: str
+    message: str
+    blame: Sender
+
+
+class FrameSchema:
+    """The schema of one sort of frame; `name` is the root of the paths, `build(close)` puts the schema together."""
+
+    def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:
+        self.name = name
+        self._build = build
+        #: Tells whether a frame is valid and known, in one check: the schema with every object closed.
+        self.holds: Callable[[Any], bool] = Draft7Validator(build(True)).is_valid
+
+    @cached_property
+    def closed(self) -> dict[str, Any]:
+        """The schema with every object closed that does not say otherwise."""
+        return self._build(True)
+
+    @cached_property
+    def opened(self) -> dict[str, Any]:
+        """The schema as the bundle has it, its objects open."""
+        return self._build(False)
+
+    @cached_property
+    def _plain(self) -> Draft7Validator:
+        return Draft7Validator(self.opened)
+
+    def is_valid(self, value: Any) -> bool:
+        """Tell whether `value` satisfies the bundle's own schema, unknown keys allowed."""
+        return self._plain.is_valid(value)
+
+    def faults(self, value: Any) -> list[Fault]:
+        """Return what is wrong with the frame `value`; an empty list means valid and known."""
+        try:
+            if self.holds(value):
+                return []
+        except ValueError:  # a key with a lone surrogate, which jsonschema-rs cannot read: the walk alone decides
+            return Explainer(self.opened).faults(value, self.name)
+        found = Explainer(self.opened).faults(value, self.name)
+        if not any(fault.verdict == "valid" for fault in found):
+            error = next(self._plain.iter_errors(value), None)
+            if error is not None:
+                place = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in error.instance_path)
+                found.append(Fault("other", "valid", self.name + place, f"{self.name + place}: {error.message}."))
+        return found
+
+
+class Validator:
+    """The frame schemas of one bundle, built as they are needed; holds no state of a connection."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        #: The schemas of requests and notifications built so far, by sender and method.
+        self.built: dict[str, dict[str, FrameSchema]] = {"client": {}, "server": {}}
+        self._results: dict[tuple[str, str], FrameSchema] = {}
+        self._errors: dict[tuple[str, str], FrameSchema] = {}
+
+    def frame_schema(self, sender: Sender, method: str) -> FrameSchema | None:
+        """Return the schema of request or notification frames of `method` from `sender`, or None if it is unknown."""
+        found = self.built[sender].get(method)
+        if found is None:
+            found = self._build_method(sender, method)
+            if found is not None:
+                self.built[sender][method] = found
+        return found
+
+    def _build_method(self, sender: Sender, method: str) -> FrameSchema | None:
+        if sender == "server" and method.startswith(EVENT_PREFIX):
+            return self._build_event(method)
+        for direction, envelope in ((_REQUEST, "JSONRPCRequest"), (_NOTIFICATION, "JSONRPCNotification")):
+            if method in self.bundle.methods(direction[sender]):
+                params = self.bundle.params(direction[sender], method)
+                required = ["params"] if self.bundle.params_required(direction[sender], method) else []
+                parts = {} if params is None else {"params": (params.node, params.document)}
+                return self._build(method, sender, envelope, parts, {"method": {"enum": [method]}}, required)
+        return None
+
+    def _build_event(self, method: str) -> FrameSchema | None:
+        # The notification's own shape is in no schema file: spec/real-codex-0.92.md, section 4.
+        event = self.bundle.event(method.removeprefix(EVENT_PREFIX))
+        if event is None:
+            return None
+        params = {
+            "type": "object",
+            "required": ["id", "msg", "conversationId"],
+            "properties": {"id": {"type": "string"}, "msg": event.node, "conversationId": {"type": "string"}},
+        }
+        parts = {"params": (params, event.document)}
+        return self._build(method, "server", "JSONRPCNotification", parts, {"method": {"enum": [method]}}, ["params"])
+
+    def result_schema(self, asker: Sender, method: str) -> FrameSchema:
+        """Return the schema of the frame that answers the request `method` of `asker` with a result."""
+        key = (asker, method)
+        if key not in self._results:
+            result = self.bundle.result(_REQUEST[asker], method)
+            parts = {} if result is None else {"result": (result.node, result.document)}
+            self._results[key] = self._build(method, _OTHER[asker], "JSONRPCResponse", parts, {}, [])
+        return self._results[key]
+
+    def error_schema(self, asker: Sender, method: str) -> FrameSchema:
+        """Return the schema of the frame that answers the request `method` of `asker` with an error."""
+        key = (asker, method)
+        if key not in self._errors:
+            self._errors[key] = self._build(method, _OTHER[asker], "JSONRPCError", {}, {}, [])
+        return self._errors[key]
+
+    def _build(
+        self,
+        name: str,
+        sender: Sender,
+        envelope: str,
+        parts: Mapping[str, tuple[Any, Mapping[str, Any]]],
+        fixed: Mapping[str, Any],
+        required: list[str],
+    ) -> FrameSchema:
+        """Put a frame schema together: the envelope's keys, `parts` (key -> schema and document), `fixed` properties."""
+        shape = self.bundle.type(envelope)
+        frame: dict[str, Any] = {"type": "object", "required": [], "properties": {}}
+        document: Mapping[str, Any] = {}
+        if shape is not None:
+            frame, document = {key: shape.node[key] for key in ("type", "required", "properties")}, shape.document
+
+        def build(close: bool) -> dict[str, Any]:
+            schema = extract(frame, document, self.bundle.version, close=close)
+            properties = {**schema["properties"], **fixed}
+            if sender == "client":
+                properties["jsonrpc"] = True  # clients may write any (spec/real-codex-0.92.md, section 4)
+            for key, (node, source) in parts.items():
+                part = extract(node, source, self.bundle.version, close=close)
+                merge(schema.setdefault("definitions", {}), part.pop("definitions", {}))
+                properties[key] = part
+            schema.update(properties=properties, required=[*schema["required"], *required])
+            return schema
+
+        return FrameSchema(name, build)
+
+    def unknown_method(self, sender: Sender, method: str) -> Fault:
+        """Return the fault of a frame of `sender` whose `method` the bundle does not have."""
+        names = [*self.bundle.methods(_REQUEST[sender]), *self.bundle.methods(_NOTIFICATION[sender])]
+        if sender == "server" and method.startswith(EVENT_PREFIX):
+            names = [EVENT_PREFIX + each for each in self.bundle.events()]
+        foreign = [*self.bundle.methods(_REQUEST[_OTHER[sender]]), *self.bundle.methods(_NOTIFICATION[_OTHER[sender]])]
+        hint = f" It is a method of the {_OTHER[sender]}." if method in foreign else meant(method, names)
+        text = f"Codex {self.bundle.version} has no method `{show(method)}` that a {sender} may send.{hint}"
+        return Fault("unknown-method", "valid", show(method), text)
+
+    def elsewhere(self, fault: Fault, sender: Sender, method: str) -> Fault:
+        """Return `fault` with the methods on whose params its unknown key is known, if it is a key of the params."""
+        prefix = f"{method}.params."
+        key = fault.path.removeprefix(prefix)
+        if fault.kind != "unknown-key" or not fault.path.startswith(prefix) or "." in key or "Did you" in fault.message:
+            return fault
+        places = [name for name in self.bundle.methods(_REQUEST[sender]) if key in self._keys(sender, name)]
+        if not places:
+            return fault
+        listed = ", ".join(places[:4])
+        return Fault(fault.kind, fault.verdict, fault.path, f"{fault.message} It is known on {listed}.")
+
+    def _keys(self, sender: Sender, method: str) -> Mapping[str, Any]:
+        params = self.bundle.params(_REQUEST[sender], method)
+        node = None if params is None else params.follow().node
+        return node.get("properties", {}) if isinstance(node, dict) else {}
+
+
+def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add the definitions `more` to `into`, folder by folder; both come from one bundle, so equal names are equal."""
+    for key, value in more.items():
+        if key in into and isinstance(into[key], dict) and "type" not in into[key] and key == "v2":
+            merge(into[key], value)
+        else:
+            into[key] = value
+
+
+class RpcChecker:
+    """Follows one JSON-RPC connection: remembers each side's requests so that replies are judged by their method.
+
+    The ids of the two sides are separate name spaces. An id used twice before it is answered stands for both requests.
+    """
+
+    def __init__(self, bundle: Bundle, validator: Validator | None = None) -> None:
+        self._validator = validator or Validator(bundle)
+        self._known = self._validator.built
+        self._open: dict[str, dict[int | str, list[str]]] = {"client": {}, "server": {}}
+
+    def check(self, sender: Sender, value: Any) -> list[Violation]:
+        """Return what is wrong with one decoded frame that `sender` wrote; an empty list means valid and known."""
+        if type(value) is dict:
+            method = value.get("method")
+            if method.__class__ is str:
+                schema = self._known[sender].get(method)
+                try:
+                    if schema is not None and schema.holds(value):
+                        if "id" in value:
+                            self._remember(sender, value["id"], method)
+                        return []
+                except ValueError:
+                    pass
+        return [Violation(f.kind, f.verdict, f.path, f.message, sender) for f in self._judge(sender, value)]
+
+    def _remember(self, sender: Sender, request_id: Any, method: str) -> None:
+        if type(request_id) is int or type(request_id) is str:
+            self._open[sender].setdefault(request_id, []).append(method)
+
+    def _judge(self, sender: Sender, value: Any) -> list[Fault]:
+        sort = jsonrpc.kind(value)
+        if sort in ("request", "notification"):
+            return self._call(sender, value)
+        if sort in ("response", "error"):
+            return self._reply(sender, value, sort)
+        said = "an object without a method, a result or an error" if type(value) is dict else f"a JSON {type_name(value)}"
+        return [Fault("not-json-rpc", "valid", "(frame)", f"The frame is no JSON-RPC message but {said}.")]
+
+    def _call(self, sender: Sender, value: dict[str, Any]) -> list[Fault]:
+        method = value["method"]
+        if type(method) is not str:
+            text = f"The frame's method is a JSON {type_name(method)}, but must be a string."
+            return [Fault("not-json-rpc", "valid", "(frame).method", text)]
+        validator = self._validator
+        schema = validator.frame_schema(sender, method)
+        if "id" in value:
+            self._remember(sender, value["id"], method)
+            if schema is None or method in validator.bundle.methods(_NOTIFICATION[sender]):
+                fault = validator.unknown_method(sender, method)
+                if schema is None:
+                    return [fault]
+                text = f"`{method}` is a notification of the {sender}, but the frame has an id and so is a request."
+                return [Fault(fault.kind, fault.verdict, method, text)]
+        if schema is None:
+            return [validator.unknown_method(sender, method)]
+        return [validator.elsewhere(fault, sender, method) for fault in schema.faults(value)]
+
+    def _reply(self, sender: Sender, value: dict[str, Any], sort: str) -> list[Fault]:
+        asker = _OTHER[sender]
+        request_id = value["id"]
+        known = type(request_id) is int or type(request_id) is str
+        waiting = self._open[asker].get(request_id, []) if known else []
+        if not waiting:
+            text = f"The {sort} answers the id {show(repr(request_id))}, but no request of the {asker} with that id is open."
+            return [Fault("no-such-request", "valid", f"({sort}).id", text)]
+        build = self._validator.result_schema if sort == "response" else self._validator.error_schema
+        judged = [build(asker, method).faults(value) for method in waiting]
+        best = judged.index([]) if [] in judged else 0
+        waiting.pop(best)
+        if not waiting:
+            del self._open[asker][request_id]
+        return judged[best]
