@@ -219,7 +219,7 @@ def _function_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterat
     yield reply.added(index, {**call, "status": "in_progress", "arguments": ""})
     for piece in reply.pieces(item, arguments):
         yield reply.send("response.function_call_arguments.delta", **at, delta=piece)
-    yield reply.send("response.function_call_arguments.done", **at, name=item["name"], arguments=arguments)
+    yield reply.send("response.function_call_arguments.done", **at, arguments=arguments)
     yield reply.done(index, {**call, "status": "completed", "arguments": arguments})
 
 
@@ -242,7 +242,7 @@ def _web_search_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iter
     action = item.get("action") or {"type": "search", "query": item.get("query", "")}
     call = {"id": reply.id("ws", item, index), "type": "web_search_call"}
     at = {"item_id": call["id"], "output_index": index}
-    yield reply.added(index, {**call, "status": "in_progress", "action": {"type": "search"}})
+    yield reply.added(index, {**call, "status": "in_progress", "action": {"type": "search", "query": ""}})
     for status in ("in_progress", "searching", "completed"):
         yield reply.send(f"response.web_search_call.{status}", **at)
     yield reply.done(index, {**call, "status": item.get("status", "completed"), "action": action})

@@ -1,0 +1,114 @@
+"""One event of a Responses stream against its type: the shapes of the `openai` package, and what only the Codex backend sends.
+
+The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay beside the Codex
+version adds what Codex's own backend sends. Objects are closed: a key that no type knows is a problem, because a client that
+reads it would read nothing from the real service. This module shares nothing with the one that builds events.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator, ValidationError
+
+from harness.protocol import schema_files
+
+#: The version of the package whose types are vendored.
+OPENAI_VERSION = "3.52.0"
+CODEX_VERSION = "0.92.0"
+
+
+class EventSchemas:
+    """The types of all events, ready to judge one; `openai` and `codex` are the versions whose data is read."""
+
+    def __init__(self, openai: str = OPENAI_VERSION, codex: str = CODEX_VERSION) -> None:
+        vendored = json.loads(schema_files.read(schema_files.table(f"openai-{openai}", ""), "events.json"))
+        overlay = json.loads(schema_files.read(schema_files.table(codex, "responses"), "overlay.json"))
+        self.version: str = vendored["version"]
+        self._definitions = _closed(vendored["schema"]["$defs"], overlay)
+        self._names = {
+            self._definitions[name]["properties"]["type"]["const"]: name
+            for name in (os.path.basename(ref["$ref"]) for ref in vendored["schema"]["anyOf"])
+        }
+        self._validators: dict[str, Draft202012Validator] = {}
+
+    @property
+    def types(self) -> list[str]:
+        """All event types, sorted."""
+        return sorted(self._names)
+
+    def problems(self, event: object) -> list[str]:
+        """Judge one decoded event: a sentence for each fault, none when it is what its type says."""
+        if not isinstance(event, Mapping):
+            return ["The data of the event is not a JSON object."]
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            return ['The event has no "type".']
+        if kind not in self._names:
+            return [f"{kind} is no event type that openai {self.version} knows."]
+        return [_sentence(kind, error) for error in self._validator(kind).iter_errors(event)]
+
+    def _validator(self, kind: str) -> Draft202012Validator:
+        if kind not in self._validators:
+            schema = {"$ref": f"#/$defs/{self._names[kind]}", "$defs": self._definitions}
+            self._validators[kind] = Draft202012Validator(schema)
+        return self._validators[kind]
+
+
+@cache
+def event_schemas() -> EventSchemas:
+    """Return the schemas of the default versions, loaded once."""
+    return EventSchemas()
+
+
+def _sentence(kind: str, error: ValidationError) -> str:
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
+    text = error.message if len(error.message) <= 300 else "..." + error.message[-297:]
+    return f"{kind}{where}: {text}"
+
+
+def _closed(definitions: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Close every object, add the overlay, and let a union be chosen by its `type`, so that a fault names its own place."""
+    for name, definition in definitions.items():
+        if "properties" in definition:
+            definition["additionalProperties"] = False
+            definition["properties"].update({key: {} for key in overlay["extra_keys"].get(name, {})})
+    codes = definitions["ResponseError"]["properties"]["code"]
+    codes["enum"] = sorted({*codes["enum"], *overlay["error_codes"]})
+    found: dict[str, Any] = _by_type(definitions, definitions)
+    return found
+
+
+def _by_type(node: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_by_type(entry, definitions) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    tags = _tags(node.get("anyOf"), definitions)
+    if tags is None:
+        return {key: _by_type(value, definitions) for key, value in node.items()}
+    null = any(member.get("type") == "null" for member in node["anyOf"])
+    choice: dict[str, Any] = {"properties": {"type": {"enum": sorted(tags)}}, "required": ["type"], "type": "object"}
+    choice["allOf"] = [{"if": {"properties": {"type": {"const": tag}}}, "then": {"$ref": ref}} for tag, ref in tags.items()]
+    if null:
+        return {"if": {"type": "null"}, "else": choice}
+    return choice
+
+
+def _tags(members: Any, definitions: Mapping[str, Any]) -> dict[str, str] | None:
+    """Map each `type` to its member, when all members of the union (but null) are told apart by it."""
+    if not isinstance(members, list):
+        return None
+    tags: dict[str, str] = {}
+    objects = [member for member in members if member.get("type") != "null"]
+    for member in objects:
+        ref = member.get("$ref", "")
+        tag = definitions.get(os.path.basename(ref), {}).get("properties", {}).get("type", {}).get("const")
+        if tag is None:
+            return None
+        tags[tag] = ref
+    return tags if len(tags) == len(objects) > 1 else None
