@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Lane = tuple[str, Any]
 
 NO_LANE: Lane = ("", None)
+# Waits for whoever opened the thread, which the recording has not told yet (its response comes later): ask `opener` again.
+UNKNOWN = 0
 
 
 class _Thread:
@@ -52,9 +54,13 @@ class Causality:
         self._threads: dict[str, _Thread] = {}
         self._requests: dict[Any, list[tuple[int, dict[str, Any]]]] = {}  # client request id -> frames, oldest first
         self._server_requests: dict[Any, str | None] = {}  # server request id -> thread
-        self._last_client_request: int | None = None
         self._previous: Lane = NO_LANE
         self._previous_waits: tuple[int, ...] = ()
+
+    def opener(self, lane: Lane) -> int | None:
+        """Return the client frame that opened the lane's thread, as far as the recording has told; None if it has not."""
+        thread = self._threads.get(lane[1])
+        return thread.opener if thread is not None else None
 
     def client(self, frame: Frame) -> None:
         """Take note of a client frame."""
@@ -62,7 +68,6 @@ class Causality:
         sort = kind(value)
         if sort == "request":
             self._requests.setdefault(_key(value["id"]), []).append((frame.n, value))
-            self._last_client_request = frame.n
             self._submission(frame.n, value)
         elif sort in ("response", "error"):
             thread = self._threads.get(self._server_requests.get(_key(value["id"])) or "")
@@ -138,12 +143,9 @@ class Causality:
         if name is None:
             # It names no thread: it goes with the frame before it (account/rateLimits/updated after token_count).
             return self._previous, self._previous_waits
-        thread = self._threads.get(name)
-        if thread is None:
-            # Seen before the response that reveals it: whoever asked last and is not answered yet has opened it.
-            thread = self._threads[name] = _Thread(self._last_client_request)
+        thread = self._threads.setdefault(name, _Thread(None))
         opener = self._opener_of_turn(thread, _turn_of(value["method"], params))
-        waits = [] if opener is None else [opener]
+        waits = [UNKNOWN if opener is None else opener]
         waits += thread.new_replies
         thread.new_replies = []
         if value["method"] in self._interrupted and thread.interrupts:

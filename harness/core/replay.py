@@ -10,7 +10,7 @@ No files here: a track reads lines from a `Source`, which `shell.cassette.Casset
 
 from __future__ import annotations
 
-from harness.core.causality import NO_LANE, Causality
+from harness.core.causality import NO_LANE, UNKNOWN, Causality
 from harness.core.frames import Frame
 from harness.core.jsonrpc import is_reply, kind, label
 from harness.core.jsontext import NotJson, dumps, loads
@@ -105,7 +105,7 @@ class Track:
         """Read one line on; return its frame if that may go out now."""
         frame = self._source.parse(line)
         if frame is None:
-            self.ended = True
+            self.ended = self._stale = True
         elif frame.seam == "rpc" and frame.sender == "client":
             self._known.clear()
             self._causality.client(frame)
@@ -113,16 +113,24 @@ class Track:
         elif frame.seam == "rpc":
             lane, waits = self._causality.server(frame)
             if not self._is_blocked(lane, waits):
+                self._stale |= lane[0] == "response" and bool(self._held)  # it may reveal whom held frames wait for
                 return self._let_out(frame, lane)
             self._known.clear()
             self._held.append((frame, lane, waits))
         return None
 
     def _is_blocked(self, lane: Lane, waits: tuple[int, ...]) -> bool:
-        if lane in self._blocked or any(n in self.awaited for n in waits):
+        if lane in self._blocked or any(self._is_awaited(n, lane) for n in waits):
             self._blocked.add(lane)
             return True
         return False
+
+    def _is_awaited(self, n: int | None, lane: Lane) -> bool:
+        if n == UNKNOWN:
+            n = self._causality.opener(lane)
+            if n is None:
+                return not self.ended
+        return n in self.awaited
 
     def _release_held(self) -> list[Frame]:
         self._stale = False

@@ -1,0 +1,344 @@
+"""Replaying, judged by a model of its own: what each server frame was really caused by, in any order it may have been logged."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.core.frames import Frame, encode_frame, parse_line
+from harness.core.jsontext import dumps
+from harness.core.match import Matcher
+from harness.core.normalise import Rules
+from harness.core.replay import Deck, Track
+from harness.protocol.tables import load
+
+TABLE: dict[str, list[str]] = load("causality")  # type: ignore[assignment]
+
+
+class Lines:
+    """A source of lines that lie in memory."""
+
+    def __init__(self, frames: Iterable[Frame]) -> None:
+        self._lines = [encode_frame(frame) for frame in frames]
+        self.read = 0
+
+    def read_line(self) -> bytes:
+        self.read += 1
+        return self._lines[self.read - 1] if self.read <= len(self._lines) else b""
+
+    def parse(self, line: bytes) -> Frame | None:
+        frame = parse_line(line) if line else None
+        assert frame is None or isinstance(frame, Frame)
+        return frame
+
+
+def log(*entries: tuple[str, Any]) -> list[Frame]:
+    """Make frames of ("client" | "server", message or bytes) pairs."""
+    return [
+        Frame(n, n / 100, "rpc", sender, raw=message if isinstance(message, bytes) else dumps(message) + b"\n")
+        for n, (sender, message) in enumerate(entries, 1)
+    ]
+
+
+def deck(*logs: list[Frame], level: str = "method") -> Deck:
+    rules = Rules(load("normalise"))
+    return Deck(
+        [Track(f"recording {i}", Lines(frames), TABLE, Matcher(lambda: rules)) for i, frames in enumerate(logs, 1)], level
+    )
+
+
+def drain(player: Deck) -> list[bytes]:
+    out: list[bytes] = []
+    while player.may_advance:
+        out += [frame.raw if isinstance(frame, Frame) else frame for frame in player.advance(100)]
+    return out
+
+
+def live(message: Any) -> Frame:
+    return Frame(0, 0.0, "rpc", "client", raw=message if isinstance(message, bytes) else dumps(message) + b"\n")
+
+
+# -- the model: threads, turns, approvals, written in any order that the causes allow -----------------------------------
+
+
+class Model:
+    """A conversation: its client frames in order, and its server frames each with the client frames that really caused it."""
+
+    def __init__(self, plan: list[list[int]], style: str) -> None:
+        self.client: list[tuple[Any, list[int]]] = []  # message, the server frames that it needs to have seen
+        self.server: list[tuple[Any, list[int], Any]] = []  # message, the client frames that caused it, lane
+        for number, turns in enumerate(plan):
+            self._thread(number, turns, style)
+
+    def _ask(self, message: Any, needs: list[int]) -> int:
+        self.client.append((message, needs))
+        return len(self.client) - 1
+
+    def _say(self, message: Any, causes: list[int], lane: Any) -> int:
+        self.server.append((message, causes, lane))
+        return len(self.server) - 1
+
+    def _thread(self, number: int, turns: list[int], style: str) -> None:
+        thread = f"00000000-0000-7000-8000-{number:012d}"
+        v2 = style == "v2"
+        key = "threadId" if v2 else "conversationId"
+        start = self._ask({"id": f"start{number}", "method": "thread/start" if v2 else "newConversation", "params": {}}, [])
+        result = {"thread": {"id": thread}} if v2 else {"conversationId": thread}
+        opened = self._say({"id": f"start{number}", "result": result}, [start], ("r", start))
+        self._say(self._event(thread, "", "mcp_startup_complete"), [start], thread)
+        submission = 0
+        for t, approvals in enumerate(turns):
+            ask = self._ask(
+                {"id": f"turn{number}.{t}", "method": "turn/start" if v2 else "sendUserTurn", "params": {key: thread}}, [opened]
+            )
+            turn = str(submission)
+            submission += 1
+            result = {"turn": {"id": turn}} if v2 else {}
+            self._say({"id": f"turn{number}.{t}", "result": result}, [ask], ("r", ask))
+            causes = [ask]
+            self._say(self._event(thread, turn, "task_started"), list(causes), thread)
+            for a in range(approvals):
+                server_id = number * 100 + t * 10 + a
+                asked = self._say(
+                    {"id": server_id, "method": "item/x/requestApproval", "params": {key: thread, "turnId": turn}},
+                    list(causes),
+                    thread,
+                )
+                causes.append(self._ask({"id": server_id, "result": {"decision": "accept"}}, [asked]))
+                submission += 1
+                self._say({"method": "item/completed", "params": {key: thread, "turnId": turn, "n": a}}, list(causes), thread)
+            self._say({"method": "account/rateLimits/updated", "params": {}}, list(causes), thread)
+            self._say({"method": "turn/completed", "params": {key: thread, "turn": {"id": turn}}}, list(causes), thread)
+
+    @staticmethod
+    def _event(thread: str, turn: str, name: str) -> Any:
+        return {"method": f"codex/event/{name}", "params": {"id": turn, "msg": {"type": name}, "conversationId": thread}}
+
+    def linearise(self, choose: Any) -> list[Frame]:
+        """Write the conversation in one of the orders that the real pair could have: `choose(n)` picks among n."""
+        asked: set[int] = set()
+        said: list[int] = []
+        entries: list[tuple[str, Any]] = []
+        glued = {i for i, (message, _, _) in enumerate(self.server) if message.get("method", "").startswith("account/")}
+        while len(asked) < len(self.client) or len(said) < len(self.server):
+            can: list[tuple[str, int]] = []
+            for i, (_, needs) in enumerate(self.client):
+                if i not in asked:
+                    if all(n in said for n in needs):
+                        can.append(("client", i))
+                    break  # a client sends its frames in one order: the numbers of submissions depend on it
+            lanes: set[Any] = set()
+            for i, (_, causes, lane) in enumerate(self.server):
+                if i in said:
+                    continue
+                # What names no thread is written together with the frame before it.
+                if lane not in lanes and all(c in asked for c in causes) and (i not in glued or said[-1:] == [i - 1]):
+                    can.append(("server", i))
+                lanes.add(lane)
+            follow = [("server", i) for kind, i in can if kind == "server" and i in glued]
+            if not can:
+                return self.linearise(lambda n: 0)
+            sender, i = follow[0] if follow else can[choose(len(can))]
+            if sender == "client":
+                asked.add(i)
+                entries.append((sender, self.client[i][0]))
+            else:
+                said.append(i)
+                entries.append((sender, self.server[i][0]))
+        return log(*entries)
+
+
+PLANS = st.lists(st.lists(st.integers(0, 2), max_size=3), min_size=1, max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PLANS, st.sampled_from(["v1", "v2"]), st.randoms(use_true_random=False))
+def test_every_frame_goes_out_as_soon_as_its_causes_have_come_and_never_before(plan: Any, style: str, random: Any) -> None:
+    model = Model(plan, style)
+    frames = model.linearise(random.randrange)
+    player = deck(frames)
+    said: list[bytes] = drain(player)
+    assert said == []
+    order = [frame for frame in frames if frame.sender == "client"]
+    sent: set[bytes] = set()
+    for frame in order:
+        assert player.receive(live(frame.raw)) is None
+        sent.add(frame.raw)
+        said += drain(player)
+        caused = [
+            dumps(message) + b"\n"
+            for message, causes, _ in model.server
+            if all(dumps(model.client[c][0]) + b"\n" in sent for c in causes)
+        ]
+        assert sorted(said) == sorted(caused)
+    assert [line for line in said if b"threadId" in line or b"conversationId" in line] != [] or not any(plan)
+    assert player.lead.upcoming() == []
+
+
+def test_the_model_would_see_a_replay_in_log_order() -> None:
+    """The property above is not vacuous: letting frames out in log order stalls a client that waits."""
+    model = Model([[0, 0]], "v2")
+    hurried = model.linearise(lambda n: 0)  # the client's next request stands before the notifications of its first turn
+    waits_in_log_order = [
+        f.n for f in hurried if f.sender == "server" and any(c.n < f.n for c in hurried if c.sender == "client")
+    ]
+    after_second_turn = next(f.n for f in hurried if f.value.get("id") == "turn0.1" and f.sender == "client")
+    first_completed = next(f.n for f in hurried if f.sender == "server" and f.value.get("method") == "turn/completed")
+    assert first_completed > after_second_turn, "the hurried log does not show the race that the law is about"
+    assert waits_in_log_order
+
+
+# -- single facts -------------------------------------------------------------------------------------------------------
+
+THREAD = "01a1fa03-daf3-7c40-a0be-c9e3464a450e"
+OTHER = "01a1fa03-ffff-7c40-a0be-c9e3464a450e"
+
+
+def opening(thread: str = THREAD) -> list[tuple[str, Any]]:
+    return [
+        ("client", {"id": 1, "method": "thread/start", "params": {}}),
+        ("server", {"id": 1, "result": {"thread": {"id": thread}}}),
+        ("client", {"id": 2, "method": "turn/start", "params": {"threadId": thread}}),
+        ("server", {"id": 2, "result": {"turn": {"id": "0"}}}),
+    ]
+
+
+def test_a_turn_is_not_said_to_be_interrupted_before_the_client_has_interrupted_it() -> None:
+    frames = log(
+        *opening(),
+        ("server", {"method": "item/agentMessage/delta", "params": {"threadId": THREAD, "turnId": "0", "delta": "a"}}),
+        ("client", {"id": 3, "method": "turn/interrupt", "params": {"threadId": THREAD, "turnId": "0"}}),
+        ("server", {"method": "item/agentMessage/delta", "params": {"threadId": THREAD, "turnId": "0", "delta": "b"}}),
+        ("server", {"method": "codex/event/turn_aborted", "params": {"id": "0", "msg": {}, "conversationId": THREAD}}),
+        ("server", {"id": 3, "result": {}}),
+        ("server", {"method": "turn/completed", "params": {"threadId": THREAD, "turn": {"id": "0"}}}),
+    )
+    player = deck(frames)
+    drain(player)
+    for n in (0, 2):
+        player.receive(frames[n])
+    assert [line for line in drain(player) if b"delta" in line] == [frames[4].raw, frames[6].raw]
+    player.receive(frames[5])
+    assert drain(player) == [frames[7].raw, frames[8].raw, frames[9].raw]
+
+
+def test_live_ids_are_spliced_into_the_recorded_bytes_wherever_the_id_stands() -> None:
+    frames = log(
+        ("client", {"id": 1, "method": "a", "params": {"id": 1}}),
+        ("server", b'{ "result": {"id":1, "x":[1.0e5, "\\u0041"]} , "id" : 1 }\r\n'),
+    )
+    player = deck(frames)
+    player.receive(live({"id": "live-é", "method": "a", "params": {"id": 1}}))
+    assert drain(player) == ['{ "result": {"id":1, "x":[1.0e5, "\\u0041"]} , "id" : "live-é" }\r\n'.encode()]
+
+
+@pytest.mark.parametrize("recorded_first", [True, False])
+def test_a_uuid_of_the_client_is_echoed_with_the_live_value(recorded_first: bool) -> None:
+    mine, theirs = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"
+    frames = log(
+        ("client", {"id": 1, "method": "a", "params": {"key": mine}}),
+        ("server", {"id": 1, "result": {"key": mine, "path": f"/x/{mine}.json"}}),
+    )
+    player = deck(frames, level="exact")
+    said = theirs if recorded_first else mine
+    assert player.receive(live({"id": 1, "method": "a", "params": {"key": said}})) is None
+    assert drain(player) == [dumps({"id": 1, "result": {"key": said, "path": f"/x/{said}.json"}}) + b"\n"]
+
+
+def test_exact_holds_the_client_to_the_thread_it_was_given() -> None:
+    frames = log(*opening())
+    player = deck(frames, level="exact")
+    player.receive(frames[0])
+    drain(player)
+    miss = player.receive(live({"id": 2, "method": "turn/start", "params": {"threadId": OTHER}}))
+    assert miss is not None
+    assert miss.differences[0].path == "params.threadId"
+    assert player.receive(frames[2]) is None
+
+
+def test_a_miss_names_the_nearest_frame_and_the_smallest_difference_and_changes_nothing() -> None:
+    frames = log(
+        ("client", {"id": 1, "method": "a", "params": {}}),
+        ("client", {"id": 2, "method": "b", "params": {"x": {"y": [1, 2]}, "z": 1}}),
+        ("server", {"id": 2, "result": {}}),
+    )
+    player = deck(frames, level="exact")
+    miss = player.receive(live({"id": 9, "method": "b", "params": {"x": {"y": [1, 3]}, "z": 1}}))
+    assert str(miss) == (
+        "no recorded frame matches b: the nearest is frame 2 of recording 1, b, and differs at params.x.y[1]: recorded 2, got 3"
+    )
+    assert "its place later" in str(player.receive(frames[1]))
+    assert player.receive(frames[0]) is None
+    assert player.receive(frames[1]) is None
+    assert drain(player) == [frames[2].raw]
+    assert "no recorded frame is left" in str(player.receive(live({"id": 3, "method": "c"})))
+
+
+def approval(decision: str, thread: str) -> list[Frame]:
+    return log(
+        *opening(thread),
+        ("server", {"id": 0, "method": "item/x/requestApproval", "params": {"threadId": thread, "turnId": "0"}}),
+        ("client", {"id": 0, "result": {"decision": decision}}),
+        ("server", {"method": "item/completed", "params": {"threadId": thread, "turnId": "0", "status": decision}}),
+    )
+
+
+@pytest.mark.parametrize("decision", ["accept", "decline", "cancel"])
+def test_the_clients_reply_chooses_the_branch_and_the_branch_speaks_of_the_thread_that_was_opened(decision: str) -> None:
+    names = {"accept": THREAD, "decline": OTHER, "cancel": "01a1fa03-0000-7c40-a0be-c9e3464a450e"}
+    player = deck(*(approval(name, thread) for name, thread in names.items()))
+    lead = approval("accept", THREAD)
+    said = []
+    for frame in (lead[0], lead[2]):
+        player.receive(frame)
+        said += drain(player)
+    assert said == [lead[1].raw, lead[3].raw, lead[4].raw]
+    assert player.receive(live({"id": 0, "result": {"decision": decision}})) is None
+    assert drain(player) == [
+        dumps({"method": "item/completed", "params": {"threadId": THREAD, "turnId": "0", "status": decision}}) + b"\n"
+    ]
+
+
+def test_a_reply_that_no_branch_has_is_a_miss_even_at_the_level_of_methods() -> None:
+    player = deck(approval("accept", THREAD), approval("decline", OTHER))
+    lead = approval("accept", THREAD)
+    for frame in (lead[0], lead[2]):
+        player.receive(frame)
+        drain(player)
+    assert "result.decision" in str(player.receive(live({"id": 0, "result": {"decision": "maybe"}})))
+
+
+def test_reading_ahead_is_bounded_while_the_client_is_silent() -> None:
+    tail = [
+        ("server", {"method": "item/agentMessage/delta", "params": {"threadId": THREAD, "turnId": "0", "delta": str(n)}})
+        for n in range(20000)
+    ]
+    frames = log(*opening(), *tail)
+    source = Lines(frames)
+    player = Deck([Track("long", source, TABLE, Matcher(lambda: Rules(load("normalise"))))])
+    drain(player)
+    assert source.read < 5000
+    for n in (0, 2):
+        player.receive(frames[n])
+    assert len(drain(player)) == 20002
+
+
+@given(st.lists(st.text(max_size=8), max_size=30), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_undecoded_frames_are_the_same_bytes_as_decoded_ones(deltas: list[str], v1: bool) -> None:
+    def frame(text: str) -> Any:
+        if v1:
+            params = {"id": "0", "msg": {"type": "agent_message_delta", "delta": text}, "conversationId": THREAD}
+            return {"method": "codex/event/agent_message_delta", "params": params}
+        return {"method": "item/agentMessage/delta", "params": {"threadId": THREAD, "turnId": "0", "itemId": "m", "delta": text}}
+
+    frames = log(*opening(), *(("server", frame(text)) for text in deltas))
+    player = deck(frames)
+    for n in (0, 2):
+        player.receive(frames[n])
+    assert drain(player)[2:] == [f.raw for f in itertools.islice(frames, 4, None)]
