@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import tempfile
@@ -11,6 +10,7 @@ import click
 
 from harness.protocol import bundle, schema_files
 from harness.shell import schema_gen
+from harness.shell.codex import CodexInstallError, find_installed
 
 
 @click.group(name="schema")
@@ -22,13 +22,12 @@ def _codex(given: str | None, version: str) -> str:
     """Return the path of the Codex binary of `version`: `given`, or an installed one; a usage error if there is none."""
     if given is not None:
         return given
-    for name in ("harness.shell.codex", "harness.shell.codex_install"):
-        try:
-            found = importlib.import_module(name).find_installed(version)
-        except (ImportError, AttributeError):
-            continue
-        if found:
-            return str(getattr(found, "path", found))
+    try:
+        found = find_installed(version)
+    except CodexInstallError as error:
+        raise click.UsageError(str(error)) from None
+    if found is not None:
+        return str(found)
     raise click.UsageError(
         f"No Codex {version} is installed. Run `codex-replay codex install {version}` or name a binary with --codex PATH."
     )
@@ -37,7 +36,7 @@ def _codex(given: str | None, version: str) -> str:
 def _generate(codex: str, out: str) -> None:
     """Generate into `out`; a failure ends the command with its sentence."""
     try:
-        schema_gen.generate(codex, out)
+        schema_gen.generate([codex, "app-server"], out)
     except schema_gen.GenerateError as error:
         raise click.ClickException(str(error)) from None
 

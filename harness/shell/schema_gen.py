@@ -32,13 +32,14 @@ class FileDifference:
     what: str
 
 
-def generate(codex: str, out: str, *, extra: Sequence[str] = (), timeout: float = 60.0) -> None:
-    """Run ``codex app-server generate-json-schema --out OUT`` with an empty home of its own.
+def generate(server: Sequence[str], out: str, *, timeout: float = 60.0) -> None:
+    """Run ``<server> generate-json-schema --out OUT`` with an empty home of its own.
 
-    `codex` is the path of the binary, `extra` further options of that command, `timeout` in seconds. Raises
-    `GenerateError` when the binary cannot be started, does not end in time, fails, or writes nothing.
+    `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` in seconds. Raises
+    `GenerateError` when it cannot be started, does not end in time, fails, or writes nothing.
     """
-    command = [codex, "app-server", "generate-json-schema", "--out", os.path.abspath(out), *extra]
+    codex = " ".join(server)
+    command = [*server, "generate-json-schema", "--out", os.path.abspath(out)]
     with tempfile.TemporaryDirectory(prefix="codex-schema-") as work:
         home, temporary = os.path.join(work, "home"), os.path.join(work, "tmp")
         os.mkdir(home)

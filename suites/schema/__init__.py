@@ -1,0 +1,1 @@
+"""What the schema files that Codex generates of itself must say."""

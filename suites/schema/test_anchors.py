@@ -1,0 +1,57 @@
+"""The schema fields that the proxy's hand-off document anchors itself to, and what 0.92 really has of them.
+
+Source: spec/responses-handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document was written
+against an older protocol and says so; each case is named after what holds in the 0.92 schemas.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plugin.schema_fixtures import BundleFiles
+
+FILES = {
+    "newConversation": "v1/NewConversationParams.json",
+    "sendUserTurn": "v1/SendUserTurnParams.json",
+    "sendUserMessage": "v1/SendUserMessageParams.json",
+    "thread/start": "v2/ThreadStartParams.json",
+    "turn/start": "v2/TurnStartParams.json",
+}
+
+HELD = [
+    ("newConversation", "developerInstructions"),
+    ("newConversation", "baseInstructions"),
+    ("newConversation", "config"),
+    ("sendUserTurn", "items"),
+    ("sendUserMessage", "items"),
+    ("thread/start", "dynamicTools"),
+    ("thread/start", "developerInstructions"),
+    ("thread/start", "baseInstructions"),
+    ("sendUserTurn", "outputSchema"),
+    ("turn/start", "outputSchema"),
+]
+ABSENT = [
+    ("newConversation", "dynamicTools"),
+    ("sendUserTurn", "responseFormat"),
+    ("sendUserTurn", "finalOutputJsonSchema"),
+    ("sendUserMessage", "responseFormat"),
+    ("sendUserMessage", "finalOutputJsonSchema"),
+    ("sendUserMessage", "outputSchema"),
+]
+
+
+def properties(bundle_files: BundleFiles, method: str) -> set[str]:
+    """Return the property names of the params of `method`."""
+    return set(bundle_files.json(FILES[method])["properties"])
+
+
+@pytest.mark.parametrize(("method", "field"), HELD)
+def test_anchor_is_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
+    """The field is a property of the method's params."""
+    assert field in properties(bundle_files, method)
+
+
+@pytest.mark.parametrize(("method", "field"), ABSENT)
+def test_anchor_is_not_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
+    """The document names the field for the method, or one might think it does, and the 0.92 schemas do not know it."""
+    assert field not in properties(bundle_files, method)
