@@ -60,7 +60,16 @@ class Greedy(recorder.Lane):
 
 
 class FailingRedactor(redact.Redactor):
-    """Cannot redact: the frame must then not be written at all."""
+    """Cannot redact a line: the frame must then not be written at all."""
+
+    def redact(self, data: bytes) -> bytes:
+        if data.endswith(b"\n"):
+            raise RuntimeError("no redaction today")
+        return super().redact(data)
+
+
+class DeadRedactor(redact.Redactor):
+    """Cannot redact anything, not even the header."""
 
     def redact(self, data: bytes) -> bytes:
         raise RuntimeError("no redaction today")
@@ -80,7 +89,7 @@ LANES = {
     "tidies-line-ends": TidiesLineEnds,
     "greedy": Greedy,
 }
-REDACTORS = {"failing-redactor": FailingRedactor, "blind-redactor": BlindRedactor}
+REDACTORS = {"failing-redactor": FailingRedactor, "blind-redactor": BlindRedactor, "dead-redactor": DeadRedactor}
 
 if __name__ == "__main__":
     variant = sys.argv.pop(1)

@@ -79,9 +79,15 @@ def test_the_process_id_stands_in_the_files_name_if_asked_for(tmp_path: Path) ->
     assert header(tmp_path / f"run-{process.pid}.ndjson").case == "run"
 
 
-def test_the_null_device_may_be_the_file(tmp_path: Path) -> None:
-    done = record(tmp_path, "--out", os.devnull, "--", *ECHO)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"hello\n", b"")
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    """A link to the null device stands for the device, lest a fault of ours removes the machine's own."""
+    null = tmp_path / "null"
+    null.symlink_to(os.devnull)
+    for extra in ([], ["--force"]):
+        done = record(tmp_path, "--out", null, *extra, "--", *ECHO)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"hello\n", b"")
+        assert record(tmp_path, "--out", null, *extra, "--", "no-such-program").returncode == 127
+    assert os.listdir(tmp_path) == ["null"]
 
 
 @pytest.mark.parametrize("out", ["missing/run.ndjson", ".", "", "a" * 300])

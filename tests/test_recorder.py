@@ -484,3 +484,12 @@ def test_a_redactor_that_fails_ends_the_recording_not_the_traffic(bench: Bench) 
     assert b"no redaction today" in done.stderr
     assert bench.raw("client") == b""
     assert not bench.whole()
+
+
+def test_a_redactor_that_fails_at_once_starts_nothing(bench: Bench) -> None:
+    done = subprocess.run(bench.record("echo", variant="dead-redactor"), input=b"one\n", capture_output=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"no redaction today" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not bench.cassette.exists()
+    assert not bench.seen.exists()

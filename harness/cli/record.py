@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -54,12 +54,15 @@ def case_of(out: str) -> str:
 
 
 def redactor_for(directory: str) -> Redactor:
-    """Return the redactor of a recording: secrets of every kind, and the paths of this machine and user."""
+    """Return the redactor of a recording: secrets of every kind, the user's home, and `directory`, the command's own.
+
+    Raises ValueError when one of the two cannot be replaced.
+    """
     from harness.core.redact import Redactor
 
-    home = os.path.expanduser("~")
-    paths = {home: "/home/user"} if home != "/" else {}
-    if directory != "/" and not (directory + "/").startswith(home + "/"):
+    home = os.path.expanduser("~").rstrip("/")
+    paths = {home: "/home/user"} if home.startswith("/") else {}
+    if directory != "/" and not (home and f"{directory}/".startswith(f"{home}/")):
         paths[directory] = "/home/user/project"
     return Redactor(paths=paths)
 
@@ -67,14 +70,34 @@ def redactor_for(directory: str) -> Redactor:
 def header_for(command: Sequence[str], codex: str | None, case: str, redactor: Redactor) -> Header:
     """Return the header: nothing in it changes from one recording of the same thing to the next."""
     version = codex or version_of(command) or "unknown"
-    argv = [os.fsencode(word).decode("utf-8", "replace") for word in command]
-    return Header(version, bundle_of(version), case, {"rpc": "recorded"}, {"command": redactor.value(argv)})
+    argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(command)]
+    return Header(version, bundle_of(version), case, {"rpc": "recorded"}, {"command": argv})
 
 
-def stop(status: int, sentence: str) -> None:
+def stop(status: int, sentence: str) -> NoReturn:
     """Say what is wrong and exit."""
     say(sentence)
     sys.exit(status)
+
+
+def open_cassette(out: str, force: bool, command: Sequence[str], codex: str | None, case: str | None) -> CassetteWriter:
+    """Return the cassette to record to, its header written; ends the program with a sentence if there can be none."""
+    unstarted = f"{command[0]} was not started."
+    try:
+        redactor = redactor_for(os.getcwd())
+        header = header_for(command, codex, case or case_of(out), redactor)
+    except Exception as error:  # whatever the reason: what cannot be redacted must not be written
+        stop(2, f"the command cannot be redacted ({error}), so nothing can be recorded; {unstarted}")
+    try:
+        path = claim(out, force)
+    except OSError as error:
+        stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {unstarted}")
+    if path != out.replace("{pid}", str(os.getpid())):
+        say(f"{out} is there already and is kept; this run is recorded to {path}.")
+    try:
+        return CassetteWriter(path, header, redactor)
+    except CassetteError as error:
+        stop(2, f"{error} {unstarted}")
 
 
 @click.command(
@@ -94,21 +117,14 @@ def command(out: str, case: str | None, codex: str | None, force: bool, command:
     each line is on disk, without its secrets, before it goes on.
     """
     stand_in.open_standard_descriptors()
-    try:
-        path = claim(out, force)
-        if path != out.replace("{pid}", str(os.getpid())):
-            say(f"{out} is there already and is kept; this run is recorded to {path}.")
-        redactor = redactor_for(os.getcwd())
-        writer = CassetteWriter(path, header_for(command, codex, case or case_of(out), redactor), redactor)
-    except CassetteError as error:
-        stop(2, str(error))
-    except OSError as error:
-        stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {command[0]} was not started.")
+    writer = open_cassette(out, force, command, codex, case)
     try:
         tee = recorder.Recorder(command, recorder.Log(writer, say), stand_in.original_environment())
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: an empty word, or one with a null character
         writer.abandon()
-        os.unlink(path)
+        if os.path.isfile(writer.path):  # and not a device
+            os.unlink(writer.path)
         missing = isinstance(error, FileNotFoundError)
-        stop(127 if missing else 126, f"{command[0]}: cannot be started ({error.strerror}); check the command after `--`.")
+        reason = getattr(error, "strerror", None) or str(error)
+        stop(127 if missing else 126, f"{command[0]}: cannot be started ({reason}); check the command after `--`.")
     stand_in.leave_as(tee.run())
