@@ -47,6 +47,27 @@ class Server(Client):
         self.notify("initialized")
         return result
 
+    def wait_exit(self) -> int:
+        """Wait until the server ends of itself, its stdin still open, and return its exit status."""
+        __tracebackhide__ = True
+        status = self.process.wait(self.timeout)
+        if status is None:
+            raise SubjectFailure(self.tell(f"The server did not end of itself within {self.timeout:g} s"))
+        return status
+
+    def wait_upstream(self, requests: int) -> None:
+        """Wait until the model has answered so many turns in all; in a replay there is no model to wait for."""
+        __tracebackhide__ = True
+        wanted = requests
+        while self.upstream is not None:
+            ledger = self.upstream.ledger(requests=wanted, seconds=self.timeout)
+            others = sum(entry["method"] != "POST" for entry in ledger)
+            if len(ledger) - others >= requests:
+                return
+            if len(ledger) < wanted:
+                raise SubjectFailure(self.tell(f"The model was not asked {requests} times within {self.timeout:g} s"))
+            wanted = requests + others
+
 
 class AppServer(Protocol):
     """What the `app_server` fixture is: call it to start the subject."""

@@ -60,7 +60,7 @@ class Verdict:
     def table(self) -> list[str]:
         """Return the verdict table, a line per module and the sums."""
         rows: list[tuple[str, ...]] = [("suite", "module", "cases", "passed", "failed", "skipped", "time")]
-        for suite, module in dict.fromkeys((case.suite, case.module) for case in self.cases.values()):
+        for suite, module in sorted({(case.suite, case.module) for case in self.cases.values()}):
             rows.append((suite, module, *self._sums(lambda c, s=suite, m=module: (c.suite, c.module) == (s, m))))
         rows.append(("all", "", *self._sums(lambda case: True)))
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

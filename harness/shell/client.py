@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from harness.core.frames import Frame
@@ -150,7 +151,7 @@ class Client:
                     at += 1
                     if frame.sender == "server" and frame.n not in self._taken and matches(frame.value):
                         self._taken.add(frame.n)
-                        return frame.value
+                        return deepcopy(frame.value)  # the timeline's own must stay as it was seen
                 if self._ended:
                     break
                 left = deadline - time.monotonic()

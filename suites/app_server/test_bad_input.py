@@ -1,0 +1,119 @@
+"""Odd and broken input, row by row: what is passed over in silence, what is fine, and what ends the server.
+
+Source: real-codex-0.92.md section 4, "Bad input". Silence is proven by the next request: its answer is the next frame, with
+nothing before it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plugin import AppServer, Server
+
+READ = b'{"id":1,"method":"account/read","params":{}}'
+NO_ACCOUNT = {"account": None, "requiresOpenaiAuth": False}
+
+SILENT: dict[str, bytes] = {
+    "malformed": b"{nonsense}\n",
+    "truncated": b'{"id":1,"method":"account/read","par\n',
+    "blank": b"\n",
+    "scalar-number": b"5\n",
+    "scalar-string": b'"account/read"\n',
+    "scalar-null": b"null\n",
+    "empty-object": b"{}\n",
+    "batch": b"[" + READ + b"]\n",
+    "byte-order-mark": b"\xef\xbb\xbf" + READ + b"\n",
+    "two-on-a-line": READ + READ + b"\n",
+    "method-number": b'{"id":1,"method":5,"params":{}}\n',
+    "id-null": b'{"id":null,"method":"account/read","params":{}}\n',
+    "id-float": b'{"id":1.5,"method":"account/read","params":{}}\n',
+    "id-boolean": b'{"id":true,"method":"account/read","params":{}}\n',
+    "id-object": b'{"id":{},"method":"account/read","params":{}}\n',
+    "id-too-large": b'{"id":9223372036854775808,"method":"account/read","params":{}}\n',
+    "unknown-notification": b'{"method":"bogus/notification","params":{}}\n',
+    "reply-to-nothing": b'{"id":77,"result":{}}\n',
+    "error-to-nothing": b'{"id":77,"error":{"code":1,"message":"no"}}\n',
+}
+
+FINE: dict[str, bytes] = {
+    "crlf": READ + b"\r\n",
+    "leading-spaces": b"   " + READ + b"\n",
+    "spaces-inside": b'{ "id" : 1 , "method" : "account/read" , "params" : { } }\n',
+    "extra-fields": b'{"id":1,"jsonrpc":"1.0","more":[1],"method":"account/read","params":{"more":1}}\n',
+    "escapes": b'{"\\u0069d":1,"method":"account\\/read","params":{}}\n',
+}
+
+
+def initialized(server: Server) -> int:
+    """Do the handshake; return how many frames the server has sent so far."""
+    server.initialize()
+    return len(server.messages())
+
+
+@pytest.mark.parametrize("row", SILENT)
+def test_silent(app_server: AppServer, row: str) -> None:
+    """The line is passed over: no answer, no notification, and the connection stays good."""
+    server = app_server(bad_input=True)
+    before = initialized(server)
+    server.send(SILENT[row])
+    assert server.request("account/read", {}, id=999) == NO_ACCOUNT
+    assert server.close() == 0
+    assert server.messages()[before:] == [{"id": 999, "result": NO_ACCOUNT}]
+
+
+@pytest.mark.parametrize("row", FINE)
+def test_fine(app_server: AppServer, row: str) -> None:
+    """The line is as good as any: it gets its answer, once."""
+    server = app_server(bad_input=True)
+    before = initialized(server)
+    server.send(FINE[row])
+    assert server.request("account/read", {}, id=999) == NO_ACCOUNT
+    assert server.close() == 0
+    assert server.messages()[before:] == [{"id": 1, "result": NO_ACCOUNT}, {"id": 999, "result": NO_ACCOUNT}]
+
+
+def test_silent_before_initialize(app_server: AppServer) -> None:
+    """Broken lines before the handshake are passed over too; the server can still be initialized."""
+    server = app_server(bad_input=True)
+    server.send(SILENT["malformed"] + SILENT["blank"] + SILENT["empty-object"])
+    server.initialize()
+    assert server.close() == 0
+    assert [message["id"] for message in server.messages()] == [0]
+
+
+def test_ten_megabytes(app_server: AppServer) -> None:
+    """A line of 10 MB is a line like any other. (The cassette keeps its beginning only.)"""
+    server = app_server(match="method", cut=64)
+    info = {"name": "codex-replay", "title": "x" * 10_000_000, "version": "1.0.0"}
+    assert list(server.request("initialize", {"clientInfo": info})) == ["userAgent"]
+    assert server.request("account/read", {}) == NO_ACCOUNT
+
+
+def test_invalid_utf8(app_server: AppServer) -> None:
+    """A line that is not UTF-8 ends the server, with status 0 and no word."""
+    server = app_server(bad_input=True)
+    before = initialized(server)
+    server.send(b'{"id":1,"method":"account/read","params":{"x":"\xff"}}\n')
+    assert server.wait_exit() == 0
+    assert len(server.messages()) == before
+
+
+def test_unterminated_last_line(app_server: AppServer) -> None:
+    """A last line without its newline is processed when stdin ends."""
+    server = app_server()
+    before = initialized(server)
+    server.send(READ)
+    assert server.close() == 0
+    assert server.messages()[before:] == [{"id": 1, "result": NO_ACCOUNT}]
+
+
+def test_a_line_in_pieces(app_server: AppServer) -> None:
+    """Where the writes end is of no account: only the newline ends a line."""
+    server = app_server()
+    before = initialized(server)
+    for at in range(len(READ)):
+        server.send(READ[at : at + 1])
+    server.send(b"\n" + READ.replace(b"1", b"2", 1)[:9])
+    server.send(READ[9:] + b"\n")
+    assert server.reply_to(2)["result"] == NO_ACCOUNT
+    assert [message["id"] for message in server.messages()[before:]] == [1, 2]

@@ -1,0 +1,250 @@
+"""Threads and turns of the v2 API: what comes, in which order, word for word.
+
+Source: real-codex-0.92.md section 4, "JSON-RPC surface" and "Turns, tools and approvals"; its section 6 tells what may differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import (
+    MARKER,
+    all_of,
+    answer,
+    begin,
+    command_item,
+    end,
+    event,
+    events,
+    item_notification,
+    prompt,
+    shell_call,
+    text,
+    usage,
+)
+
+
+def start_thread(server: Server, **params: Any) -> str:
+    """Do the handshake and start a thread; return its id."""
+    server.initialize()
+    thread: str = server.request("thread/start", {"cwd": server.work, **params})["thread"]["id"]
+    server.notification("thread/started")
+    return thread
+
+
+def run_turn(server: Server, thread: str, words: str) -> Any:
+    """Start a turn and wait for its end; return what turn/start answered."""
+    turn = server.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": words}]})["turn"]
+    server.notification("turn/completed", threadId=thread)
+    return turn
+
+
+def test_thread_start(app_server: AppServer) -> None:
+    """The result has the thread and the settings in force; `thread/started` has the same thread."""
+    server = app_server()
+    server.initialize()
+    result = server.request("thread/start", {"cwd": server.work, "approvalPolicy": "never", "sandbox": "read-only"})
+    thread = result.pop("thread")
+    assert result == {
+        "model": "gpt-5.2-codex",
+        "modelProvider": "mock",
+        "cwd": server.work,
+        "approvalPolicy": "never",
+        "sandbox": {"type": "readOnly"},
+        "reasoningEffort": None,
+    }
+    assert server.notification("thread/started") == {"thread": thread}
+    assert thread["path"].endswith(f"-{thread['id']}.jsonl")
+    assert thread["createdAt"] == thread["updatedAt"] > 0
+    kept = {key: value for key, value in thread.items() if key not in ("id", "path", "createdAt", "updatedAt", "cliVersion")}
+    assert kept == {
+        "preview": "",
+        "modelProvider": "mock",
+        "cwd": server.work,
+        "source": "vscode",
+        "gitInfo": None,
+        "turns": [],
+    }
+
+
+def test_mcp_startup_complete(app_server: AppServer) -> None:
+    """With no MCP server configured the start-up of all of them is complete at once, and told with an empty turn id."""
+    server = app_server()
+    thread = start_thread(server)
+    assert (
+        server.notification("codex/event/mcp_startup_complete")
+        == event(thread, "", "mcp_startup_complete", ready=[], failed=[], cancelled=[])[1]
+    )
+
+
+def test_text_turn(app_server: AppServer) -> None:
+    """A turn in which the model says something: each frame, in order."""
+    server = app_server([{"items": [text("Hello", "Hel", "lo")], "usage": usage(10, 2)}])
+    thread = start_thread(server)
+    turn = run_turn(server, thread, "Say hello.")
+    assert turn == {"id": "0", "items": [], "status": "inProgress", "error": None}
+    assert server.close() == 0
+    seen = events(server, "0")
+    item = seen[3][1]["item"]["id"]
+    assert seen == [
+        *begin(thread, "0"),
+        *prompt(thread, "0", item, "Say hello."),
+        *answer(thread, "0", "msg_1", "Hel", "lo"),
+        *end(thread, "0", "Hello"),
+    ]
+
+
+def test_the_response_comes_before_the_turn(app_server: AppServer) -> None:
+    """`turn/start` is answered before any notification of the turn that it starts."""
+    server = app_server([{"items": [text("Hello")]}])
+    thread = start_thread(server)
+    run_turn(server, thread, "Say hello.")
+    labels = [message.get("method", "response") for message in server.messages()]
+    assert labels.index("turn/started") > [i for i, label in enumerate(labels) if label == "response"][2]
+
+
+def test_usage(app_server: AppServer) -> None:
+    """What a turn costs is told twice: as an event in snake_case, and as thread/tokenUsage/updated in camelCase."""
+    server = app_server(
+        [{"items": [text("Hello")], "usage": usage(10, 2)}, {"items": [text("Again", id="msg_2")], "usage": usage(30, 4)}]
+    )
+    thread = start_thread(server)
+    run_turn(server, thread, "one")
+    run_turn(server, thread, "two")
+    assert server.close() == 0
+    costs = all_of(server, "thread/tokenUsage/updated")
+    assert [cost["turnId"] for cost in costs] == ["0", "1", "1"]
+    last = costs[-1]["tokenUsage"]
+    assert last["last"] == _tokens(30, 4)
+    assert last["total"] == _tokens(40, 6)
+    told = all_of(server, "codex/event/token_count")[-1]["msg"]["info"]
+    assert told["last_token_usage"] == {
+        "input_tokens": 30,
+        "cached_input_tokens": 0,
+        "output_tokens": 4,
+        "reasoning_output_tokens": 0,
+        "total_tokens": 34,
+    }
+    assert told["model_context_window"] == last["modelContextWindow"]
+    limits = {"primary": None, "secondary": None, "credits": None, "planType": None}
+    assert all_of(server, "account/rateLimits/updated")[-1] == {"rateLimits": limits}
+
+
+def _tokens(given: int, said: int) -> dict[str, int]:
+    return {
+        "totalTokens": given + said,
+        "inputTokens": given,
+        "cachedInputTokens": 0,
+        "outputTokens": said,
+        "reasoningOutputTokens": 0,
+    }
+
+
+def test_two_turns(app_server: AppServer) -> None:
+    """Turn ids count up; each user message has an id of its own; both turns are whole."""
+    server = app_server([{"items": [text("Hello")]}, {"items": [text("Bye", id="msg_2")]}])
+    thread = start_thread(server)
+    assert run_turn(server, thread, "Say hello.")["id"] == "0"
+    assert run_turn(server, thread, "Say bye.")["id"] == "1"
+    assert server.close() == 0
+    items = []
+    for turn, words, said, message in (("0", "Say hello.", "Hello", "msg_1"), ("1", "Say bye.", "Bye", "msg_2")):
+        seen = events(server, turn)
+        items.append(seen[3][1]["item"]["id"])
+        assert seen == [
+            *begin(thread, turn),
+            *prompt(thread, turn, items[-1], words),
+            *answer(thread, turn, message, said),
+            *end(thread, turn, said),
+        ]
+    assert items[0] != items[1]
+
+
+def test_two_threads(app_server: AppServer) -> None:
+    """Two threads have two ids, and each counts its own turns."""
+    server = app_server([{"items": [text("One")]}, {"items": [text("Two")]}])
+    first = start_thread(server)
+    second = server.request("thread/start", {"cwd": server.work})["thread"]["id"]
+    assert first != second
+    assert run_turn(server, first, "one")["id"] == "0"
+    assert run_turn(server, second, "two")["id"] == "0"
+    ended = [(params["threadId"], params["turn"]["id"]) for params in all_of(server, "turn/completed")]
+    assert ended == [(first, "0"), (second, "0")]
+    said = [params["item"]["text"] for params in all_of(server, "item/completed") if params["item"]["type"] == "agentMessage"]
+    assert said == ["One", "Two"]
+
+
+def test_shell_call(app_server: AppServer) -> None:
+    """A command that needs no approval: begin, its output, end, and then the model's answer."""
+    server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
+    thread = start_thread(server, approvalPolicy="never", sandbox="danger-full-access")
+    run_turn(server, thread, "Print the marker.")
+    assert server.close() == 0
+    seen = events(server, "0")
+    item = seen[3][1]["item"]["id"]
+    assert seen[:7] == [*begin(thread, "0"), *prompt(thread, "0", item, "Print the marker.")]
+    assert seen[-8:] == [*answer(thread, "0", "msg_1", "Done"), *end(thread, "0", "Done")][-8:]
+    ran = [(method, params) for method, params in seen if "exec_command" in method or "commandExecution" in f"{method} {params}"]
+    shell = ran[0][1]["msg"]["command"]
+    assert shell[1:] == ["-lc", MARKER]
+    of = {
+        "call_id": "call_1",
+        "turn_id": "0",
+        "command": shell,
+        "cwd": server.work,
+        "parsed_cmd": [{"type": "unknown", "cmd": MARKER}],
+        "source": "agent",
+    }
+    ended = ran[-2][1]["msg"]["duration"]
+    assert [ran[0], ran[1], ran[-2], ran[-1]] == [
+        event(thread, "0", "exec_command_begin", **of),
+        item_notification("started", thread, "0", command_item(shell, server.work, "inProgress")),
+        event(
+            thread,
+            "0",
+            "exec_command_end",
+            **of,
+            stdout="marker",
+            stderr="",
+            aggregated_output="marker",
+            exit_code=0,
+            duration=ended,
+            formatted_output="marker",
+        ),
+        item_notification("completed", thread, "0", command_item(shell, server.work, "completed", "marker", 0)),
+    ]
+    assert list(ended) == ["secs", "nanos"]
+    deltas = [params["delta"] for method, params in ran if method == "item/commandExecution/outputDelta"]
+    assert "".join(deltas) == "marker"
+
+
+def test_unknown_fields_are_ignored(app_server: AppServer) -> None:
+    """Fields that the protocol does not have are accepted without a word; only a closed-world check finds them."""
+    server = app_server([{"items": [text("Hello")]}], bad_input=True)
+    server.initialize()
+    thread = server.request("thread/start", {"cwd": server.work, "tools": [], "stream": True})["thread"]["id"]
+    given = {"threadId": thread, "input": [{"type": "text", "text": "x"}], "choiceCount": 1, "reasoning": {"effort": "low"}}
+    assert server.request("turn/start", given)["turn"]["id"] == "0"
+    assert server.notification("turn/completed")["turn"]["status"] == "completed"
+
+
+def test_requests_in_one_write(app_server: AppServer) -> None:
+    """A client may send its next requests before the first is answered: the answers come in order."""
+    server = app_server()
+    server.send(
+        b'{"id":"a","method":"initialize","params":{"clientInfo":{"name":"c","version":"1"}}}\n'
+        b'{"method":"initialized"}\n{"id":"b","method":"account/read","params":{}}\n{"id":"c","method":"account/read","params":{}}\n'
+    )
+    server.reply_to("c")
+    assert [message["id"] for message in server.messages()] == ["a", "b", "c"]
+
+
+def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
+    """When its stdin ends in the middle of a turn the server exits with status 0 and leaves the turn open."""
+    server = app_server([{"items": [text("Hello"), {"type": "gate", "name": "never"}]}])
+    thread = start_thread(server)
+    server.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})
+    server.notification("codex/event/agent_message")
+    assert server.close() == 0
+    assert all_of(server, "turn/completed") == []
