@@ -1,0 +1,113 @@
+"""What all verbs share with their user: sentences for errors, colours only on a terminal, progress only when it takes long."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import IO, Any, ParamSpec, TypeVar
+
+import click
+from rich.console import Console
+
+from harness.shell.cassette import CassetteError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: How wide lines are where there is no terminal to ask.
+PLAIN_WIDTH = 160
+#: Seconds before a command that goes on working says so.
+PATIENCE = 1.0
+
+
+class Unable(click.ClickException):
+    """The command could not do its work: one sentence on stderr, exit status 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the sentence to stderr."""
+        click.echo(f"codex-replay: {self.message}", file=file or sys.stderr)
+
+
+def console(stream: IO[str] | None = None) -> Console:
+    """Return a console for `stream` (stdout if None): coloured on a terminal (unless NO_COLOR is set), plain in a pipe."""
+    target = stream or sys.stdout
+    plain = not target.isatty()
+    return Console(file=target, highlight=False, emoji=False, markup=False, soft_wrap=True, width=PLAIN_WIDTH if plain else None)
+
+
+def coloured() -> bool:
+    """Tell whether what goes to stdout may be coloured."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def sentences(command: Callable[P, R]) -> Callable[P, R]:
+    """Make a command end as its user expects: a bad file in a sentence, a closed pipe (`| head`) in silence."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            result = command(*args, **kwargs)
+            sys.stdout.flush()
+            return result
+        except CassetteError as error:
+            raise Unable(str(error)) from None
+        except BrokenPipeError:
+            # Python would complain again when it flushes stdout at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(0) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Unable(f"{where}{error.strerror or error}; check the path and its permissions.") from None
+
+    return wrapped
+
+
+class Progress:
+    """One line on stderr that tells how far a long piece of work is; silent for the first second and away from a terminal."""
+
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._shown = False
+        self._on = sys.stderr.isatty()
+        self._next = time.monotonic() + PATIENCE
+
+    def step(self, by: int = 1) -> None:
+        """Say that `by` more units (frames, bytes) are done."""
+        self._done += by
+        if self._on and (now := time.monotonic()) >= self._next:
+            self._next = now + 0.2
+            self._shown = True
+            share = f" ({min(100, 100 * self._done // self._total)} %)" if self._total else ""
+            sys.stderr.write(f"\r\x1b[K{self._what}: {self._done}{share}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Progress]:
+    """Show progress on stderr while the body runs."""
+    shown = Progress(what, total)
+    try:
+        yield shown
+    finally:
+        shown.clear()
+
+
+def printable(text: str) -> str:
+    """Return `text` with every character that a terminal might act on made visible."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

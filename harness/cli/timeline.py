@@ -1,0 +1,122 @@
+"""A frame as a person reads it: one line of a timeline, or the whole of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from harness.cli.console import printable
+from harness.core.frames import Frame
+from harness.core.jsonrpc import kind
+from harness.core.normalise import UUID
+
+#: Keys that stand in nearly every message and say little in a line.
+_DULL = frozenset({"conversationId", "threadId", "turnId", "thread_id", "turn_id"})
+_COLOURS = {"client": "cyan", "server": "green"}
+
+
+class Timeline:
+    """Turns the frames of one run into lines; remembers requests, so that a reply can be told by its method."""
+
+    def __init__(self, width: int, colour: bool) -> None:
+        self._width = width
+        self._colour = colour
+        self._methods: dict[tuple[str, str], str] = {}
+        self._requests: dict[int | None, str] = {}
+
+    def label(self, frame: Frame) -> str:
+        """Return what the frame is: a method, the result of which request, an HTTP request or status, an SSE event."""
+        return self._http_label(frame) if frame.seam == "http" else self._rpc_label(frame)
+
+    def _rpc_label(self, frame: Frame) -> str:
+        value = frame.value
+        sort = kind(value)
+        if sort == "request":
+            self._methods[(frame.sender, repr(value["id"]))] = str(value["method"])
+            return f"{value['method']} #{value['id']}"
+        if sort == "notification":
+            return str(value["method"])
+        if sort in ("response", "error"):
+            other = "server" if frame.sender == "client" else "client"
+            asked = self._methods.get((other, repr(value["id"])), "an unknown request")
+            return f"{'result' if sort == 'response' else 'ERROR'} #{value['id']} of {asked}"
+        return "no message"
+
+    def _http_label(self, frame: Frame) -> str:
+        payload = frame.payload if type(frame.payload) is dict else {}
+        if frame.kind == "request":
+            return f"{payload.get('method')} {payload.get('path')}"
+        if frame.kind == "response":
+            return f"HTTP {payload.get('status')}"
+        if frame.kind == "sse":
+            return f"event {payload.get('event')}"
+        return frame.kind
+
+    def line(self, frame: Frame) -> str:
+        """Return the frame as one line: number, seconds, seam, direction, label, summary."""
+        label = printable(self.label(frame))
+        arrow = "->" if frame.sender == "client" else "<-"
+        seam = "rpc " if frame.seam == "rpc" else f"h{frame.conn}".ljust(4)
+        head = f"{frame.n:>6} {frame.t:>10.4f} {seam} {arrow} "
+        mark = "" if frame.whole else " [cut]"
+        rest = max(0, self._width - len(head) - len(label) - len(mark) - 2)
+        summary = printable(summarise(frame, rest))
+        if not self._colour:
+            return f"{head}{label}{mark}  {summary}".rstrip()
+        colour = "red" if label.startswith("ERROR") else _COLOURS[frame.sender]
+        return click.style(head, dim=True) + click.style(label, fg=colour) + mark + "  " + click.style(summary, dim=True)
+
+    def full(self, frame: Frame) -> str:
+        """Return the frame with all that it carries, as indented JSON; a line that is no JSON as it is, made visible."""
+        if frame.seam == "rpc" and frame.value is None:
+            body = printable(frame.raw.decode("utf-8", "backslashreplace"))
+        else:
+            text = json.dumps(frame.value, indent=2, ensure_ascii=False)
+            body = "\n".join(printable(line) for line in text.split("\n"))
+        return self.line(frame) + "\n" + "\n".join("         " + line for line in body.split("\n"))
+
+
+def summarise(frame: Frame, width: int) -> str:
+    """Return what a frame says in at most `width` characters: its plain values as `key=value`, long ids shortened."""
+    value = frame.value
+    if frame.seam == "rpc":
+        if value is None:
+            return _cut(frame.raw.decode("utf-8", "backslashreplace").rstrip("\r\n"), width)
+        if type(value) is dict:
+            value = next((value[key] for key in ("params", "result", "error") if key in value), None)
+    elif type(value) is dict:
+        value = {k: v for k, v in value.items() if k not in ("method", "path", "status", "event", "headers")}
+        value = value.get("data", value.get("body", value))
+    parts: list[str] = []
+    length = 0
+    for part in _leaves("", value):
+        parts.append(part)
+        length += len(part) + 1
+        if length > width:
+            break
+    return _cut(" ".join(parts), width)
+
+
+def _leaves(key: str, value: Any) -> Iterator[str]:
+    if type(value) is dict:
+        for name, inner in value.items():
+            # The type of a whole event is in its label; that of an item is not.
+            if name not in _DULL and inner is not None and not (name == "type" and key in ("", "msg")):
+                yield from _leaves(f"{key}.{name}" if key and key != "msg" else name, inner)
+    elif type(value) is list:
+        if len(value) == 1:
+            yield from _leaves(key, value[0])
+        elif value:
+            yield f"{key}[{len(value)}]"
+    elif type(value) is str:
+        text = UUID.sub(lambda found: found[0][:8], value)
+        yield f"{key}={json.dumps(_cut(text, 60), ensure_ascii=False)}" if key else json.dumps(text, ensure_ascii=False)
+    elif value is not None:
+        yield f"{key}={json.dumps(value)}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(0, width - 3)] + "..."

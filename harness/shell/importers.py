@@ -1,0 +1,232 @@
+"""Recordings of other tools, made into cassettes: a tee's log, and a proxy's proto-events.
+
+Both formats are read line by line and tolerantly, for their writers vary; what is accepted is told in docs/cassette-format.md.
+What such a log does not tell is never invented: a payload that was cut for size is marked `"truncated": true`, and the header
+says where the frames came from (`"imported"`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from harness.core.frames import Frame
+from harness.core.jsontext import NotJson, dumps, loads
+
+#: What stands at the end of a string that a logger has cut.
+_CUT = re.compile(r"(?:<truncated[^<>]*>|\[truncated[^\[\]]*\]|\(truncated[^()]*\))\s*\Z", re.IGNORECASE)
+_AGENT = re.compile(r"[^/]+/(\d+\.\d+\.\d+[-.\w]*) \(")
+_MILLISECONDS = 1e11  # as seconds that would be in the year 5138
+
+
+class ImportFailed(Exception):
+    """A line of the source cannot be understood; the text is a sentence with the line."""
+
+
+class Source:
+    """Counts what an import leaves out: `skipped` lines that hold no traffic, by why."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.skipped: dict[str, int] = {}
+
+    def skip(self, why: str) -> None:
+        """Note one line without traffic."""
+        self.skipped[why] = self.skipped.get(why, 0) + 1
+
+    def fail(self, number: int, why: str) -> ImportFailed:
+        """Return the error that says what is wrong with a line."""
+        return ImportFailed(f"{self.path}, line {number}: {why}; correct the line or choose another --format.")
+
+
+Reader = Callable[[Iterable[bytes], Source], Iterator[Frame]]
+
+
+def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
+    """Yield the frames of a tee's log: `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
+
+    `msg` is the message; a string is taken for the very line that was on the wire. Raises `ImportFailed`.
+    """
+    clock = _Clock()
+    for number, entry in _objects(lines, source):
+        sender = {"c2s": "client", "s2c": "server"}.get(str(entry.get("dir")))
+        if sender is None:
+            raise source.fail(number, f'\'dir\' is {entry.get("dir")!r} where "c2s" or "s2c" is expected')
+        if "msg" not in entry:
+            raise source.fail(number, "there is no 'msg'")
+        message = entry["msg"]
+        if type(message) is str:
+            raw = message.encode("utf-8", "replace")
+            raw = raw if raw.endswith(b"\n") else raw + b"\n"
+        else:
+            raw = _line(message, source, number)
+        yield Frame(0, clock.seconds(entry.get("t")), "rpc", sender, "msg", raw, extra=_mark(message))
+
+
+#: How a proxy names the sort of an event -> (who sent it, the key of its payload in the message).
+_SORTS = {
+    "rpc_request": ("client", "params"),
+    "rpc_notification": ("server", "params"),
+    "rpc_response": ("server", "result"),
+    "rpc_error": ("server", "error"),
+}
+_DIRECTIONS = {
+    "outbound": "client", "out": "client", "c2s": "client", "client": "client", "send": "client",
+    "inbound": "server", "in": "server", "s2c": "server", "server": "server", "recv": "server",
+}  # fmt: skip
+
+
+def proto_events(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
+    """Yield the frames of a proxy's proto-events: `backend_submission` and `backend_io` events; others are skipped.
+
+    The messages are put together again from method, id and payload, so their bytes are not those of the wire.
+    Raises `ImportFailed` for a line that is no JSON object.
+    """
+    clock = _Clock()
+    for number, event in _objects(lines, source):
+        phase = _first(event, "phase", "event", "type")
+        if phase not in ("backend_submission", "backend_io"):
+            source.skip(f"no backend traffic ({phase or 'unnamed'})")
+            continue
+        t = clock.seconds(_first(event, "ts", "t", "time", "timestamp"))
+        whole = _first(event, "msg", "message", "frame")
+        sender, key = _sort(event, phase)
+        if type(whole) is dict and ("method" in whole or "id" in whole):
+            message: dict[str, Any] = whole
+        elif sender is None or key is None:
+            source.skip(f"an event of no known kind ({event.get('kind') or event.get('direction') or 'unnamed'})")
+            continue
+        else:
+            found = _message(event, key)
+            if found is None:
+                raise source.fail(number, f"a {phase} event names neither a method nor an id")
+            message = found
+        if sender is None:
+            sender = "client" if phase == "backend_submission" else "server"
+        yield Frame(0, t, "rpc", sender, "msg", _line(message, source, number), extra=_mark(message, key))
+
+
+READERS: dict[str, Reader] = {"tee": tee, "proto-events": proto_events}
+
+
+def _sort(event: dict[str, Any], phase: str) -> tuple[str | None, str | None]:
+    """Return who sent an event's message, and the key that its payload has there; None if it is none of ours."""
+    if "kind" in event:
+        return _SORTS.get(str(event["kind"]), (None, None))
+    sender = _DIRECTIONS.get(str(_first(event, "direction", "dir")).lower())
+    if phase == "backend_submission":
+        return sender or "client", "params"
+    for key in ("error", "result"):
+        if key in event:
+            return sender or "server", key
+    if sender is None and _first(event, "direction", "dir") is not None:
+        return None, None
+    # A reply is logged with the method that it answers, so only an id without a direction of its own tells it.
+    is_reply = sender == "server" and _first(event, "rpc_id", "id") is not None
+    return sender or "server", "result" if is_reply else "params"
+
+
+def _message(event: dict[str, Any], key: str) -> dict[str, Any] | None:
+    method = _first(event, "method", "notification_method", "rpc_method")
+    request_id = _first(event, "rpc_id", "id")
+    payload = _first(event, "payload", key, "params", "body", "data")
+    message: dict[str, Any] = {}
+    if key in ("result", "error"):
+        if request_id is None:
+            return None
+        return {"id": request_id, key: payload}
+    if method is None:
+        return None
+    if request_id is not None and event.get("kind") != "rpc_notification":
+        message["id"] = request_id
+    message["method"] = method
+    if payload is not None:
+        message["params"] = payload
+    return message
+
+
+def _mark(message: Any, key: str | None = None) -> dict[str, Any]:
+    """Return the extra keys of the frame: the mark of a payload that was cut for size where it was logged.
+
+    A payload that should be an object and is a string was cut too: that is what loggers make of a value too long.
+    """
+    payload = message.get(key or "params") if type(message) is dict else message
+    cut = _is_cut(message) or (key is not None and type(payload) is str)
+    return {"truncated": True} if cut else {}
+
+
+def _is_cut(value: Any) -> bool:
+    if type(value) is dict:
+        # {"truncated": true, "preview": "..."} is how loggers replace what is too long.
+        replaced = value.get("truncated") is True and any(k in value for k in ("preview", "original_length", "length", "size"))
+        return replaced or any(_is_cut(inner) for inner in value.values())
+    if type(value) is list:
+        return any(_is_cut(inner) for inner in value)
+    return type(value) is str and _CUT.search(value) is not None
+
+
+def _line(message: Any, source: Source, number: int) -> bytes:
+    try:
+        return dumps(message) + b"\n"
+    except ValueError as error:
+        raise source.fail(number, f"the message cannot be written as JSON ({error})") from None
+
+
+def _first(event: dict[str, Any], *keys: str) -> Any:
+    return next((event[key] for key in keys if event.get(key) is not None), None)
+
+
+def _objects(lines: Iterable[bytes], source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = loads(line)
+        except NotJson as error:
+            if not line.endswith(b"\n"):
+                source.skip("an unfinished last line")
+                return
+            raise source.fail(number, f"it is not JSON ({error})") from None
+        if type(entry) is not dict:
+            raise source.fail(number, "it is not a JSON object")
+        yield number, entry
+
+
+class _Clock:
+    """Makes a log's times (seconds, milliseconds since 1970, ISO text) into seconds since its first line, never backwards."""
+
+    def __init__(self) -> None:
+        self._start: float | None = None
+        self._last = 0.0
+
+    def seconds(self, given: Any) -> float:
+        """Return the time of an entry; one without a time has that of the entry before."""
+        stamp = _stamp(given)
+        if stamp is None:
+            return self._last
+        if self._start is None:
+            # Small numbers already count from the beginning of the recording.
+            self._start = stamp if stamp > 1e8 else 0.0
+        self._last = max(self._last, round(stamp - self._start, 6))
+        return self._last
+
+
+def _stamp(given: Any) -> float | None:
+    if type(given) is str:
+        try:
+            return datetime.fromisoformat(given).timestamp()
+        except ValueError:
+            return None
+    if type(given) not in (int, float) or given < 0:
+        return None
+    return given / 1000 if given > _MILLISECONDS else float(given)
+
+
+def codex_version(frame: Frame) -> str | None:
+    """Return the Codex version that an initialize response tells in its userAgent, or None."""
+    result = frame.value.get("result") if type(frame.value) is dict else None
+    agent = result.get("userAgent") if type(result) is dict else None
+    found = _AGENT.match(agent) if type(agent) is str else None
+    return found[1] if found else None

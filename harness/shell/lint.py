@@ -1,0 +1,231 @@
+"""Whether a cassette is what it says it is: every check on one streamed file.
+
+Strategy: `lint` reads a file line by line and hands each frame to small checks, each of which keeps only what it needs to
+remember. What is wrong is a `Finding`: an "error" (the file is not to be trusted) or a "note" (worth knowing, nothing broken).
+Further checks, such as validation against a schema bundle, are passed in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+
+from harness.core.frames import Frame, Header, encode_frame, encode_header
+from harness.core.jsonrpc import kind, label
+from harness.core.jsontext import NotJson, loads
+from harness.core.redact import Redactor
+from harness.shell.cassette import CassetteError, CassetteReader
+
+#: A further check: what it has to say about one frame.
+Check = Callable[[Frame], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has one."""
+
+    level: str
+    check: str
+    line: int
+    frame: int | None
+    message: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What linting one file found; `unreadable` is a sentence if it is no cassette at all."""
+
+    path: str
+    frames: int = 0
+    truncated: str | None = None
+    unreadable: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing but notes was found."""
+        return self.unreadable is None and not any(finding.level == "error" for finding in self.findings)
+
+
+@cache
+def _schema() -> jsonschema_rs.Validator:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "core", "cassette.schema.json")
+    with open(path, "rb") as file:
+        return jsonschema_rs.validator_for(loads(file.read()))
+
+
+def lint(path: str, checks: Sequence[Check] = (), step: Callable[[], None] = lambda: None) -> Report:
+    """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report says it."""
+    report = Report(path)
+    try:
+        with CassetteReader(path) as reader:
+            _Linter(report, checks, step).run(reader)
+    except CassetteError as error:
+        report.unreadable = str(error)
+    return report
+
+
+class _Linter:
+    """The checks on one file, with what they remember between frames."""
+
+    def __init__(self, report: Report, checks: Sequence[Check], step: Callable[[], None]) -> None:
+        self._report = report
+        self._checks = checks
+        self._step = step
+        self._redactor = Redactor()
+        self._time = 0.0
+        self._asked: dict[tuple[str, str], list[Frame]] = {}  # (who asked, id) -> requests that wait for a reply
+        self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
+        self._conns: dict[int | None, str] = {}  # connection -> kind of its latest frame
+        self._seen: set[str] = set()  # "rpc.client" and so on
+
+    def run(self, reader: CassetteReader) -> None:
+        """Check every line of the file."""
+        header = encode_header(reader.header)
+        self._line_checks(header, 1, None)
+        with open(reader.path, "rb") as file:
+            if file.readline() != header:
+                self._add(
+                    "error", "form", 1, None, "the header is not written as this format writes it: keys in order, no spaces"
+                )
+        try:
+            self._frames(reader)
+        except CassetteError as error:
+            self._add("error", "line", reader.line, None, str(error))
+        self._end(reader)
+
+    def _frames(self, reader: CassetteReader) -> None:
+        while True:
+            line = reader.read_line()
+            frame = reader.parse(line)
+            if frame is None:
+                break
+            self._report.frames += 1
+            self._frame(frame, line, reader.line)
+            self._step()
+
+    def _add(self, level: str, check: str, line: int, frame: Frame | None, message: str) -> None:
+        self._report.findings.append(Finding(level, check, line, None if frame is None else frame.n, message))
+
+    def _frame(self, frame: Frame, line: bytes, number: int) -> None:
+        self._line_checks(line, number, frame)
+        if frame.n != self._report.frames:
+            self._add(
+                "error", "numbering", number, frame, f"the frame has number {frame.n}, but it is number {self._report.frames}"
+            )
+        if frame.t < self._time:
+            self._add("error", "time", number, frame, f"the frame is of {frame.t:g} s, but the one before it of {self._time:g} s")
+        self._time = max(self._time, frame.t)
+        if encode_frame(frame) != line:
+            self._add("error", "form", number, frame, _form(line))
+        self._seen.add(f"{frame.seam}.{frame.sender}")
+        if not frame.whole:
+            self._add("note", "cut-payload", number, frame, "the payload was cut for size where it was taken from")
+        if frame.seam == "rpc":
+            self._pairing(frame, number)
+        else:
+            self._connection(frame, number)
+        for check in self._checks:
+            for message in check(frame):
+                self._add("error", "bundle", number, frame, message)
+
+    def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> None:
+        try:
+            value = loads(line)
+        except NotJson as reason:
+            self._add("error", "schema", number, frame, f"the line is not JSON ({reason})")
+            return
+        for error in _schema().iter_errors(value):
+            where = "".join(f"[{part!r}]" for part in error.instance_path)
+            message = self._redactor.text(error.message)  # it quotes the value
+            self._add("error", "schema", number, frame, f"{where or 'the line'}: {message[:200]}")
+        found = self._redactor.findings(line)
+        if frame is not None and b'"base64":' in line and not found:
+            found = self._redactor.findings(frame.raw)
+        for what, start, end in found:
+            # Never the secret itself: what lint prints ends up in logs.
+            text = f"a secret ({what}) of {end - start} bytes stands at byte {start}; use `codex-replay cassette redact`"
+            self._add("error", "secret", number, frame, text)
+
+    def _pairing(self, frame: Frame, number: int) -> None:
+        sort = kind(frame.value)
+        if sort == "request":
+            key = (frame.sender, repr(frame.value["id"]))
+            self._asked.setdefault(key, []).append(frame)
+            self._ids.add(key)
+        elif sort in ("response", "error"):
+            key = ("server" if frame.sender == "client" else "client", repr(frame.value["id"]))
+            if waiting := self._asked.get(key):
+                waiting.pop(0)
+            elif sort == "response" or frame.value["id"] is not None:
+                why = "was answered already" if key in self._ids else "was never asked"
+                text = f"{label(frame.value)} from the {frame.sender}: that request {why}"
+                self._add("note" if frame.sender == "client" else "error", "pairing", number, frame, text)
+
+    def _connection(self, frame: Frame, number: int) -> None:
+        before = self._conns.get(frame.conn)
+        allowed = {
+            "request": (None, "close", "request", "response", "sse", "chunk"),
+            "response": ("request", "response"),
+            "sse": ("response", "sse", "chunk"),
+            "chunk": ("response", "sse", "chunk"),
+            "close": ("request", "response", "sse", "chunk"),
+        }[frame.kind]
+        if before not in allowed:
+            text = (
+                f"connection {frame.conn}: {frame.kind!r} cannot follow {before!r}"
+                if before
+                else (f"connection {frame.conn} begins with {frame.kind!r}")
+            )
+            self._add("error", "connection", number, frame, text)
+        self._conns[frame.conn] = frame.kind
+
+    def _end(self, reader: CassetteReader) -> None:
+        report = self._report
+        if reader.truncated:
+            report.truncated = reader.truncated
+            self._add("error", "truncated", reader.line, None, "the recording was cut short: it has no footer")
+        elif reader.footer is not None:
+            if reader.footer.frames != report.frames:
+                text = f"the footer counts {reader.footer.frames} frames, but there are {report.frames}"
+                self._add("error", "footer", reader.line, None, text)
+            if reader.read_line():
+                self._add("error", "footer", reader.line, None, "lines follow the footer")
+        for seen in sorted(self._seen):
+            if origin_of(reader.header, *seen.split(".")) is None:
+                text = f"the header tells no origin (recorded or authored) of the {seen.replace('.', ' ')} frames"
+                self._add("error", "origin", 1, None, text)
+        for (sender, _), waiting in self._asked.items():
+            for frame in waiting:
+                self._add("note", "pairing", frame.n + 1, frame, f"{label(frame.value)} of the {sender} has no reply")
+
+
+def origin_of(header: Header, seam: str, sender: str) -> str | None:
+    """Return the origin of one direction of a seam, "recorded" or "authored", or None if the header does not tell."""
+    origin: Any = header.origin
+    return origin.get(f"{seam}.{sender}") or origin.get(seam) if type(origin) is dict else None
+
+
+def _form(line: bytes) -> str:
+    if b',"msg":' in line:
+        return "the message is not in the form that serde_json writes; kept under 'msg' its bytes are lost: use 'text'"
+    return "the line is not written as this format writes it: keys in order, no spaces, 'msg' for canonical bytes"
+
+
+def find_files(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the cassettes among `paths`: files as they are, of folders all `*.ndjson` in them, sorted. Raises `CassetteError`."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        found = sorted(
+            os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(".ndjson")
+        )
+        if not found:
+            raise CassetteError(f"{path}: there is no cassette (*.ndjson) in this folder.")
+        yield from found
