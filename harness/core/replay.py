@@ -10,7 +10,7 @@ No files here: a track reads lines from a `Source`, which `shell.cassette.Casset
 
 from __future__ import annotations
 
-from harness.core.causality import NO_LANE, UNKNOWN, Causality
+from harness.core.causality import UNKNOWN, Causality
 from harness.core.frames import Frame
 from harness.core.jsonrpc import is_reply, kind, label
 from harness.core.jsontext import NotJson, dumps, loads
@@ -144,10 +144,10 @@ class Track:
         return out
 
     def _let_out(self, frame: Frame, lane: Lane) -> Frame:
-        if lane[0] == "response":
-            recorded, live = frame.value["id"], self._live_ids.pop(lane[1], frame.value["id"])
+        if is_reply(frame.value) and lane[1] in self._live_ids:
+            recorded, live = frame.value["id"], self._live_ids.pop(lane[1])
             return _with_bytes(frame, splice_id(frame.raw, recorded, live))
-        if lane != NO_LANE and kind(frame.value) == "notification":
+        if lane[0] == "thread" and kind(frame.value) == "notification":
             if frame.value["method"] in self._ends_turn:
                 self._open_turns -= 1
             self._remember(frame, frame.value, lane)
