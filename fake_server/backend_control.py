@@ -18,6 +18,8 @@ from fake_server.backend_http import Exchange
 from fake_server.backend_routes import JSON_TYPE, dump
 from fake_server.backend_sessions import Session
 from fake_server.backend_tokens import auth_error
+from fake_server.faults import fault_error
+from fake_server.rules import unknown_rules
 from harness.protocol.script import BadScript, Script, parse
 
 PREFIX = "/_codex_replay/"
@@ -32,7 +34,11 @@ def load_script(data: bytes) -> Script | None:
     except ValueError as error:
         raise BadScript(f"The script is not JSON: {error}.") from error
     script = parse(value)
-    if wrong := auth_error(script.auth):
+    wrong = auth_error(script.auth) or unknown_rules(script.rules_off)
+    for i, turn in enumerate(script.turns):
+        if turn.fault is not None:
+            wrong = wrong or fault_error(turn.fault, f"turns[{i}]")
+    if wrong:
         raise BadScript(wrong)
     return script
 

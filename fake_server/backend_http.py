@@ -117,6 +117,11 @@ class Exchange:
         """Wait until the client has taken most of what was written."""
         await self.connection.writable.wait()
 
+    async def sent(self) -> None:
+        """Wait until all that was written is with the system, so that a reset drops none of it on our side."""
+        while self.connection.unsent():
+            await self.hold(asyncio.sleep(0.001))
+
     async def hold(self, waiting: Awaitable[T]) -> T:
         """Wait for something while the answer is open; raises `Gone` when the client closes meanwhile."""
         return await self.connection.hold(waiting)
@@ -290,6 +295,10 @@ class Connection(asyncio.Protocol):
         """Send bytes, unless the client is gone."""
         if data and not self._transport.is_closing():
             self._transport.write(data)
+
+    def unsent(self) -> int:
+        """Return how many written bytes the system has not taken yet."""
+        return 0 if self._transport.is_closing() else int(self._transport.get_write_buffer_size())
 
     def close(self) -> None:
         """Close after what was written."""

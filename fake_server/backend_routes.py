@@ -21,9 +21,11 @@ from fake_server.backend_default import default_turn
 from fake_server.backend_http import Exchange, Gone, Request
 from fake_server.backend_sessions import Entry, Session
 from fake_server.backend_stream import pass_gate, stream
-from fake_server.rules import Violation, check
+from fake_server.faults import BEFORE_ANSWER, apply, as_status
+from fake_server.rules import AUTH_RULES, Violation, check, first_violation
+from fake_server.rules_auth import Asked
 from harness.protocol.expect import mismatch
-from harness.protocol.responses import Raw, Send, reply
+from harness.protocol.responses import Send, reply
 from harness.protocol.script import Turn
 
 JSON_TYPE = ("content-type", "application/json")
@@ -36,7 +38,7 @@ async def answer(exchange: Exchange, session: Session, path: str, query: str) ->
     entry = session.enter(request)
     try:
         await _route(exchange, session, entry, path, query)
-        entry.close("end")
+        entry.close("end")  # unless the way it ended is known already
     except (asyncio.CancelledError, Gone):
         entry.close("gone")
         raise
@@ -104,7 +106,8 @@ def dump(value: object) -> bytes:
 
 
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    body = check(exchange.request, entry.body or b"", path, session)
+    off = session.script.rules_off if session.script is not None else ()
+    body = check(Asked(path, exchange.request.header, entry.body or b"", session.tokens), off)
     if isinstance(body, Violation):
         refuse(exchange, entry, body)
         return
@@ -136,19 +139,23 @@ async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, 
         await exchange.hold(asyncio.sleep(turn.first_delay_ms / 1000))
     if turn.gate is not None:
         await pass_gate(exchange, session, turn.gate)
-    headers = [("x-request-id", f"req_{label}"), *turn.headers]
+    if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:
+        exchange.reset()
+        entry.close("reset")
+        return
+    turn = as_status(turn)
     entry.status = turn.status
     if turn.status != 200:
-        exchange.respond(turn.status, *_error_answer(turn, headers))
+        exchange.respond(turn.status, *_error_answer(turn, list(turn.headers)))
         return
+    headers = [("x-request-id", f"req_{label}"), *turn.headers]
     steps = reply(turn, body, label)
     if body.get("stream") is not True:
         last = next((step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event), None)
         respond_json(exchange, entry, 200, last["response"] if last else {}, *headers)
         return
     exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache"), *headers])
-    await stream(exchange, session, turn, steps)
-    exchange.end()
+    entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
 
 
 def _error_answer(turn: Turn, headers: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], bytes]:
@@ -195,8 +202,18 @@ async def _token(exchange: Exchange, session: Session, entry: Entry, path: str, 
         or fields.get("grant_type") != "refresh_token"
         or not isinstance(fields.get("refresh_token"), str)
     ):
-        problem = 'The body must be JSON or a form with "grant_type": "refresh_token" and a "refresh_token".'
+        problem = 'The body must be JSON, or a form, with "grant_type": "refresh_token" and a "refresh_token".'
         refuse(exchange, entry, Violation("refresh-body", 400, "invalid_request", problem))
+        return
+    if fields.get("client_id") in (None, ""):
+        refuse(exchange, entry, Violation("refresh-client", 400, "invalid_client", 'The body must have a "client_id".'))
+        return
+    if session.tokens.refresh_answer is not None:
+        given = session.tokens.refresh_answer
+        text = given.get("body", "")
+        kind = ("content-type", "text/plain") if isinstance(text, str) else JSON_TYPE
+        entry.answer, entry.status = "route", given["status"]
+        exchange.respond(given["status"], [kind], text.encode() if isinstance(text, str) else dump(text))
         return
     outcome = session.tokens.use_refresh(fields["refresh_token"])
     if isinstance(outcome, tuple):
@@ -207,6 +224,12 @@ async def _token(exchange: Exchange, session: Session, entry: Entry, path: str, 
 
 
 async def _usage(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    if session.tokens.mode != "auto":
+        off = session.script.rules_off if session.script is not None else ()
+        violation = first_violation(Asked(path, exchange.request.header, b"", session.tokens), AUTH_RULES, off)
+        if violation is not None:
+            refuse(exchange, entry, violation)
+            return
     window = {"used_percent": 1, "limit_window_seconds": 18000, "reset_after_seconds": 18000, "reset_at": 1735707600}
     limits = session.script.rate_limits if session.script is not None else None
     plan = session.tokens.plan
@@ -234,6 +257,3 @@ def split_target(target: str) -> tuple[str | None, str, str]:
         name, slash, rest = path[3:].partition("/")
         return unquote(name), slash + rest, parts.query
     return None, path, parts.query
-
-
-__all__ = ["Raw", "answer", "decoded_body", "split_target"]

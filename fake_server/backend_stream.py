@@ -1,34 +1,26 @@
-"""Move the steps of a reply to the client: cut into chunks, delayed, held at gates."""
+"""Move the steps of a reply to the client: cut into chunks, delayed, held at gates, broken off."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 
 from fake_server.backend_http import Exchange
 from fake_server.backend_sessions import Session
-from harness.core.sse import encode
-from harness.protocol.responses import Gate, Raw, Send, Step, Wait
+from fake_server.faults import Act, Cut, Idle, Reset
+from harness.protocol.responses import Gate, Raw, Send, Wait, event_bytes
 from harness.protocol.script import Turn
 
 #: More than this is not gathered before it is written, so that memory stays flat and a slow client slows us down.
 BATCH = 256 * 1024
 
 
-def event_bytes(event: object, *, newline: bytes = b"\n") -> bytes:
-    """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII kept."""
-    data = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
-    name = event.get("type") if isinstance(event, dict) else None
-    return encode(data, name.encode() if isinstance(name, str) else b"", newline=newline)
-
-
-async def stream(exchange: Exchange, session: Session, turn: Turn, steps: list[Step]) -> None:
-    """Send the steps; the answer is begun already, and its end is left to the caller."""
+async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Act]) -> str:
+    """Carry out the acts on an answer that is begun, and end it; return how it ended: "end", "cut" or "reset"."""
     batch: list[bytes] = []
     size = 0
-    for step in steps:
-        if isinstance(step, Send | Raw):
-            piece = event_bytes(step.event) if isinstance(step, Send) else step.data
+    for act in acts:
+        if isinstance(act, Send | Raw):
+            piece = event_bytes(act.event) if isinstance(act, Send) else act.data
             batch.append(piece)
             size += len(piece)
             if turn.delay_ms or size > BATCH:
@@ -39,11 +31,22 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, steps: list[S
             continue
         await _flush(exchange, turn, batch)
         size = 0
-        if isinstance(step, Wait):
-            await exchange.hold(asyncio.sleep(step.ms / 1000))
-        elif isinstance(step, Gate):
-            await pass_gate(exchange, session, step.name)
+        if isinstance(act, Wait):
+            await exchange.hold(asyncio.sleep(act.ms / 1000))
+        elif isinstance(act, Gate):
+            await pass_gate(exchange, session, act.name)
+        elif isinstance(act, Idle):
+            await exchange.hold(asyncio.Event().wait())
+        elif isinstance(act, Cut):
+            exchange.cut()
+            return "cut"
+        elif isinstance(act, Reset):
+            await exchange.sent()
+            exchange.reset()
+            return "reset"
     await _flush(exchange, turn, batch)
+    exchange.end()
+    return "end"
 
 
 async def pass_gate(exchange: Exchange, session: Session, name: str) -> None:

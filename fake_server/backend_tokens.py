@@ -11,53 +11,48 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-#: refresh state -> (code, message) of the 401 that the token URL answers.
+#: state of a refresh token -> (code, message) of the 401 that the token URL answers.
 REFRESH_ERRORS = {
-    "expired": ("refresh_token_expired", "Your refresh token has expired. Please log in again."),
-    "reused": ("refresh_token_reused", "Your refresh token has already been used. Each one is good for one refresh."),
-    "revoked": ("refresh_token_invalidated", "Your refresh token has been revoked. Please log in again."),
-    "unknown": (
-        "refresh_token_unknown",
-        "This refresh token was never issued here: send the one that the last refresh returned.",
-    ),
+    "expired": ("refresh_token_expired", "The refresh token has expired. Log in again."),
+    "reused": ("refresh_token_reused", "The refresh token was used before; each is good once. Log in again."),
+    "revoked": ("refresh_token_invalidated", "The refresh token was revoked. Log in again."),
+    "unknown": ("refresh_token_unknown", "The refresh token was not issued here. Send the one that the last refresh returned."),
 }
 MODES = ("auto", "none", "api_key", "chatgpt")
-STATES = ("valid", "expired", "revoked")
-#: Keys of a script's "auth" object.
-KEYS = (
-    "mode",
-    "api_key",
-    "access_token",
-    "refresh_token",
-    "account_id",
-    "access",
-    "refresh",
-    "access_uses",
-    "rotate",
-    "email",
-    "plan",
-)
+ACCESS_STATES = ("valid", "expired", "revoked")
+#: Key of a script's "auth" object -> what it must be, for the message, and the test of it.
+KEYS: dict[str, tuple[str, Any]] = {
+    "mode": (f"one of {', '.join(MODES)}", lambda v: v in MODES),
+    "api_key": ("a string", lambda v: isinstance(v, str)),
+    "access_token": ("a string", lambda v: isinstance(v, str)),
+    "refresh_token": ("a string", lambda v: isinstance(v, str)),
+    "account_id": ("a string", lambda v: isinstance(v, str)),
+    "access": (f"one of {', '.join(ACCESS_STATES)}", lambda v: v in ACCESS_STATES),
+    "access_uses": ("a whole number from 1", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0),
+    "refresh": (f"one of valid, {', '.join(REFRESH_ERRORS)}", lambda v: v == "valid" or v in REFRESH_ERRORS),
+    "refresh_answer": ('an object with "status" and "body"', lambda v: isinstance(v, dict) and isinstance(v.get("status"), int)),
+    "rotate": ("true or false", lambda v: isinstance(v, bool)),
+    "email": ("a string", lambda v: isinstance(v, str)),
+    "plan": ("a string", lambda v: isinstance(v, str)),
+}
 
 
 def auth_error(auth: Mapping[str, Any]) -> str | None:
     """Say what is wrong with a script's "auth", or None."""
-    for key in auth:
+    for key, value in auth.items():
         if key not in KEYS:
             return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'
-    if auth.get("mode", "chatgpt") not in MODES:
-        return f"auth.mode must be one of {', '.join(MODES)}, not {auth['mode']!r}."
-    if auth.get("access", "valid") not in STATES:
-        return f"auth.access must be one of {', '.join(STATES)}, not {auth['access']!r}."
-    if auth.get("refresh", "valid") not in ("valid", *REFRESH_ERRORS):
-        return f"auth.refresh must be one of valid, {', '.join(REFRESH_ERRORS)}, not {auth['refresh']!r}."
-    uses = auth.get("access_uses")
-    if uses is not None and not (isinstance(uses, int) and uses > 0):
-        return f"auth.access_uses must be a whole number from 1, not {uses!r}."
+        meaning, test = KEYS[key]
+        if not test(value):
+            return f"auth.{key} must be {meaning}, not {value!r}."
     return None
 
 
 class Tokens:
-    """Which access and refresh tokens a session has issued, and what each is worth now."""
+    """Which access and refresh tokens a session has issued, and what each is worth now.
+
+    A session that names no tokens takes any; one that names an access token, or a state for all of them, takes only good ones.
+    """
 
     def __init__(self, auth: Mapping[str, Any]) -> None:
         self.mode: str = auth.get("mode", "chatgpt")
@@ -67,59 +62,48 @@ class Tokens:
         self.email: str = auth.get("email", "user@example.com")
         self.plan: str = auth.get("plan", "pro")
         self.access_uses: int | None = auth.get("access_uses")
-        self.issued = 0
-        #: access token -> "valid", "expired" or "revoked"; empty: any bearer will do.
-        self.access: dict[str, str] = {}
-        self.refresh: dict[str, str] = {}
-        self.uses: dict[str, int] = {}
-        if "access_token" in auth:
-            self.access[auth["access_token"]] = auth.get("access", "valid")
-        if "refresh_token" in auth:
-            self.refresh[auth["refresh_token"]] = auth.get("refresh", "valid")
-        elif auth.get("refresh", "valid") != "valid":
-            self.refresh["*"] = auth["refresh"]
-        self.all_access: str = auth.get("access", "valid") if not self.access else "valid"
+        #: What the token URL answers whatever it is asked, as {"status", "body"}; None: it does its work.
+        self.refresh_answer: Mapping[str, Any] | None = auth.get("refresh_answer")
+        self._issued = 0
+        state: str = auth.get("access", "valid")
+        self._any_access = "unknown" if "access_token" in auth else state
+        self._access = {auth["access_token"]: state} if "access_token" in auth else {}
+        state = auth.get("refresh", "valid")
+        self._any_refresh = "unknown" if "refresh_token" in auth else state
+        self._refresh = {auth["refresh_token"]: state} if "refresh_token" in auth else {}
+        self._uses: dict[str, int] = {}
 
     def check_bearer(self, bearer: str, mode: str) -> str | None:
-        """Judge a bearer: None when it is good, else "expired", "revoked", "wrong"."""
+        """Judge a bearer, and count its use: None when it is good, else "expired", "revoked" or "wrong"."""
         if mode == "api_key":
             return None if self.api_key is None or bearer == self.api_key else "wrong"
-        state = self.access.get(bearer)
-        if state is None:
-            if self.access and self.all_access == "valid":
-                return "wrong"
-            state = self.all_access
+        state = self._access.get(bearer, self._any_access)
         if state == "valid" and self.access_uses is not None:
-            self.uses[bearer] = self.uses.get(bearer, 0) + 1
-            if self.uses[bearer] > self.access_uses:
+            self._uses[bearer] = self._uses.get(bearer, 0) + 1
+            if self._uses[bearer] > self.access_uses:
                 return "expired"
-        return None if state == "valid" else state
+        return {"valid": None, "unknown": "wrong"}.get(state, state)
 
     def use_refresh(self, token: str) -> dict[str, str] | tuple[str, str]:
         """Spend a refresh token: the new tokens, or (code, message) of the refusal."""
-        state = self.refresh.get("*") or self.refresh.get(token)
-        if state is None:
-            if any(key != "*" for key in self.refresh):
-                return REFRESH_ERRORS["unknown"]
-            state = "valid"
+        state = self._refresh.get(token, self._any_refresh)
         if state != "valid":
             return REFRESH_ERRORS[state]
-        self.issued += 1
+        self._issued += 1
         fresh = token
         if self.rotate:
-            self.refresh[token] = "reused"
-            fresh = f"refresh-token-{self.issued + 1}"
-        self.refresh[fresh] = "valid"
-        access = f"access-token-{self.issued + 1}"
-        self.access = dict.fromkeys(self.access, "expired") | {access: "valid"}
+            self._refresh[token] = "reused"
+            fresh = f"refresh-token-{self._issued + 1}"
+        self._refresh[fresh] = "valid"
+        access = f"access-token-{self._issued + 1}"
+        self._access = dict.fromkeys(self._access, "expired") | {access: "valid"}
         return {"access_token": access, "refresh_token": fresh, "id_token": self.id_token()}
 
     def id_token(self) -> str:
         """Return an id token that parses as a JWT (its signature is not one), with the claims that Codex reads."""
-        account = self.account_id or "account-1"
         claims = {
             "email": self.email,
-            "https://api.openai.com/auth": {"chatgpt_plan_type": self.plan, "chatgpt_account_id": account},
+            "https://api.openai.com/auth": {"chatgpt_plan_type": self.plan, "chatgpt_account_id": self.account_id or "account-1"},
         }
         return ".".join(_base64(part) for part in (b'{"alg":"none","typ":"JWT"}', json.dumps(claims).encode(), b"signature"))
 

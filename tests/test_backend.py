@@ -206,7 +206,7 @@ def test_the_token_url_takes_json_and_forms(backend: BackendProcess) -> None:
     sent = {"grant_type": "refresh_token", "refresh_token": "r1", "client_id": "c", "scope": "openid profile email"}
     tokens = json.loads(ask(session.url + "/oauth/token", sent)[2])
     assert set(tokens) == {"access_token", "refresh_token", "id_token"}
-    form = b"grant_type=refresh_token&refresh_token=r1"
+    form = b"grant_type=refresh_token&refresh_token=r1&client_id=c"
     again = ask(session.url + "/oauth/token", form, headers={"content-type": "application/x-www-form-urlencoded"})
     assert (again[0], code_of(again)) == (401, "refresh_token_reused")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.core.sse import encode
 from harness.protocol.script import Turn
 
 #: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
@@ -57,6 +58,13 @@ def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
     of which a response repeats.
     """
     return _Reply(turn, body, label).steps()
+
+
+def event_bytes(event: Mapping[str, Any], *, newline: bytes = b"\n") -> bytes:
+    """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII kept."""
+    data = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    name = event.get("type")
+    return encode(data, name.encode() if isinstance(name, str) else b"", newline=newline)
 
 
 class _Reply:

@@ -1,0 +1,237 @@
+"""Faults of a backend, by name: ways to answer that no client wishes for and every client meets.
+
+A turn of a script names one: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault strikes at a place in the
+stream: after so many events (`after`), or where its seed puts it, or in the middle. Pure: steps in, steps out; the three steps
+that only a fault has (`Cut`, `Reset`, `Idle`) are carried out by the one who streams. What the real client makes of each is the
+table of real-codex-0.92.md, section 5.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.protocol.responses import FAILURES, Raw, Send, Step, Wait, event_bytes
+from harness.protocol.script import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Close the connection here, without the end that the framing promises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Reset the connection here (RST)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Send nothing more, and keep the connection open until the client leaves."""
+
+
+Act = Step | Cut | Reset | Idle
+Parameters = Mapping[str, Any]
+
+#: Parameters that a fault may be given, and what each must be.
+PARAMETERS: dict[str, type | tuple[type, ...]] = {
+    "name": str,
+    "seed": int,
+    "after": int,
+    "bytes": int,
+    "ms": (int, float),
+    "message": str,
+    "retry_after": str,
+}
+#: status -> (code, message) of the answers that are errors at once.
+STATUSES = {
+    400: ("invalid_request", "The request is invalid."),
+    401: ("token_expired", "The access token has expired."),
+    403: ("forbidden", "This is not allowed."),
+    404: ("not_found", "There is no such model."),
+    429: ("rate_limit_exceeded", "Too many requests."),
+    500: ("server_error", "The server had an error."),
+    502: ("bad_gateway", "The upstream is not there."),
+    503: ("overloaded", "The service is overloaded."),
+}
+
+
+def fault_error(fault: Parameters, where: str) -> str | None:
+    """Say what is wrong with a fault of a script, or None."""
+    name = fault.get("name")
+    if not isinstance(name, str) or name not in NAMES:
+        return f"{where}.fault: {name!r} is no fault. The faults are {', '.join(NAMES)}."
+    for key, value in fault.items():
+        if key not in PARAMETERS:
+            return f'{where}.fault: "{key}" is no parameter of a fault. The parameters are {", ".join(PARAMETERS)}.'
+        if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
+            return f"{where}.fault.{key} is {value!r}, which is not of its type, or negative."
+    return None
+
+
+def as_status(turn: Turn) -> Turn:
+    """Turn an `http_*` or `failed_*` fault into what a script could say without it; other turns are returned as they are."""
+    fault = turn.fault or {}
+    name = str(fault.get("name", ""))
+    if name.startswith("http_"):
+        status = int(name[5:])
+        code, message = STATUSES[status]
+        headers = [("retry-after", str(fault.get("retry_after", "1")))] if status == 429 else []
+        error = {"code": code, "message": fault.get("message", message)}
+        return replace(turn, items=(), status=status, headers=(*turn.headers, *headers), error=error, fault=None)
+    if name.startswith("failed_"):
+        code = name.removeprefix("failed_")
+        end = {"type": "failed", "code": code, "message": fault.get("message", FAILURES[code])}
+        return replace(turn, items=(*turn.items, end), fault=None)
+    return turn
+
+
+def apply(fault: Parameters | None, steps: list[Step]) -> list[Act]:
+    """Let a fault happen to a stream."""
+    if fault is None:
+        return list(steps)
+    return STREAM_FAULTS[str(fault["name"])](fault, steps)
+
+
+def _place(fault: Parameters, steps: list[Step]) -> int:
+    """Where in the steps the fault strikes: not before the first event and not after the last but one."""
+    events = [i for i, step in enumerate(steps) if isinstance(step, Send)]
+    if not events:
+        return 0
+    if "after" in fault:
+        return events[min(int(fault["after"]), len(events) - 1)]
+    if "seed" in fault:
+        return events[random.Random(fault["seed"]).randrange(1, len(events))] if len(events) > 1 else events[0]
+    return events[len(events) // 2]
+
+
+def _missing_completed(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return list(steps[:-1])
+
+
+def _cut_before_completed(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return [*steps[:-1], Cut()]
+
+
+def _cut(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return [*steps[: _place(fault, steps)], Cut()]
+
+
+def _cut_in_event(fault: Parameters, steps: list[Step]) -> list[Act]:
+    place = _place(fault, steps)
+    data = _bytes(steps[place])
+    return [*steps[:place], Raw(data[: int(fault.get("bytes", len(data) // 2))]), Cut()]
+
+
+def _reset(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return [*steps[: _place(fault, steps)], Reset()]
+
+
+def _idle(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return [*steps[: _place(fault, steps)], Idle()]
+
+
+def _empty(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return []
+
+
+def _split_utf8(fault: Parameters, steps: list[Step]) -> list[Act]:
+    """Cut every event inside each character that has more than one byte."""
+    acts: list[Act] = []
+    for step in steps:
+        data = _bytes(step)
+        start = 0
+        for i in range(1, len(data)):
+            if data[i] & 0xC0 == 0x80:
+                acts += [Raw(data[start:i]), Wait(float(fault.get("ms", 0)))]
+                start = i
+        acts.append(Raw(data[start:]) if data else step)
+    return acts
+
+
+def _crlf(fault: Parameters, steps: list[Step]) -> list[Act]:
+    acts: list[Act] = [Raw(event_bytes(step.event, newline=b"\r\n")) if isinstance(step, Send) else step for step in steps]
+    return acts
+
+
+def _comments(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return [act for step in steps for act in (Raw(b": keep-alive\n\n"), step)]
+
+
+def _inserted(data: bytes) -> Callable[[Parameters, list[Step]], list[Act]]:
+    def insert(fault: Parameters, steps: list[Step]) -> list[Act]:
+        place = _place(fault, steps)
+        return [*steps[:place], Raw(data), *steps[place:]]
+
+    return insert
+
+
+def _delta_before_added(fault: Parameters, steps: list[Step]) -> list[Act]:
+    """Move the first delta before everything but `response.created`."""
+    deltas = [i for i, step in enumerate(steps) if isinstance(step, Send) and str(step.event.get("type")).endswith(".delta")]
+    if not deltas:
+        return list(steps)
+    return [steps[0], steps[deltas[0]], *steps[1 : deltas[0]], *steps[deltas[0] + 1 :]]
+
+
+def _missing_type(fault: Parameters, steps: list[Step]) -> list[Act]:
+    """Leave the type out of one event, in its name and in its data."""
+    place = _place(fault, steps)
+    step = steps[place]
+    event = {key: value for key, value in step.event.items() if key != "type"} if isinstance(step, Send) else {}
+    return [*steps[:place], Raw(event_bytes(event)), *steps[place + 1 :]]
+
+
+def _duplicated(fault: Parameters, steps: list[Step]) -> list[Act]:
+    """Send each event twice, but the last."""
+    return [*(act for step in steps[:-1] for act in (step, step)), *steps[-1:]]
+
+
+def _huge_event(fault: Parameters, steps: list[Step]) -> list[Act]:
+    """Send one event of 16 MB (or `bytes`) of a type that no client needs to know."""
+    size = int(fault.get("bytes", 16 * 1024 * 1024))
+    event = {"type": "response.codex_replay.huge", "padding": "x" * size}
+    return _inserted(event_bytes(event))(fault, steps)
+
+
+def _slow_drip(fault: Parameters, steps: list[Step]) -> list[Act]:
+    """Send a few bytes at a time with a pause between."""
+    size, pause = max(1, int(fault.get("bytes", 64))), Wait(float(fault.get("ms", 1)))
+    data = b"".join(_bytes(step) for step in steps)
+    acts: list[Act] = [act for i in range(0, len(data), size) for act in (Raw(data[i : i + size]), pause)]
+    return acts[:-1]
+
+
+def _refused(fault: Parameters, steps: list[Step]) -> list[Act]:
+    return [Reset()]
+
+
+def _bytes(step: Step) -> bytes:
+    return event_bytes(step.event) if isinstance(step, Send) else step.data if isinstance(step, Raw) else b""
+
+
+STREAM_FAULTS: dict[str, Callable[[Parameters, list[Step]], list[Act]]] = {
+    "missing_completed": _missing_completed,
+    "cut_before_completed": _cut_before_completed,
+    "cut": _cut,
+    "cut_in_event": _cut_in_event,
+    "reset": _reset,
+    "idle": _idle,
+    "empty": _empty,
+    "split_utf8": _split_utf8,
+    "crlf": _crlf,
+    "comments": _comments,
+    "malformed_event": _inserted(b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":\n\n'),
+    "unknown_event": _inserted(b'event: response.codex_replay.unknown\ndata: {"type":"response.codex_replay.unknown"}\n\n'),
+    "delta_before_added": _delta_before_added,
+    "missing_type": _missing_type,
+    "duplicated_frames": _duplicated,
+    "huge_event": _huge_event,
+    "slow_drip": _slow_drip,
+    "refused": _refused,
+}
+NAMES = (*STREAM_FAULTS, *(f"http_{status}" for status in STATUSES), *(f"failed_{code}" for code in FAILURES))
+#: These act on the connection before any answer, so that not even a status is sent.
+BEFORE_ANSWER = ("refused",)

@@ -1,0 +1,126 @@
+"""The rules on who asks: bearer, account and the other headers of the Codex backend.
+
+Which of them hold follows from the session's auth mode; in the mode "auto" a path of the ChatGPT backend
+(`.../backend-api/codex/...`) asks for what codex-lite-protocol.md says of it, and any other path asks for nothing, because the
+real client with a provider of its own sends no bearer at all (real-codex-0.92.md, section 3).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from fake_server.backend_tokens import Tokens
+
+CHATGPT_PATH = "/backend-api/codex/"
+
+#: The parameter or header that is wrong, and a sentence that says what to change.
+Finding = tuple[str | None, str]
+
+
+class Asked:
+    """A request as the rules see it: path, headers by name, the raw body, and the decoded one once `not_json` has looked."""
+
+    __slots__ = ("account", "bearer", "body", "data", "header", "mode", "path", "state")
+
+    def __init__(self, path: str, header: Callable[[str], str | None], data: bytes, tokens: Tokens) -> None:
+        self.path = path
+        self.header = header
+        self.data = data
+        self.body: dict[str, Any] = {}
+        self.account = tokens.account_id
+        self.mode = tokens.mode
+        if self.mode == "auto":
+            self.mode = "chatgpt" if self.chatgpt_path else "none"
+        given = header("authorization") or ""
+        self.bearer = given[7:].strip() if given[:7].lower() == "bearer " else ""
+        #: What the bearer is worth: None when it is good (or not looked at), else "expired", "revoked" or "wrong".
+        self.state = tokens.check_bearer(self.bearer, self.mode) if self.bearer and self.mode != "none" else None
+
+    @property
+    def chatgpt_path(self) -> bool:
+        """True for the ChatGPT backend's own base path."""
+        return CHATGPT_PATH in self.path
+
+
+def bearer_missing(asked: Asked) -> Finding | None:
+    """No `Authorization: Bearer` under an auth mode that needs one."""
+    if asked.mode == "none" or asked.bearer:
+        return None
+    given = asked.header("authorization")
+    had = "It is missing" if given is None else "It is not a bearer"
+    return (
+        "authorization",
+        f'The header "Authorization: Bearer <token>" is required. {had}: send the access token or the API key.',
+    )
+
+
+def bearer_expired(asked: Asked) -> Finding | None:
+    """An access token whose time is over."""
+    if asked.state != "expired":
+        return None
+    return "authorization", "The access token has expired. Refresh it at the token URL and send the new one."
+
+
+def bearer_revoked(asked: Asked) -> Finding | None:
+    """An access token that was revoked."""
+    return ("authorization", "The access token was revoked. Log in again.") if asked.state == "revoked" else None
+
+
+def bearer_wrong(asked: Asked) -> Finding | None:
+    """A bearer that is none of those that this session issued."""
+    if asked.state != "wrong":
+        return None
+    what = "API key" if asked.mode == "api_key" else "access token"
+    return "authorization", f"The {what} is not one that is known here. Send the one that was issued last."
+
+
+def account_missing(asked: Asked) -> Finding | None:
+    """No account under ChatGPT auth."""
+    if asked.mode != "chatgpt" or asked.header("chatgpt-account-id"):
+        return None
+    return "chatgpt-account-id", (
+        'The header "chatgpt-account-id" is required under ChatGPT auth: send tokens.account_id, '
+        "or tokens.id_token.chatgpt_account_id."
+    )
+
+
+def account_wrong(asked: Asked) -> Finding | None:
+    """Another account than the session's; it is looked at once the session names one."""
+    given = asked.header("chatgpt-account-id")
+    if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
+        return None
+    return "chatgpt-account-id", f'The access token is not for the account "{given}". Send the account of the token.'
+
+
+def account_under_key(asked: Asked) -> Finding | None:
+    """An account header beside an API key."""
+    if asked.mode != "api_key" or asked.header("chatgpt-account-id") is None:
+        return None
+    return "chatgpt-account-id", 'The header "chatgpt-account-id" is for ChatGPT auth only: leave it out with an API key.'
+
+
+def originator_missing(asked: Asked) -> Finding | None:
+    """No originator on the ChatGPT path."""
+    if not _codex_headers(asked) or asked.header("originator"):
+        return None
+    return "originator", 'The header "originator" is required: send "codex_cli_rs" or a name of your own.'
+
+
+def session_id(asked: Asked) -> Finding | None:
+    """No session id, or one that is no uuid, on the ChatGPT path."""
+    if not _codex_headers(asked):
+        return None
+    given = asked.header("session_id")
+    if given is None:
+        return "session_id", 'The header "session_id" is required: send the uuid of the conversation.'
+    try:
+        uuid.UUID(given)
+    except ValueError:
+        return "session_id", f'The header "session_id" must be a uuid, not "{given}".'
+    return None
+
+
+def _codex_headers(asked: Asked) -> bool:
+    return asked.mode == "chatgpt" and asked.chatgpt_path

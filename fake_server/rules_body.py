@@ -1,0 +1,256 @@
+"""The rules on what is asked: the body, its tools, and the conversation in `input`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fake_server.rules_auth import Asked, Finding
+from harness.protocol import schema_files
+
+#: Parameters of the Responses API (the request type of the openai package) and the types that a wrong value is told from.
+PARAMETERS: dict[str, tuple[type, ...]] = {
+    "model": (str,),
+    "instructions": (str, list),
+    "input": (str, list),
+    "tools": (list,),
+    "tool_choice": (str, dict),
+    "parallel_tool_calls": (bool,),
+    "reasoning": (dict,),
+    "store": (bool,),
+    "stream": (bool,),
+    "include": (list,),
+    "prompt_cache_key": (str,),
+    "text": (dict,),
+    "previous_response_id": (str,),
+    "max_output_tokens": (int,),
+    "max_tool_calls": (int,),
+    "metadata": (dict,),
+    "client_metadata": (dict,),
+    "temperature": (int, float),
+    "top_p": (int, float),
+    "top_logprobs": (int,),
+    "truncation": (str,),
+    "user": (str,),
+    "service_tier": (str,),
+    "background": (bool,),
+    "conversation": (str, dict),
+    "prompt": (dict,),
+    "safety_identifier": (str,),
+    "stream_options": (dict,),
+    "prompt_cache_retention": (str,),
+    "prompt_cache_options": (dict,),
+    "context_management": (list,),
+    "access_programs": (dict,),
+    "image": (dict,),
+    "moderation": (dict,),
+}
+NOT_NULL = ("model", "input", "tools", "stream")
+TYPE_NAMES = {str: "a string", list: "an array", dict: "an object", bool: "a boolean", int: "an integer", float: "a number"}
+_WORDS = json.loads(schema_files.read(schema_files.table("0.92.0", "responses"), "request.json"))
+TOOL_TYPES: list[str] = _WORDS["tool_types"]
+ITEM_TYPES: list[str] = _WORDS["item_types"]
+ROLES: list[str] = _WORDS["roles"]
+PART_TYPES: list[str] = _WORDS["part_types"]
+#: call type -> the type of its output.
+OUTPUT_OF = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+CALL_OF = {output: call for call, output in OUTPUT_OF.items()}
+#: The fields that an item of each type must have, and their types.
+ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
+    "function_call": {"call_id": (str,), "name": (str,), "arguments": (str,)},
+    "custom_tool_call": {"call_id": (str,), "name": (str,), "input": (str,)},
+    "function_call_output": {"call_id": (str,), "output": (str, list)},
+    "custom_tool_call_output": {"call_id": (str,), "output": (str, list)},
+}
+
+
+def not_json(asked: Asked) -> Finding | None:
+    """A body that is no JSON object; a good one is decoded here for all later rules."""
+    try:
+        value = json.loads(asked.data)
+    except ValueError as error:
+        return None, f"The body is not JSON: {error}. Send one JSON object."
+    if not isinstance(value, dict):
+        return None, f"The body must be a JSON object, not {_name(value)}."
+    asked.body = value
+    return None
+
+
+def model_missing(asked: Asked) -> Finding | None:
+    """No model."""
+    return (
+        None if "model" in asked.body else ("model", 'The parameter "model" is required: name a model, such as "gpt-5.2-codex".')
+    )
+
+
+def input_missing(asked: Asked) -> Finding | None:
+    """Nothing to answer."""
+    if any(asked.body.get(key) is not None for key in ("input", "prompt", "conversation", "previous_response_id")):
+        return None
+    return "input", 'The parameter "input" is required: send a string or an array of items.'
+
+
+def wrong_type(asked: Asked) -> Finding | None:
+    """A known parameter of a type that it cannot have."""
+    for key, value in asked.body.items():
+        types = PARAMETERS.get(key)
+        if types is None or (value is None and key not in NOT_NULL) or _is(value, types):
+            continue
+        wanted = " or ".join(TYPE_NAMES[kind] for kind in types)
+        return key, f'The parameter "{key}" must be {wanted}, not {_name(value)}.'
+    return None
+
+
+def unknown_parameter(asked: Asked) -> Finding | None:
+    """A parameter that the API does not have."""
+    for key in asked.body:
+        if key not in PARAMETERS:
+            return key, f'Unknown parameter: "{key}". Leave it out.'
+    return None
+
+
+def previous_response(asked: Asked) -> Finding | None:
+    """`previous_response_id` on the ChatGPT path."""
+    if not asked.chatgpt_path or asked.body.get("previous_response_id") is None:
+        return None
+    return "previous_response_id", (
+        'The parameter "previous_response_id" is not supported by the ChatGPT backend: send the whole conversation in "input".'
+    )
+
+
+def store_not_false(asked: Asked) -> Finding | None:
+    """`store` must be false on the ChatGPT path."""
+    if not asked.chatgpt_path or asked.body.get("store") is False:
+        return None
+    return "store", 'The parameter "store" must be false on the ChatGPT backend.'
+
+
+def stream_not_true(asked: Asked) -> Finding | None:
+    """`stream` must be true on the ChatGPT path."""
+    if not asked.chatgpt_path or asked.body.get("stream") is True:
+        return None
+    return "stream", 'The parameter "stream" must be true on the ChatGPT backend.'
+
+
+def tool_type(asked: Asked) -> Finding | None:
+    """A tool without a type, or of a type that does not exist."""
+    for i, tool in enumerate(asked.body.get("tools") or ()):
+        if not isinstance(tool, Mapping):
+            return f"tools[{i}]", f"tools[{i}] must be an object, not {_name(tool)}."
+        if tool.get("type") not in TOOL_TYPES:
+            given = f'"{tool["type"]}" is no type of tool' if "type" in tool else "its type is missing"
+            return f"tools[{i}].type", f"tools[{i}]: {given}. The types are {', '.join(TOOL_TYPES)}."
+    return None
+
+
+def tool_name(asked: Asked) -> Finding | None:
+    """A function or custom tool without a name. (A schema that cannot be one is ignored instead: edge case 1.)"""
+    for i, tool in enumerate(asked.body.get("tools") or ()):
+        name = tool.get("name")
+        if tool["type"] in ("function", "custom") and not (isinstance(name, str) and name):
+            return f"tools[{i}].name", f'tools[{i}]: a {tool["type"]} tool needs a "name" (beside "type", not inside "function").'
+    return None
+
+
+def tool_choice(asked: Asked) -> Finding | None:
+    """A choice that does not exist, or names a tool that is not declared."""
+    choice = asked.body.get("tool_choice")
+    if isinstance(choice, str) and choice not in ("none", "auto", "required"):
+        return "tool_choice", f'tool_choice must be "none", "auto", "required" or an object, not "{choice}".'
+    if isinstance(choice, Mapping) and choice.get("type") in ("function", "custom"):
+        names = [tool.get("name") for tool in asked.body.get("tools") or ()]
+        if choice.get("name") not in names:
+            return "tool_choice", f'tool_choice names the tool "{choice.get("name")}", which is not among the tools.'
+    return None
+
+
+def _items(asked: Asked) -> Iterator[tuple[int, Any]]:
+    given = asked.body.get("input")
+    return enumerate(given if isinstance(given, list) else ())
+
+
+def item_type(asked: Asked) -> Finding | None:
+    """An input item that is no object, or of a type that does not exist; a message may leave its type out."""
+    for i, item in _items(asked):
+        if not isinstance(item, Mapping):
+            return f"input[{i}]", f"input[{i}] must be an object, not {_name(item)}."
+        if item.get("type") in ITEM_TYPES or ("type" not in item and "role" in item) or (set(item) == {"id"}):
+            continue
+        given = f'"{item["type"]}" is no type of item' if "type" in item else "its type is missing"
+        return f"input[{i}].type", f"input[{i}]: {given}. The types are {', '.join(ITEM_TYPES[:7])} and others."
+    return None
+
+
+def item_fields(asked: Asked) -> Finding | None:
+    """A call or an output without what belongs to it."""
+    for i, item in _items(asked):
+        kind = item.get("type")
+        for field, types in ITEM_FIELDS.get(kind, {}).items():
+            if not _is(item.get(field), types):
+                wanted = " or ".join(TYPE_NAMES[t] for t in types)
+                had = f"is {_name(item[field])}" if field in item else "is missing"
+                return f"input[{i}].{field}", f'input[{i}]: a {kind} needs "{field}", {wanted}; it {had}.'
+    return None
+
+
+def message_content(asked: Asked) -> Finding | None:
+    """A message with a role or a part that does not exist."""
+    for i, item in _items(asked):
+        if item.get("type", "message") != "message" or set(item) == {"id"}:
+            continue
+        if item.get("role") not in ROLES:
+            return f"input[{i}].role", f"input[{i}]: the role must be one of {', '.join(ROLES)}, not {item.get('role')!r}."
+        content = item.get("content")
+        if isinstance(content, str):
+            continue
+        if not isinstance(content, list):
+            return f"input[{i}].content", f"input[{i}]: content must be a string or an array of parts, not {_name(content)}."
+        for j, part in enumerate(content):
+            if not isinstance(part, Mapping) or part.get("type") not in PART_TYPES:
+                given = part.get("type") if isinstance(part, Mapping) else _name(part)
+                problem = f'"{given}" is no type of part. The types are {", ".join(PART_TYPES)}.'
+                return f"input[{i}].content[{j}]", f"input[{i}].content[{j}]: {problem}"
+    return None
+
+
+def output_without_call(asked: Asked) -> Finding | None:
+    """An output whose call is not in `input` (edge case 3); a previous response may hold it, where that is supported."""
+    if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
+        return None
+    calls = {(item.get("type"), item.get("call_id")) for _, item in _items(asked)}
+    for i, item in _items(asked):
+        call = CALL_OF.get(str(item.get("type")))
+        if call is not None and (call, item["call_id"]) not in calls:
+            return f"input[{i}]", (
+                f'No {call} with call_id "{item["call_id"]}" is in "input", but input[{i}] is its output: '
+                f"send both the {call} and its {OUTPUT_OF[call]}."
+            )
+    return None
+
+
+def call_without_output(asked: Asked) -> Finding | None:
+    """A call in `input` that nothing answers."""
+    outputs = {(item.get("type"), item.get("call_id")) for _, item in _items(asked)}
+    for i, item in _items(asked):
+        output = OUTPUT_OF.get(str(item.get("type")))
+        if output is not None and (output, item["call_id"]) not in outputs:
+            return f"input[{i}]", (
+                f'No {output} with call_id "{item["call_id"]}" is in "input", but input[{i}] is its call: send the output too, '
+                'a plain text such as "err: ..." if the tool failed.'
+            )
+    return None
+
+
+def _is(value: object, types: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return bool in types
+    return isinstance(value, types)
+
+
+def _name(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    return TYPE_NAMES.get(type(value), "a value")
