@@ -1,7 +1,7 @@
 """The lines of a cassette: a header, then frames, then a footer; each to and from one line of bytes.
 
 An `rpc` frame is one line of the wire. Where its bytes are the canonical JSON of their value (`jsontext.dumps`) and end in
-a plain b"\\n", they stand in the cassette line as they are, under "msg", so that replay sends them without decoding. Any other line
+a plain b"\\n", they stand in the cassette line as they are, under "msg", so that replay sends them undecoded. Any other line
 (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
 terminator included, beside its decoded "view" if it has one.
 

@@ -1,0 +1,56 @@
+# `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
+.DEFAULT_GOAL := help
+.PHONY: help setup conformance test real bench lint record lock clean
+
+PYTHON ?= python3
+CODEX ?= 0.92.0
+BIN := .venv/bin
+STAMP := .venv/.installed
+# Two cores: the suites' cases are processes of their own and do not disturb each other.
+JOBS ?= 2
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP) ## make .venv and install the locked dependencies
+
+$(STAMP): requirements.lock pyproject.toml fake_server/bin/fake-codex
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "codex-replay needs Python 3.11 or later, and $(PYTHON) is older: make PYTHON=python3.11 ..."; exit 2; }
+	$(PYTHON) -m venv .venv
+	@for try in 1 2 3; do \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && exit 0; \
+	  echo "pip install failed (try $$try of 3)"; sleep 5; \
+	done; exit 1
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+conformance: $(STAMP) ## the suites on the embedded fakes: no network, no account
+	$(BIN)/python -m pytest suites -n $(JOBS)
+
+test: $(STAMP) lint ## the project's own tests, lint and types
+	$(BIN)/python -m pytest tests -n $(JOBS) --ignore tests/real
+
+lint: $(STAMP) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offline
+	$(BIN)/codex-replay codex install $(CODEX)
+	$(BIN)/python -m pytest suites -n $(JOBS) --app-server codex@$(CODEX)
+	$(BIN)/python -m pytest tests/real
+
+record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
+	$(BIN)/codex-replay codex install $(CODEX)
+	$(BIN)/python -m pytest suites/app_server --app-server codex@$(CODEX) --record all
+
+bench: $(STAMP) ## side-by-side benchmarks, against the real binary where it is the peer
+	$(BIN)/codex-replay codex install $(CODEX)
+	$(BIN)/python -m bench
+
+lock: ## write requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+
+clean: ## remove what was made
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
