@@ -109,7 +109,7 @@ class Marker:
             self._open[frame.conn] = mark._replace(request=self._index)
             return mark
         asked = self._open.get(frame.conn, Mark(lane, ""))
-        name = payload.get("event") if frame.kind == "sse" else payload.get("status")
+        name = payload.get("event") if frame.kind == "sse" else None
         label = f"{lane} {frame.kind}" + (f" {name}" if name else "")
         return Mark(lane, label, asked.thread, exchange=asked.exchange, request=asked.request)
 
@@ -163,7 +163,7 @@ class Order:
             return True
         if apart:
             return False
-        if one.item != other.item and self.loose(one.label) and self.loose(other.label):
+        if None not in (one.item, other.item) and one.item != other.item and self.loose(one.label) and self.loose(other.label):
             return False
         return one == other or not self.race(one.label, other.label)
 

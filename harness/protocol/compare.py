@@ -176,7 +176,7 @@ def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
     found = DeepDiff(one.value, other.value, view="tree", ignore_type_in_groups=[], verbose_level=2)
     inner = [level for levels in found.values() for level in levels]
     for level in inner:
-        path = "$" + "".join(_step(key) for key in level.path(output_format="list")[1:])
+        path = "$" + "".join(_step(key) for key in level.path(output_format="list"))
         left, right = (None if type(side).__name__ == "NotPresent" else side for side in (level.t1, level.t2))
         yield Difference("changed", one.label, one.numbers[0], other.numbers[0], path, left, right)
     if not inner:  # the order of keys, or 1 and 1.0: equal to deepdiff, not on the wire

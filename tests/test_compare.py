@@ -1,0 +1,178 @@
+"""Comparing recordings: runs of one scenario are equal, and each change that matters is found and named."""
+
+from __future__ import annotations
+
+import copy
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.frames import Frame
+from harness.core.jsontext import dumps
+from harness.protocol.compare import compare, equal_after_normalisation, normal_form
+from harness.shell.cassette import CassetteReader
+
+DATA = Path(__file__).parent / "data" / "cassettes"
+SCENARIOS = ["shell", "patch", "v1", "v2"]
+
+
+def frames(name: str) -> list[Frame]:
+    """Two runs of one scenario on one server, with other ids, folders, ports, times and orders: `shell-a` and `shell-b`."""
+    with CassetteReader(DATA / f"{name}.ndjson") as reader:
+        return list(reader)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_two_runs_of_one_scenario_are_equal(scenario: str) -> None:
+    one, other = frames(f"{scenario}-a"), frames(f"{scenario}-b")
+    assert [frame.raw for frame in one] != [frame.raw for frame in other]
+    found = compare(one, other)
+    assert found.equal, [difference.sentence() for difference in found.differences]
+    assert equal_after_normalisation(one, other)
+
+
+@pytest.mark.parametrize("section", ["races", "strings", "deltas", "causes"])
+def test_the_samples_need_the_tables(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The equality above is not for nothing: without a part of the table some pair differs (causes only ever add order)."""
+    from harness.protocol import tables
+
+    bare = {**tables.load("normalise"), section: []}
+    monkeypatch.setattr(tables, "load", lambda *_: bare)
+    equal = [equal_after_normalisation(frames(f"{name}-a"), frames(f"{name}-b")) for name in SCENARIOS]
+    assert all(equal) is (section == "causes")
+
+
+def test_different_scenarios_differ() -> None:
+    assert not equal_after_normalisation(frames("shell-a"), frames("v1-a"))
+
+
+def _find(run: list[Frame], method: str) -> int:
+    return next(i for i, f in enumerate(run) if f.seam == "rpc" and f.value.get("method") == method)
+
+
+def _edit(method: str, change: Callable[[Any], None]) -> Callable[[list[Frame]], None]:
+    def apply(run: list[Frame]) -> None:
+        index = _find(run, method)
+        value = copy.deepcopy(run[index].value)
+        change(value)
+        old = run[index]
+        run[index] = Frame(old.n, old.t, old.seam, old.sender, old.kind, dumps(value) + b"\n")
+
+    return apply
+
+
+def _swap(first: str, second: str) -> Callable[[list[Frame]], None]:
+    def apply(run: list[Frame]) -> None:
+        i, j = _find(run, first), _find(run, second)
+        run[i], run[j] = run[j], run[i]
+
+    return apply
+
+
+def _drop(method: str) -> Callable[[list[Frame]], None]:
+    return lambda run: run.pop(_find(run, method)) and None
+
+
+def _crlf(run: list[Frame]) -> None:
+    index = _find(run, "turn/start")
+    run[index] = Frame(run[index].n, 0.0, "rpc", "client", "msg", run[index].raw[:-1] + b"\r\n")
+
+
+def _reply(run: list[Frame]) -> None:
+    index = next(i for i, f in enumerate(run) if f.seam == "rpc" and f.value.get("id") == 3 and "result" in f.value)
+    run[index] = Frame(run[index].n, 0.0, "rpc", "server", "msg", dumps({**run[index].value, "id": "3"}) + b"\n")
+
+
+def _status(run: list[Frame]) -> None:
+    frame = next(f for f in run if f.kind == "response")
+    frame.payload["status"] = 201
+
+
+def _body(run: list[Frame]) -> None:
+    frame = [f for f in run if f.kind == "request"][-1]
+    frame.payload["body"]["input"][-1]["output"] += "!"
+
+
+WRONG = "01a1fa14-aef5-7581-a113-00000000000f"
+MUTATIONS: dict[str, tuple[Callable[[list[Frame]], None], str]] = {
+    "a thread id is wrong": (_edit("turn/completed", lambda v: v["params"].update(threadId=WRONG)), "$.msg.params.threadId"),
+    "an item id is wrong": (_edit("item/completed", lambda v: v["params"]["item"].update(id=WRONG)), "$.msg.params.item.id"),
+    "a turn id is wrong": (_edit("turn/completed", lambda v: v["params"]["turn"].update(id="1")), "$.msg.params.turn.id"),
+    "a time is no number": (
+        _edit("thread/started", lambda v: v["params"]["thread"].update(createdAt="x")),
+        "$.msg.params.thread.createdAt",
+    ),
+    "a key is gone": (
+        _edit("thread/started", lambda v: v["params"]["thread"].pop("cliVersion")),
+        "$.msg.params.thread.cliVersion",
+    ),
+    "a key is new": (_edit("turn/started", lambda v: v["params"].update(extra=None)), "$.msg.params.extra"),
+    "another folder": (_edit("thread/started", lambda v: v["params"]["thread"].update(cwd="/etc")), "$.msg.params.thread.cwd"),
+    "1 becomes 1.0": (
+        _edit("codex/event/exec_command_end", lambda v: v["params"]["msg"].update(exit_code=0.0)),
+        "$.msg.params.msg.exit_code",
+    ),
+    "true becomes 1": (
+        _edit("initialize", lambda v: v["params"]["clientInfo"].update(name=["lab"])),
+        "$.msg.params.clientInfo.name",
+    ),
+    "a frame is missing": (_drop("codex/event/user_message"), "$"),
+    "two frames are swapped": (_swap("turn/started", "codex/event/task_started"), "$"),
+    "output differs": (
+        _edit("item/commandExecution/outputDelta", lambda v: v["params"].update(delta="line 9\n")),
+        "$.msg.params.delta",
+    ),
+    "a line ends in CRLF": (_crlf, "$.form"),
+    "a reply has another type of id": (_reply, "$"),
+    "another HTTP status": (_status, "$.response.status"),
+    "another tool output upstream": (_body, ""),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_each_mutation_is_found_and_named(name: str) -> None:
+    mutate, path = MUTATIONS[name]
+    changed = frames("shell-b")
+    mutate(changed)
+    found = compare(frames("shell-a"), changed)
+    assert not found.equal
+    assert any(difference.path.startswith(path) for difference in found.differences), [d.sentence() for d in found.differences]
+    assert not equal_after_normalisation(frames("shell-a"), changed)
+    assert all("\n" not in difference.sentence() for difference in found.differences)
+
+
+def test_the_smallest_difference_stands_first_with_its_frames() -> None:
+    changed = frames("shell-a")
+    _drop("thread/started")(changed)
+    _edit("turn/completed", lambda v: v["params"]["turn"].update(id="1"))(changed)
+    first, second = compare(frames("shell-a"), changed).differences
+    assert (first.kind, first.left, first.right) == ("changed", "0", "1")
+    assert first.a == first.b == len(frames("shell-a"))
+    assert (second.kind, second.label, second.b) == ("missing", "rpc< thread/started", None)
+
+
+def test_output_is_put_together_by_stream() -> None:
+    run = frames("shell-a")
+    texts = [one.value["msg"]["params"] for one in normal_form(run) if one.label == "rpc< item/commandExecution/outputDelta"]
+    assert [params["delta"] for params in texts] == ["line 1\nline 2\nline 3\nline 4\nline 5\nerr\n"]
+    chunks = [one.value["msg"]["params"]["msg"] for one in normal_form(run) if one.label.endswith("exec_command_output_delta")]
+    assert {m["stream"]: b64decode(m["chunk"]) for m in chunks} == {
+        "stdout": b"line 1\nline 2\nline 3\nline 4\nline 5\n",
+        "stderr": b"err\n",
+    }
+
+
+def test_lines_that_are_no_json_are_compared_as_text() -> None:
+    def run(line: bytes) -> list[Frame]:
+        return [Frame(1, 0.0, "rpc", "client", "msg", line)]
+
+    assert equal_after_normalisation(run(b"\xff garbage\n"), run(b"\xff garbage\n"))
+    assert not equal_after_normalisation(run(b"\xff garbage\n"), run(b"\xfe garbage\n"))
+    assert not equal_after_normalisation(run(b"x\n"), run(b"x"))
+
+
+def test_an_unknown_version_is_compared_with_the_known_rules() -> None:
+    assert equal_after_normalisation(frames("v1-a"), frames("v1-b"), "unknown")

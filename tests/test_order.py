@@ -1,0 +1,170 @@
+"""The partial order: timings of one run share one canonical order, and what is really ordered keeps its order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.frames import Frame
+from harness.core.jsontext import dumps
+from harness.core.order import Mark, Marker, Order, canonical
+from harness.protocol import tables
+
+TABLE = tables.load("normalise")
+ORDER = Order(TABLE)
+
+
+def rpc(sender: str, **message: Any) -> Frame:
+    return Frame(0, 0.0, "rpc", sender, "msg", dumps(message) + b"\n")
+
+
+def http(sender: str, conn: int, kind: str, payload: Any) -> Frame:
+    return Frame(0, 0.0, "http", sender, kind, b"", payload, conn)
+
+
+def note(method: str, thread: str = "t", **params: Any) -> Frame:
+    return rpc("server", method=method, params={"threadId": thread, **params})
+
+
+def labels(frames: list[Frame]) -> list[str]:
+    marker = Marker(TABLE)
+    marks = [marker.mark(frame) for frame in frames]
+    return [f"{marks[index].label} {marks[index].thread or ''}".rstrip() for index in canonical(marks, ORDER)]
+
+
+START = [rpc("client", id=1, method="thread/start"), rpc("server", id=1, result={"thread": {"id": "t"}})]
+TURN = [rpc("client", id=2, method="turn/start", params={"threadId": "t"}), rpc("server", id=2, result={})]
+MCP = rpc("server", method="codex/event/mcp_startup_complete", params={"conversationId": "t"})
+STARTED = rpc("server", method="thread/started", params={"thread": {"id": "t"}})
+USAGE = [
+    note("codex/event/token_count"),
+    note("thread/tokenUsage/updated"),
+    rpc("server", method="account/rateLimits/updated", params={}),
+]
+BEGIN = [note("codex/event/exec_command_begin", msg={"call_id": "c"}), note("item/started", item={"type": "commandExecution", "id": "c"})]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([*START, MCP, STARTED, *TURN], [*START, STARTED, *TURN, MCP]),
+        ([*START, MCP, STARTED, *TURN], [*START, TURN[0], MCP, STARTED, TURN[1]]),
+        ([*START, STARTED, *TURN], [*START, *TURN, STARTED]),
+        ([*START, *USAGE, *BEGIN], [*START, *BEGIN, *USAGE]),
+        ([*START, *USAGE, *BEGIN], [*START, BEGIN[0], *USAGE, BEGIN[1]]),
+        ([*START, note("a"), note("b", "u")], [*START, note("b", "u"), note("a")]),
+    ],
+)
+def test_a_declared_race_makes_no_difference(one: list[Frame], other: list[Frame]) -> None:
+    assert labels(one) == labels(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([*START, note("a"), note("b")], [*START, note("b"), note("a")]),
+        ([*START, *USAGE], [*START, *reversed(USAGE)]),
+        ([*START, *BEGIN], [*START, *reversed(BEGIN)]),
+        ([*START, *TURN, note("turn/started")], [*START, TURN[0], note("turn/started"), TURN[1]]),
+        (START, START[::-1]),
+        ([START[0], TURN[0]], [TURN[0], START[0]]),
+        ([*START, MCP, note("codex/event/task_started")], [*START, note("codex/event/task_started"), MCP]),
+    ],
+)
+def test_anything_else_out_of_place_shows(one: list[Frame], other: list[Frame]) -> None:
+    assert labels(one) != labels(other)
+
+
+def _exchange(conn: int, thread: str) -> list[Frame]:
+    request = {"method": "POST", "path": "/v1/responses", "headers": [["session_id", thread]]}
+    return [
+        http("client", conn, "request", request),
+        http("server", conn, "response", {"status": 200, "headers": []}),
+        http("server", conn, "sse", {"event": "response.created"}),
+        http("server", conn, "close", "end"),
+    ]
+
+
+def test_the_seams_are_free_of_each_other_but_for_causes() -> None:
+    ask, answer, events = TURN[0], TURN[1], _exchange(1, "t")
+    assert labels([*START, ask, answer, *events]) == labels([*START, ask, *events, answer])
+    assert labels([*START, ask, answer, *events]) != labels([*START, *events, ask, answer])
+
+
+def test_exchanges_of_two_threads_may_interleave_and_those_of_one_may_not() -> None:
+    a, b = _exchange(1, "t"), _exchange(2, "u")
+    threads = [note("thread/started", "t"), note("thread/started", "u")]
+    assert labels([*threads, *a, *b]) == labels([*threads] + [frame for pair in zip(b, a, strict=True) for frame in pair])
+    answers_swapped = [a[0], a[2], a[1], a[3]]
+    assert labels(a) != labels(answers_swapped)
+
+
+def test_a_connection_that_is_used_again_is_another_exchange() -> None:
+    assert labels([*_exchange(1, "t"), *_exchange(1, "t")]) == labels([*_exchange(1, "t"), *_exchange(2, "t")])
+
+
+def test_parallel_commands_run_in_no_fixed_order() -> None:
+    def run(item: str) -> list[Frame]:
+        return [
+            note("codex/event/exec_command_begin", msg={"call_id": item}),
+            note("item/completed", item={"type": "commandExecution", "id": item}),
+        ]
+
+    assert labels([*run("a"), *run("b")]) == labels([*run("b"), *run("a")])
+    assert labels(run("a")) != labels(run("a")[::-1])
+
+
+MARKS = st.lists(
+    st.builds(
+        lambda lane, name, thread: Mark(lane, f"{lane} {name}", thread),
+        st.sampled_from(["rpc>", "rpc<", "http>"]),
+        st.sampled_from(
+            ["thread/started", "turn/started", "response to x", "codex/event/mcp_startup_complete", "turn/start", "POST /"]
+        ),
+        st.sampled_from([None, "t", "u"]),
+    ),
+    max_size=12,
+)
+
+
+@given(MARKS)
+def test_canonical_keeps_every_ordered_pair(marks: list[Mark]) -> None:
+    line = canonical(marks, ORDER)
+    assert sorted(line) == list(range(len(marks)))
+    place = {index: position for position, index in enumerate(line)}
+    for i in range(len(marks)):
+        for j in range(i + 1, len(marks)):
+            if ORDER.ordered(ORDER.kind_of(marks[i]), ORDER.kind_of(marks[j])):
+                assert place[i] < place[j]
+
+
+@given(MARKS, st.data())
+def test_swapping_neighbours_that_are_free_changes_nothing_and_others_something(marks: list[Mark], data: st.DataObject) -> None:
+    if len(marks) < 2:
+        return
+    spot = data.draw(st.integers(0, len(marks) - 2))
+    swapped = [*marks[:spot], marks[spot + 1], marks[spot], *marks[spot + 2 :]]
+    before = [marks[index] for index in canonical(marks, ORDER)]
+    after = [swapped[index] for index in canonical(swapped, ORDER)]
+    tied = ORDER.ordered(ORDER.kind_of(marks[spot]), ORDER.kind_of(marks[spot + 1]))
+    # The key's ordinals of threads come from first sight, which such a swap may exchange.
+    same_sight = list(dict.fromkeys(m.thread for m in marks)) == list(dict.fromkeys(m.thread for m in swapped))
+    if same_sight:
+        assert (before == after) is (not tied or marks[spot] == marks[spot + 1])
+
+
+def test_a_long_run_is_ordered_in_about_linear_time() -> None:
+    counted = 0
+
+    class Counting(Order):
+        def ordered(self, one: Mark, other: Mark) -> bool:
+            nonlocal counted
+            counted += 1
+            return super().ordered(one, other)
+
+    marks = [Mark("rpc<", f"rpc< n{number % 20}", "t") for number in range(5000)]
+    assert canonical(marks, Counting(TABLE)) == list(range(5000))
+    assert counted <= 20 * 20, "each pair of kinds is judged once"
