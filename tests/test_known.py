@@ -191,3 +191,13 @@ def test_the_open_schema_alone_would_miss_unknown_keys(monkeypatch):
     schema = VALIDATOR.frame_schema("client", "sendUserTurn")
     monkeypatch.setattr(schema, "holds", schema.is_valid)
     assert check("client", call("sendUserTurn", {**TURN, "choiceCount": 1})) == []
+
+
+def test_a_frame_too_deep_to_judge_is_told():
+    message = {"type": "wrong"}
+    for _ in range(3000):
+        message = {"type": "session_configured", "initial_messages": [message]}
+    params = {"id": "0", "msg": message, "conversationId": THREAD}
+    (found,) = check("server", {"method": "codex/event/session_configured", "params": params})
+    assert (found.kind, found.verdict) == ("other", "valid")
+    assert "nested too deeply" in found.message

@@ -81,11 +81,17 @@ class FrameSchema:
         try:
             if self.holds(value):
                 return []
+            plain = self._plain
         except ValueError:  # a key with a lone surrogate, which jsonschema-rs cannot read: the walk alone decides
-            return Explainer(self.opened).faults(value, self.name)
-        found = Explainer(self.opened).faults(value, self.name)
+            plain = None
+        try:
+            found = Explainer(self.opened).faults(value, self.name)
+        except RecursionError:  # EventMsg may hold EventMsgs
+            return [Fault("other", "valid", self.name, f"The frame {self.name} is nested too deeply to be judged.")]
+        if plain is None:
+            return found
         if not any(fault.verdict == "valid" for fault in found):
-            error = next(self._plain.iter_errors(value), None)
+            error = next(plain.iter_errors(value), None)
             if error is not None:
                 place = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in error.instance_path)
                 found.append(Fault("other", "valid", self.name + place, f"{self.name + place}: {error.message}."))
