@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -137,11 +138,7 @@ def test_an_rpc_line_keeps_its_very_bytes(raw: bytes, sender: str, t: float, cut
     assert (back.n, back.seam, back.sender, back.kind, back.raw, back.whole) == (3, "rpc", sender, "msg", raw, not cut)
     assert back.t == pytest.approx(t, abs=1e-6)
     assert encode_frame(back) == line
-    assert (
-        (b'"msg":' in line[: line.find(b"{", 1) if b"{" in line[1:] else None])
-        or not is_canonical(raw, frame.value)
-        or b'"msg":' in line
-    )
+    assert ("msg" in json.loads(line)) is is_canonical(raw, frame.value)
 
 
 @given(VALUES, st.sampled_from(["request", "response", "sse", "chunk", "close"]), st.integers(1, 99))
@@ -227,10 +224,8 @@ def test_a_bad_line_is_told(name: str) -> None:
 
 @given(st.binary(max_size=80))
 def test_no_bytes_crash_the_parser(data: bytes) -> None:
-    try:
+    with contextlib.suppress(BadLine):
         parse_line(data)
-    except BadLine:
-        pass
 
 
 @given(
@@ -239,10 +234,8 @@ def test_no_bytes_crash_the_parser(data: bytes) -> None:
     )
 )
 def test_no_object_crashes_the_parser(fields: dict[str, Any]) -> None:
-    try:
+    with contextlib.suppress(BadLine):
         parse_line(dumps(fields) + b"\n")
-    except BadLine:
-        pass
 
 
 # ----------------------------------------------------------------------------------------------------- cassette files
