@@ -39,24 +39,26 @@ class CaseName:
         return folder / self.suite / self.module / f"{self.case}{ending}.ndjson"
 
 
-def shorten(value: Any, longest: int) -> Any:
-    """Return `value` with every longer string cut to `longest` characters."""
-    if isinstance(value, str):
-        return value[:longest]
+def without_long_strings(value: Any, longest: int) -> Any:
+    """Return `value` without the members that are strings of more than `longest` characters."""
     if isinstance(value, dict):
-        return {key: shorten(item, longest) for key, item in value.items()}
+        return {key: without_long_strings(item, longest) for key, item in value.items() if not _is_long(item, longest)}
     if isinstance(value, list):
-        return [shorten(item, longest) for item in value]
+        return [without_long_strings(item, longest) for item in value if not _is_long(item, longest)]
     return value
 
 
+def _is_long(value: Any, longest: int) -> bool:
+    return isinstance(value, str) and len(value) > longest
+
+
 def write_cassette(
-    path: Path, name: CaseName, version: str, frames: Iterable[Frame], homes: Mapping[str, str], cut: int | None
+    path: Path, name: CaseName, version: str, frames: Iterable[Frame], homes: Mapping[str, str], cut: int | None = None
 ) -> bool:
     """Write a run to `path` unless what is there says the same; return whether the file changed.
 
-    `homes` maps directories of this machine to what they are called in the cassette. `cut` shortens the strings of the client's
-    long lines, which are then marked as truncated. Raises `CassetteError`.
+    `homes` maps directories of this machine to what they are called in the cassette. `cut` is how long the strings of the
+    client's long lines may be; longer ones are left out and the frame is marked as truncated. Raises `CassetteError`.
     """
     from harness.core.redact import Redactor
     from harness.protocol.bundle import load
@@ -94,7 +96,7 @@ def _shortened(frame: Frame, cut: int | None) -> Frame:
     if cut is None or frame.sender != "client":
         raise CassetteError(
             f"Frame {frame.n} is {len(frame.raw)} bytes long, too much for a cassette; "
-            "start the server with cut=SIZE to shorten it."
+            "start the server with cut=SIZE to leave out longer strings."
         )
-    raw = dumps(shorten(frame.value, cut)) + b"\n"
+    raw = dumps(without_long_strings(frame.value, cut)) + b"\n"
     return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, extra={"truncated": True})

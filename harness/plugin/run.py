@@ -36,6 +36,7 @@ class Server(Client):
     live: bool
     bad_input = False
     cut: int | None = None
+    racy = ""
     cassette: Path
     homes: Mapping[str, str]
     upstream: BackendSession | None = None
@@ -79,14 +80,16 @@ class AppServer(Protocol):
         bad_input: bool = False,
         match: str = "exact",
         cut: int | None = None,
+        racy: str = "",
         config: Mapping[str, Any] | None = None,
     ) -> Server:
         """Start the app-server under test.
 
         `script` is what the model says, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
         that are wrong on purpose. `match` says how strictly the fake compares the client's frames with the cassette: exact,
-        or method. `cut` shortens the strings of very long client lines in the cassette. `config` adds to the config.toml
-        of a live server.
+        or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
+        server has more than one right way; the recording shows one, and is then kept by --record all. `config` adds
+        to the config.toml of a live server.
         """
         ...
 
@@ -119,6 +122,7 @@ class Case:
         bad_input: bool = False,
         match: str = "exact",
         cut: int | None = None,
+        racy: str = "",
         config: Mapping[str, Any] | None = None,
     ) -> Server:
         """Start the subject; see `AppServer`."""
@@ -138,7 +142,8 @@ class Case:
                 )
             env, home, work = _fake_home(root, cassette, match)
         server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
-        server.work, server.live, server.bad_input, server.cut = work, self._subject.live, bad_input, cut
+        server.work, server.live, server.bad_input = work, self._subject.live, bad_input
+        server.cut, server.racy = cut, racy
         server.cassette, server.upstream, server.homes = cassette, upstream, {home: RECORDED_HOME, work: f"{RECORDED_HOME}/work"}
         self.servers.append(server)
         return server
@@ -192,7 +197,7 @@ class Case:
                 raise SubjectFailure(f"{what} ({blame}):\n    " + "\n    ".join(texts[:10]))
 
     def _record(self, server: Server) -> None:
-        if self._settings.record == "new" and server.cassette.exists():
+        if (self._settings.record == "new" or server.racy) and server.cassette.exists():
             return
         if write_cassette(server.cassette, self.name, self._subject.version, server.timeline, server.homes, server.cut):
             self.recorded.append(str(server.cassette))

@@ -82,7 +82,7 @@ def test_silent_before_initialize(app_server: AppServer) -> None:
 
 
 def test_ten_megabytes(app_server: AppServer) -> None:
-    """A line of 10 MB is a line like any other. (The cassette keeps its beginning only.)"""
+    """A line of 10 MB is a line like any other. (The cassette is spared the long string.)"""
     server = app_server(match="method", cut=64)
     info = {"name": "codex-replay", "title": "x" * 10_000_000, "version": "1.0.0"}
     assert list(server.request("initialize", {"clientInfo": info})) == ["userAgent"]
