@@ -1,0 +1,353 @@
+"""The cassette verbs as a user meets them: what they print, how they exit, and that bad input is answered in a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.cassette import group
+from harness.core.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
+from harness.shell.cassette import CassetteReader, CassetteWriter
+
+DATA = Path(__file__).parent / "data"
+CASSETTES = DATA / "cassettes"
+SHELL = str(CASSETTES / "shell-a.ndjson")
+TOKEN = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
+
+
+def run(*args: str | Path) -> Result:
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def write(path: Path, *lines: bytes, origin: str = "authored", footer: bool = True, sender: str = "client") -> Path:
+    with_header = Header("0.92.0", "unknown", "a/case", {"rpc": origin})
+    writer = CassetteWriter(path, with_header)
+    for number, line in enumerate(lines):
+        writer.write(Frame(0, number / 10, "rpc", sender, "msg", line))
+    if footer:
+        writer.close()
+    else:
+        writer.abandon()
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------------ bad input
+
+
+@pytest.fixture
+def bad_files(tmp_path: Path) -> dict[str, Path]:
+    whole = (CASSETTES / "v1-a.ndjson").read_bytes()
+    files = {
+        "missing": tmp_path / "missing.ndjson",
+        "empty": tmp_path / "empty.ndjson",
+        "not JSON": tmp_path / "text.ndjson",
+        "foreign version": tmp_path / "foreign.ndjson",
+        "broken in the middle": tmp_path / "broken.ndjson",
+    }
+    files["empty"].write_bytes(b"")
+    files["not JSON"].write_bytes(b"hello\nworld\n")
+    files["foreign version"].write_bytes(whole.replace(b'{"cassette":1', b'{"cassette":9', 1))
+    lines = whole.splitlines(keepends=True)
+    files["broken in the middle"].write_bytes(b"".join([*lines[:5], b"oops\n", *lines[5:]]))
+    return files
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "not JSON", "foreign version", "broken in the middle", "folder"])
+@pytest.mark.parametrize("verb", ["lint", "show", "diff", "stats", "redact"])
+def test_a_bad_file_is_answered_in_a_sentence(verb: str, kind: str, bad_files: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    path = bad_files.get(kind, tmp_path / "folder")
+    rest: list[str | Path] = {"diff": [SHELL], "redact": ["--out", tmp_path / "out.ndjson"]}.get(verb, [])  # type: ignore[assignment]
+    result = run(verb, path, *rest)
+    assert result.exit_code == (1 if (verb, kind) == ("lint", "broken in the middle") else 2)
+    said = result.stderr or result.stdout
+    assert str(path) in said
+    assert "Traceback" not in result.output
+    assert not list(tmp_path.glob("out*")), "nothing half-written stays behind"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_answered_in_a_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.ndjson")
+    path.chmod(0)
+    assert run("show", path).exit_code == 2
+
+
+@pytest.mark.parametrize("verb", ["show", "diff", "stats", "redact", "lint"])
+def test_a_truncated_cassette_is_read_to_its_end_and_said_so(verb: str, tmp_path: Path) -> None:
+    path = tmp_path / "cut.ndjson"
+    path.write_bytes(Path(SHELL).read_bytes()[:-200])
+    rest = {"diff": [str(path)], "redact": ["--out", str(tmp_path / "out.ndjson")]}.get(verb, [])
+    result = run(verb, path, *rest)
+    assert result.exit_code == (1 if verb == "lint" else 0)
+    assert "cut short" in result.output + result.stderr
+
+
+# ----------------------------------------------------------------------------------------------------------------- lint
+
+
+def test_the_samples_are_sound() -> None:
+    result = run("lint", CASSETTES)
+    assert result.exit_code == 0, result.output
+    assert "all sound" in result.output
+
+
+HEADER = encode_header(Header("0.92.0", "unknown", "c", {"rpc": "authored", "http": "authored"}))
+ASK = encode_frame(Frame(1, 0.0, "rpc", "client", "msg", b'{"id":1,"method":"x"}\n'))
+ANSWER = encode_frame(Frame(2, 0.1, "rpc", "server", "msg", b'{"id":1,"result":{}}\n'))
+REQUEST = encode_frame(Frame(1, 0.0, "http", "client", "request", b"", {"method": "GET", "path": "/", "headers": []}, 1))
+END = encode_footer(Footer(2))
+AS_TEXT = ASK.replace(b'"msg":{"id":1,"method":"x"}', b'"text":"{\\"id\\":1,\\"method\\":\\"x\\"}\\n"')
+IN_BASE64 = encode_frame(Frame(1, 0.0, "rpc", "client", "msg", b"\xff token=" + TOKEN.encode() + b"\n"))
+NOTICE = encode_frame(Frame(2, 0.1, "rpc", "server", "msg", b'{"method":"y"}\n'))
+CLOSE = encode_frame(Frame(1, 0.0, "http", "server", "close", b"", "end", 1))
+SLOWLY = encode_frame(Frame(2, 0.0, "http", "server", "close", b"", "slowly", 1))
+UNSOUND: dict[str, tuple[str, list[bytes]]] = {
+    "a gap in the numbers": ("numbering", [HEADER, ASK, ANSWER.replace(b'"n":2', b'"n":3'), END]),
+    "time runs backwards": ("time", [HEADER, ASK.replace(b'"t":0.0', b'"t":0.5'), ANSWER, END]),
+    "a footer that counts wrong": ("footer", [HEADER, ASK, ANSWER, encode_footer(Footer(3))]),
+    "lines after the footer": ("footer", [HEADER, ASK, ANSWER, END, ASK]),
+    "no footer": ("truncated", [HEADER, ASK, ANSWER]),
+    "a message in another form": ("form", [HEADER, ASK.replace(b'{"id":1,', b'{"id": 1,'), ANSWER, END]),
+    "text where msg would do": ("form", [HEADER, AS_TEXT, ANSWER, END]),
+    "keys in another order": ("form", [HEADER, ASK.replace(b'"n":1,"t":0.0,', b'"t":0.0,"n":1,'), ANSWER, END]),
+    "a header with spaces": ("form", [HEADER.replace(b":", b": "), ASK, ANSWER, END]),
+    "no origin": ("origin", [HEADER.replace(b'"rpc":"authored",', b""), ASK, ANSWER, END]),
+    "an unknown origin": ("schema", [HEADER.replace(b'"rpc":"authored"', b'"rpc":"guessed"'), ASK, ANSWER, END]),
+    "a negative time": ("schema", [HEADER, ASK.replace(b'"t":0.0', b'"t":-1.0'), ANSWER, END]),
+    "a reply to nothing": ("pairing", [HEADER, ASK, ANSWER.replace(b'"id":1', b'"id":9'), END]),
+    "a reply of another type of id": ("pairing", [HEADER, ASK, ANSWER.replace(b'"id":1', b'"id":"1"'), END]),
+    "two replies": ("pairing", [HEADER, ASK, ANSWER, ANSWER.replace(b'"n":2', b'"n":3'), encode_footer(Footer(3))]),
+    "a secret": ("secret", [HEADER, ASK.replace(b'"x"', b'"x","params":{"token":"%s"}' % TOKEN.encode()), ANSWER, END]),
+    "a secret in the header": ("secret", [HEADER.replace(b'"case":"c"', b'"case":"%s"' % TOKEN.encode()), ASK, ANSWER, END]),
+    "a secret in base64": ("secret", [HEADER, IN_BASE64, NOTICE, END]),
+    "a line that is none": ("line", [HEADER, ASK, b"oops\n", ANSWER, END]),
+    "a connection that begins with an answer": ("connection", [HEADER, CLOSE, encode_footer(Footer(1))]),
+    "an unknown way to close": ("schema", [HEADER, REQUEST, SLOWLY, END]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_lint_finds_each_fault(name: str, tmp_path: Path) -> None:
+    check, lines = UNSOUND[name]
+    path = tmp_path / "c.ndjson"
+    path.write_bytes(b"".join(lines))
+    result = run("lint", path)
+    assert result.exit_code == 1, result.output
+    assert f": {check}: " in result.output
+    assert TOKEN not in result.output
+    found = json.loads(run("lint", "--json", path).output)
+    assert not found["ok"]
+    assert check in {finding["check"] for finding in found["files"][0]["findings"]}
+
+
+def test_the_lint_samples_are_sound_without_their_fault(tmp_path: Path) -> None:
+    path = tmp_path / "c.ndjson"
+    path.write_bytes(HEADER + ASK + ANSWER + END)
+    assert run("lint", path).exit_code == 0
+
+
+def test_lint_tells_a_missing_reply_only_as_a_note(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.ndjson", b'{"id":1,"method":"turn/interrupt"}\n')
+    assert "no reply" not in run("lint", path).output
+    result = run("lint", path, "--notes")
+    assert result.exit_code == 0
+    assert "turn/interrupt of the client has no reply" in result.output
+
+
+# ----------------------------------------------------------------------------------------------------------------- show
+
+
+def test_show_is_a_plain_timeline_in_a_pipe() -> None:
+    result = run("show", SHELL)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert lines[0] == "tests/shell: codex 0.92.0; rpc authored, http authored"
+    assert lines[1].split()[:6] == ["1", "0.0032", "rpc", "->", "initialize", "#1"]
+    assert any("<- result #2 of thread/start" in line for line in lines)
+    assert any("-> POST /v1/responses" in line for line in lines)
+    assert any("<- event response.completed" in line for line in lines)
+    assert "\x1b" not in result.output
+    assert all(len(line) <= 160 for line in lines)
+
+
+def test_show_one_frame_and_only_some() -> None:
+    result = run("show", SHELL, "--frame", "2")
+    assert '"userAgent": "lab/0.92.0' in result.output
+    assert result.output.count("rpc") == 1
+    result = run("show", SHELL, "--grep", "turn/(start|completed)")
+    assert len(result.output.splitlines()) >= 2
+    assert run("show", SHELL, "--frame", "9999").exit_code == 2
+    assert run("show", SHELL, "--grep", "(").exit_code == 2
+    assert "no frame matches" in run("show", SHELL, "--grep", "nowhere to be seen").stderr
+
+
+def test_show_never_lets_a_recording_speak_to_the_terminal(tmp_path: Path) -> None:
+    evil = write(
+        tmp_path / "c.ndjson",
+        b"\x1b[2J\x07 garbage\n",
+        '{"method":"a\\u001b[31m\u009b31m","params":{"x":"\\u001b]0;t\\u0007"}}\n'.encode(),
+    )
+    for mode in ([], ["--full"]):
+        output = run("show", evil, *mode).output
+        assert not {"\x1b", "\x07", "\x9b"} & set(output)
+        assert "garbage" in output
+
+
+def _program(*args: str) -> list[str]:
+    return [sys.executable, "-c", "from harness.cli.main import main; main()", "cassette", *args]
+
+
+def test_a_closed_pipe_ends_show_in_silence(tmp_path: Path) -> None:
+    path = write(tmp_path / "long.ndjson", *[b'{"method":"m","params":{"n":%d}}\n' % n for n in range(20_000)])
+    with subprocess.Popen(_program("show", str(path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 0
+
+
+# ----------------------------------------------------------------------------------------------------------- diff, stats
+
+
+@pytest.mark.parametrize("scenario", ["shell", "patch", "v1", "v2"])
+def test_diff_of_two_runs_is_equal(scenario: str) -> None:
+    result = run("diff", CASSETTES / f"{scenario}-a.ndjson", CASSETTES / f"{scenario}-b.ndjson")
+    assert (result.exit_code, result.output[:25]) == (0, "Equal after normalisation")
+
+
+def test_diff_prints_the_smallest_difference_first(tmp_path: Path) -> None:
+    changed = tmp_path / "changed.ndjson"
+    data = Path(SHELL).read_bytes().replace(b'"status":"completed","error":null', b'"status":"failed","error":null')
+    changed.write_bytes(data)
+    result = run("diff", SHELL, changed)
+    assert result.exit_code == 1
+    assert result.output.splitlines()[1].strip() == (
+        'rpc< turn/completed: frames 74 and 74 differ at $.msg.params.turn.status: "completed" and "failed"'
+    )
+    found = json.loads(run("diff", "--json", SHELL, changed).output)
+    assert (found["equal"], found["differences"][0]["path"]) == (False, "$.msg.params.turn.status")
+
+
+def test_stats_count_everything() -> None:
+    result = run("stats", SHELL)
+    assert "74 frames" in result.output
+    assert "whole" in result.output
+    (counted,) = json.loads(run("stats", "--json", SHELL).output)
+    with CassetteReader(SHELL) as reader:
+        frames = list(reader)
+    assert counted["frames"] == len(frames) == sum(row["frames"] for row in counted["counts"])
+    assert counted["duration"] == frames[-1].t
+    assert {
+        key: value
+        for key, value in next(row for row in counted["counts"] if row["what"] == "turn/start").items()
+        if key != "bytes"
+    } == {"seam": "rpc", "from": "client", "what": "turn/start", "frames": 1}
+
+
+# --------------------------------------------------------------------------------------------------------------- redact
+
+
+def test_redact_takes_secrets_out_and_leaves_the_rest(tmp_path: Path) -> None:
+    dirty = write(
+        tmp_path / "dirty.ndjson", b'{"id":1,"method":"x","params":{"token":"%s"}}\n' % TOKEN.encode(), b"odd  line of acme\r\n"
+    )
+    clean = tmp_path / "clean.ndjson"
+    assert run("redact", dirty, "--out", clean, "--literal", "acme").exit_code == 0
+    data = clean.read_bytes()
+    assert TOKEN.encode() not in data
+    assert b"acme" not in data
+    with CassetteReader(clean) as reader:
+        assert [frame.raw for frame in reader][1] == b"odd  line of redacted-1\r\n"
+    assert dirty.read_bytes().count(TOKEN.encode()) == 1
+    assert run("lint", clean).exit_code == 0
+
+
+def test_redact_changes_nothing_where_there_is_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out.ndjson"
+    assert run("redact", SHELL, "--out", out).exit_code == 0
+    assert out.read_bytes() == Path(SHELL).read_bytes()
+
+
+def test_redact_in_place_is_for_authored_cassettes_only(tmp_path: Path) -> None:
+    line = b'{"id":1,"method":"x","params":{"token":"%s"}}\n' % TOKEN.encode()
+    authored = write(tmp_path / "authored.ndjson", line)
+    recorded = write(tmp_path / "recorded.ndjson", line, origin="recorded")
+    assert run("redact", authored, "--in-place").exit_code == 0
+    assert TOKEN.encode() not in authored.read_bytes()
+    before = recorded.read_bytes()
+    assert run("redact", recorded, "--in-place").exit_code == 2
+    assert run("redact", recorded, "--out", recorded).exit_code == 2
+    assert recorded.read_bytes() == before
+    assert run("redact", authored).exit_code == 2
+    assert run("redact", authored, "--in-place", "--out", "x").exit_code == 2
+    assert run("redact", authored, "--in-place", "--literal", "").exit_code == 2
+
+
+# --------------------------------------------------------------------------------------------------------------- import
+
+
+@pytest.mark.parametrize("form", ["tee", "proto-events"])
+def test_import_writes_a_sound_cassette_without_secrets(form: str, tmp_path: Path) -> None:
+    out = tmp_path / "c.ndjson"
+    result = run("import", "--format", form, DATA / f"{form}.ndjson", "--out", out, "--authored")
+    assert result.exit_code == 0, result.output
+    assert "cut for size" in result.stderr
+    with CassetteReader(out) as reader:
+        assert (reader.header.codex, reader.header.origin, reader.header.extra) == (
+            "0.92.0",
+            {"rpc": "authored"},
+            {"imported": form},
+        )
+        assert sum(not frame.whole for frame in reader) == (1 if form == "tee" else 2)
+    assert b"sk-proj-" not in out.read_bytes()
+    assert run("lint", out).exit_code == 0
+    assert "[cut]" in run("show", out).output
+
+
+def test_import_calls_a_log_recorded_unless_told_otherwise(tmp_path: Path) -> None:
+    out = tmp_path / "c.ndjson"
+    assert (
+        run("import", "--format", "tee", DATA / "tee.ndjson", "--out", out, "--codex", "0.1.0", "--case", "mine").exit_code == 0
+    )
+    with CassetteReader(out) as reader:
+        assert (reader.header.codex, reader.header.case, reader.header.origin) == ("0.1.0", "mine", {"rpc": "recorded"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--format", "tee", DATA / "proto-events.ndjson"],
+        ["--format", "proto-events", DATA / "tee.ndjson"],
+        ["--format", "tee", DATA / "nowhere.ndjson"],
+        ["--format", "tee", DATA],
+        ["--format", "word", DATA / "tee.ndjson"],
+    ],
+)
+def test_an_import_that_fails_leaves_nothing_and_replaces_nothing(arguments: list[str | Path], tmp_path: Path) -> None:
+    out = tmp_path / "c.ndjson"
+    out.write_text("mine")
+    result = run("import", *arguments, "--out", out)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["c.ndjson"]
+    assert out.read_text() == "mine"
+
+
+def test_an_output_that_cannot_be_written_is_answered_in_a_sentence(tmp_path: Path) -> None:
+    for out in (tmp_path, tmp_path / "no" / "where.ndjson"):
+        result = run("redact", SHELL, "--out", out)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("codex-replay: ")
+        assert str(out) in result.stderr
