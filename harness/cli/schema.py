@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.protocol import bundle, schema_files
 from harness.shell import schema_gen
 from harness.shell.codex import CodexInstallError, find_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 @click.group(name="schema")
@@ -101,13 +105,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
     foreign = [name for name in before if not name.endswith(".json")]
     if out and foreign:
         raise click.UsageError(f"{out} holds files that are no schemas ({foreign[0]}); name an empty directory.")
-    for name in before.keys() - generated.keys():
-        os.remove(os.path.join(into, name))
-    for name, data in generated.items():
-        path = os.path.join(into, *name.split("/"))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data)
+    _write(into, generated, before)
     if out is None:
         with open(schema_files.table(version, "schema.sha256"), "w", encoding="ascii", newline="\n") as manifest:
             manifest.write(schema_gen.manifest(generated))
@@ -116,3 +114,47 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
         click.echo(json.dumps({"version": version, "out": into, "files": len(generated), "changed": changed}, indent=2))
     else:
         click.echo(f"Codex {version}: {len(generated)} files in {into}, {len(changed)} of them changed.")
+
+
+@group.command()
+@click.argument("version", default=bundle.DEFAULT_VERSION)
+@click.option("--out", type=click.Path(file_okay=False), help="The directory to write to; default: docs/schema/VERSION.")
+@click.option("--bundle", "path", type=click.Path(exists=True), help="A bundle of yours, instead of the vendored one.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; end with status 1 if a page is out of date.")
+@_JSON
+def doc(version: str, out: str | None, path: str | None, only_check: bool, as_json: bool) -> None:
+    """Write a readable reference of the schemas of VERSION: a page a method, event and type."""
+    from harness.protocol.schema_doc import pages
+
+    try:
+        loaded = bundle.load_file(path, version) if path else bundle.load(version)
+    except bundle.BundleError as error:
+        raise click.UsageError(str(error)) from None
+    into = out or os.path.join("docs", "schema", version)
+    written = {name: text.encode() for name, text in pages(loaded)}
+    before = {name: schema_files.read(into, name) for name in schema_files.names(into)}
+    stale = [d.name for d in schema_gen.compare(before.items(), written.items(), ("there", "new"))]
+    foreign = [name for name in before if not name.endswith(".md")]
+    if foreign and not only_check:
+        raise click.UsageError(f"{into} holds files that are no pages ({foreign[0]}); name an empty directory with --out.")
+    if not only_check:
+        _write(into, written, before)
+    if as_json:
+        click.echo(json.dumps({"version": version, "out": into, "pages": len(written), "changed": stale}, indent=2))
+    elif only_check:
+        click.echo(f"{into}: {len(stale)} of {len(written)} pages are out of date.")
+    else:
+        click.echo(f"Codex {version}: {len(written)} pages in {into}, {len(stale)} of them changed.")
+    if only_check and stale:
+        raise SystemExit(1)
+
+
+def _write(into: str, files: Mapping[str, bytes], before: Iterable[str]) -> None:
+    """Make the folder `into` hold exactly `files`; `before` names what it holds now."""
+    for name in set(before) - files.keys():
+        os.remove(os.path.join(into, *name.split("/")))
+    for name, data in files.items():
+        path = os.path.join(into, *name.split("/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)

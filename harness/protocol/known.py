@@ -12,7 +12,6 @@ applies the corrections: the few places where the real binary departs from its o
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from functools import cache
@@ -138,5 +137,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     for each in listed:
         if _plain(each) == _plain(name) and each != name:
             return each
+    import difflib  # only a fault pays for it
+
     close = difflib.get_close_matches(name, [each for each in listed if each != name], n=1, cutoff=0.7)
     return close[0] if close else None
