@@ -27,6 +27,11 @@ Headers = list[tuple[str, str]]
 T = TypeVar("T")
 
 
+def frame(pieces: Iterable[bytes]) -> bytes:
+    """Frame pieces as HTTP chunks."""
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece)
+
+
 class Gone(Exception):
     """The client has closed its side while we were holding an answer back."""
 
@@ -69,6 +74,11 @@ class Exchange:
         self._head(status, [*headers, *length], body if with_body and self.request.method != "HEAD" else b"")
         self.end()
 
+    def stream_whole(self, status: int, headers: Headers, framed: bytes) -> None:
+        """Send a whole chunked answer, whose chunks are framed already, in one write (to an HTTP/1.1 client)."""
+        self._head(status, [*headers, ("transfer-encoding", "chunked")], framed + b"0\r\n\r\n")
+        self.end()
+
     def start(self, status: int, headers: Headers) -> None:
         """Begin an answer of unknown length: chunked, or ended by the close of the connection for an HTTP/1.0 client."""
         self.chunked = self.request.version == "1.1"
@@ -87,7 +97,7 @@ class Exchange:
     def write(self, pieces: Iterable[bytes]) -> None:
         """Send pieces of the body, each as a chunk of its own, all in one write."""
         if self.chunked:
-            self.connection.write(b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece))
+            self.connection.write(frame(pieces))
         else:
             self.connection.write(b"".join(pieces))
 

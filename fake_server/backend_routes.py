@@ -6,16 +6,11 @@ The base path is free: what counts is how a path ends. `/s/NAME` in front choose
 from __future__ import annotations
 
 import asyncio
-import gzip
-import hashlib
-import io
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
-
-import zstandard
 
 from fake_server.backend_default import default_turn
 from fake_server.backend_http import Exchange, Gone, Request
@@ -70,19 +65,48 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
 def decoded_body(request: Request) -> bytes:
     """Return the body without its content-encoding; raises ValueError (a sentence) when it cannot be decoded."""
     encoding = (request.header("content-encoding") or "identity").strip().lower()
-    try:
-        if encoding in ("identity", ""):
-            return request.body
-        if encoding in ("gzip", "x-gzip"):
-            return gzip.decompress(request.body)
-        if encoding == "deflate":
-            return zlib.decompress(request.body)
-        if encoding == "zstd":
-            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(request.body)) as reader:
-                return reader.read()
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise ValueError(f"The body does not decode as {encoding}: {error}.") from error
+    decode = _DECODERS.get(encoding)
+    if decode is not None:
+        return decode(request.body)
     raise ValueError(f'The content-encoding "{encoding}" is not known here: send identity, gzip, deflate or zstd.')
+
+
+def _gzip(data: bytes) -> bytes:
+    import gzip  # imported when a client first sends such a body: it would cost every start
+
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"The body does not decode as gzip: {error}.") from error
+
+
+def _deflate(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise ValueError(f"The body does not decode as deflate: {error}.") from error
+
+
+def _zstd(data: bytes) -> bytes:
+    import io
+
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
+            return reader.read()
+    except zstandard.ZstdError as error:
+        raise ValueError(f"The body does not decode as zstd: {error}.") from error
+
+
+_DECODERS: dict[str, Callable[[bytes], bytes]] = {
+    "identity": bytes,
+    "": bytes,
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _deflate,
+    "zstd": _zstd,
+}
 
 
 def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
@@ -149,12 +173,20 @@ async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, 
         exchange.respond(turn.status, *_error_answer(turn, list(turn.headers)))
         return
     headers = [("x-request-id", f"req_{label}"), *turn.headers]
+    streamed = body.get("stream") is True
+    begin = [STREAM_TYPE, ("cache-control", "no-cache"), *headers]
+    if streamed and exchange.request.version == "1.1" and entry.turn is not None:
+        framed = session.cache.framed(turn, body, label)
+        if framed is not None:
+            exchange.stream_whole(200, begin, framed)
+            await exchange.drain()
+            return
     steps = reply(turn, body, label)
-    if body.get("stream") is not True:
+    if not streamed:
         last = next((step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event), None)
         respond_json(exchange, entry, 200, last["response"] if last else {}, *headers)
         return
-    exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache"), *headers])
+    exchange.start(200, begin)
     entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
 
 
@@ -179,7 +211,7 @@ async def _models(exchange: Exchange, session: Session, entry: Entry, path: str,
         names = [str(model.get("slug") or model.get("id")) for model in models] or ["gpt-5.2-codex"]
         data = [{"id": name, "object": "model", "created": 1735689600, "owned_by": "codex-replay"} for name in names]
         value = {"object": "list", "data": data, "models": models}
-    etag = f'"{hashlib.sha256(dump(value)).hexdigest()[:16]}"'
+    etag = f'"{zlib.crc32(dump(value)):08x}"'
     if exchange.request.header("if-none-match") == etag:
         entry.answer, entry.status = "route", 304
         exchange.respond(304, [("etag", etag)], b"")

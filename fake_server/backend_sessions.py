@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from fake_server.backend_cache import ReplyCache
 from fake_server.backend_http import Request
 from fake_server.backend_tokens import Tokens
 from harness.protocol.expect import mismatch
@@ -85,6 +86,7 @@ class Session:
         self.script = script
         self.used: Counter[int] = Counter()
         self.defaults = 0
+        self.cache = ReplyCache()
         self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
 
     def enter(self, request: Request) -> Entry:

@@ -8,7 +8,6 @@ table of real-codex-0.92.md, section 5.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -103,6 +102,8 @@ def _place(fault: Parameters, steps: list[Step]) -> int:
     if "after" in fault:
         return events[min(int(fault["after"]), len(events) - 1)]
     if "seed" in fault:
+        import random  # only for a seed: it would cost every start
+
         return events[random.Random(fault["seed"]).randrange(1, len(events))] if len(events) > 1 else events[0]
     return events[len(events) // 2]
 

@@ -7,13 +7,15 @@ real client with a provider of its own sends no bearer at all (real-codex-0.92.m
 
 from __future__ import annotations
 
-import uuid
+import re
 from collections.abc import Callable
 from typing import Any
 
 from fake_server.backend_tokens import Tokens
 
 CHATGPT_PATH = "/backend-api/codex/"
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 #: The parameter or header that is wrong, and a sentence that says what to change.
 Finding = tuple[str | None, str]
@@ -22,13 +24,16 @@ Finding = tuple[str | None, str]
 class Asked:
     """A request as the rules see it: path, headers by name, the raw body, and the decoded one once `not_json` has looked."""
 
-    __slots__ = ("account", "bearer", "body", "data", "header", "mode", "path", "state")
+    __slots__ = ("account", "bearer", "body", "calls", "data", "header", "items", "mode", "path", "state")
 
     def __init__(self, path: str, header: Callable[[str], str | None], data: bytes, tokens: Tokens) -> None:
         self.path = path
         self.header = header
         self.data = data
         self.body: dict[str, Any] = {}
+        #: The items of `input` with their places, and those among them that are calls or outputs of calls.
+        self.items: list[tuple[int, Any]] = []
+        self.calls: list[tuple[int, Any]] = []
         self.account = tokens.account_id
         self.mode = tokens.mode
         if self.mode == "auto":
@@ -115,9 +120,7 @@ def session_id(asked: Asked) -> Finding | None:
     given = asked.header("session_id")
     if given is None:
         return "session_id", 'The header "session_id" is required: send the uuid of the conversation.'
-    try:
-        uuid.UUID(given)
-    except ValueError:
+    if UUID.fullmatch(given) is None:
         return "session_id", f'The header "session_id" must be a uuid, not "{given}".'
     return None
 

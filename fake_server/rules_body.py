@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from fake_server.rules_auth import Asked, Finding
 from harness.protocol import schema_files
@@ -51,8 +50,11 @@ TYPE_NAMES = {str: "a string", list: "an array", dict: "an object", bool: "a boo
 _WORDS = json.loads(schema_files.read(schema_files.table("0.92.0", "responses"), "request.json"))
 TOOL_TYPES: list[str] = _WORDS["tool_types"]
 ITEM_TYPES: list[str] = _WORDS["item_types"]
+_ITEM_TYPES = frozenset(ITEM_TYPES)
 ROLES: list[str] = _WORDS["roles"]
 PART_TYPES: list[str] = _WORDS["part_types"]
+_PART_TYPES = frozenset(PART_TYPES)
+_ROLES = frozenset(ROLES)
 #: call type -> the type of its output.
 OUTPUT_OF = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 CALL_OF = {output: call for call, output in OUTPUT_OF.items()}
@@ -74,6 +76,9 @@ def not_json(asked: Asked) -> Finding | None:
     if not isinstance(value, dict):
         return None, f"The body must be a JSON object, not {_name(value)}."
     asked.body = value
+    given = value.get("input")
+    asked.items = list(enumerate(given)) if isinstance(given, list) else []
+    asked.calls = [(i, item) for i, item in asked.items if isinstance(item, dict) and item.get("type") in ITEM_FIELDS]
     return None
 
 
@@ -165,17 +170,12 @@ def tool_choice(asked: Asked) -> Finding | None:
     return None
 
 
-def _items(asked: Asked) -> Iterator[tuple[int, Any]]:
-    given = asked.body.get("input")
-    return enumerate(given if isinstance(given, list) else ())
-
-
 def item_type(asked: Asked) -> Finding | None:
     """An input item that is no object, or of a type that does not exist; a message may leave its type out."""
-    for i, item in _items(asked):
-        if not isinstance(item, Mapping):
+    for i, item in asked.items:
+        if not isinstance(item, dict):
             return f"input[{i}]", f"input[{i}] must be an object, not {_name(item)}."
-        if item.get("type") in ITEM_TYPES or ("type" not in item and "role" in item) or (set(item) == {"id"}):
+        if item.get("type") in _ITEM_TYPES or ("type" not in item and "role" in item) or _reference(item):
             continue
         given = f'"{item["type"]}" is no type of item' if "type" in item else "its type is missing"
         return f"input[{i}].type", f"input[{i}]: {given}. The types are {', '.join(ITEM_TYPES[:7])} and others."
@@ -184,9 +184,9 @@ def item_type(asked: Asked) -> Finding | None:
 
 def item_fields(asked: Asked) -> Finding | None:
     """A call or an output without what belongs to it."""
-    for i, item in _items(asked):
-        kind = item.get("type")
-        for field, types in ITEM_FIELDS.get(kind, {}).items():
+    for i, item in asked.calls:
+        kind = item["type"]
+        for field, types in ITEM_FIELDS[kind].items():
             if not _is(item.get(field), types):
                 wanted = " or ".join(TYPE_NAMES[t] for t in types)
                 had = f"is {_name(item[field])}" if field in item else "is missing"
@@ -196,10 +196,10 @@ def item_fields(asked: Asked) -> Finding | None:
 
 def message_content(asked: Asked) -> Finding | None:
     """A message with a role or a part that does not exist."""
-    for i, item in _items(asked):
-        if item.get("type", "message") != "message" or set(item) == {"id"}:
+    for i, item in asked.items:
+        if item.get("type", "message") != "message" or (item.get("role") not in _ROLES and _reference(item)):
             continue
-        if item.get("role") not in ROLES:
+        if item.get("role") not in _ROLES:
             return f"input[{i}].role", f"input[{i}]: the role must be one of {', '.join(ROLES)}, not {item.get('role')!r}."
         content = item.get("content")
         if isinstance(content, str):
@@ -207,8 +207,8 @@ def message_content(asked: Asked) -> Finding | None:
         if not isinstance(content, list):
             return f"input[{i}].content", f"input[{i}]: content must be a string or an array of parts, not {_name(content)}."
         for j, part in enumerate(content):
-            if not isinstance(part, Mapping) or part.get("type") not in PART_TYPES:
-                given = part.get("type") if isinstance(part, Mapping) else _name(part)
+            if not isinstance(part, dict) or part.get("type") not in _PART_TYPES:
+                given = part.get("type") if isinstance(part, dict) else _name(part)
                 problem = f'"{given}" is no type of part. The types are {", ".join(PART_TYPES)}.'
                 return f"input[{i}].content[{j}]", f"input[{i}].content[{j}]: {problem}"
     return None
@@ -218,9 +218,9 @@ def output_without_call(asked: Asked) -> Finding | None:
     """An output whose call is not in `input` (edge case 3); a previous response may hold it, where that is supported."""
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
-    calls = {(item.get("type"), item.get("call_id")) for _, item in _items(asked)}
-    for i, item in _items(asked):
-        call = CALL_OF.get(str(item.get("type")))
+    calls = {(item["type"], item["call_id"]) for _, item in asked.calls}
+    for i, item in asked.calls:
+        call = CALL_OF.get(item["type"])
         if call is not None and (call, item["call_id"]) not in calls:
             return f"input[{i}]", (
                 f'No {call} with call_id "{item["call_id"]}" is in "input", but input[{i}] is its output: '
@@ -231,15 +231,19 @@ def output_without_call(asked: Asked) -> Finding | None:
 
 def call_without_output(asked: Asked) -> Finding | None:
     """A call in `input` that nothing answers."""
-    outputs = {(item.get("type"), item.get("call_id")) for _, item in _items(asked)}
-    for i, item in _items(asked):
-        output = OUTPUT_OF.get(str(item.get("type")))
+    outputs = {(item["type"], item["call_id"]) for _, item in asked.calls}
+    for i, item in asked.calls:
+        output = OUTPUT_OF.get(item["type"])
         if output is not None and (output, item["call_id"]) not in outputs:
             return f"input[{i}]", (
                 f'No {output} with call_id "{item["call_id"]}" is in "input", but input[{i}] is its call: send the output too, '
                 'a plain text such as "err: ..." if the tool failed.'
             )
     return None
+
+
+def _reference(item: Mapping[str, object]) -> bool:
+    return len(item) == 1 and "id" in item
 
 
 def _is(value: object, types: tuple[type, ...]) -> bool:

@@ -16,6 +16,8 @@ from typing import Any
 from harness.core.sse import encode
 from harness.protocol.script import Turn
 
+#: Compact JSON with non-ASCII kept; one encoder for all, because making one costs more than using it.
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
 CREATED_AT = 1735689600
 
@@ -62,7 +64,7 @@ def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
 
 def event_bytes(event: Mapping[str, Any], *, newline: bytes = b"\n") -> bytes:
     """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII kept."""
-    data = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    data = _compact(event).encode("utf-8", "surrogatepass")
     name = event.get("type")
     return encode(data, name.encode() if isinstance(name, str) else b"", newline=newline)
 
@@ -216,7 +218,7 @@ def _message(
 
 def _function_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
     given = item.get("arguments", {})
-    arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    arguments = given if isinstance(given, str) else _compact(given)
     call = {
         "id": reply.id("fc", item, index),
         "type": "function_call",

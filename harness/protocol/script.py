@@ -8,7 +8,6 @@ The item kinds are those a model sends (spec: codex-lite-protocol.md, "Response 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -288,6 +287,8 @@ def _expect_object(value: object, where: str) -> dict[str, Any]:
 
 
 def _near(word: str, words: Mapping[str, Any]) -> str:
+    import difflib  # only for a mistake: it would cost every start
+
     near = difflib.get_close_matches(word, list(words), 1)
     return f' (did you mean "{near[0]}"?)' if near else ""
 
