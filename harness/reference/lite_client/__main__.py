@@ -1,0 +1,41 @@
+"""Run the client: the prompt on argv, the model's last words on stdout, or a sentence on stderr and exit status 1."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from harness.reference.lite_client.auth import Auth
+from harness.reference.lite_client.client import Client
+from harness.reference.lite_client.errors import Problem
+from harness.reference.lite_client.settings import from_env
+from harness.reference.lite_client.tools import Tools
+
+
+def main(argv: list[str]) -> int:
+    """Answer one prompt; return the exit status."""
+    if len(argv) != 1:
+        sys.stderr.write('Give one prompt: python -m harness.reference.lite_client "What is 2 + 3?"\n')
+        return 2
+    try:
+        text = answer(argv[0])
+    except Problem as problem:
+        return fail(problem)
+    sys.stdout.buffer.write(text.encode() + b"\n")
+    return 0
+
+
+def answer(prompt: str) -> str:
+    """Return the answer to a prompt; raises `Problem`."""
+    settings = from_env(os.environ)
+    return Client(settings, Auth(settings.auth_file), Tools(settings.tools_file)).run(prompt)
+
+
+def fail(problem: Problem) -> int:
+    """Say what went wrong."""
+    sys.stderr.buffer.write(f"{problem}\n".encode("utf-8", "replace"))
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""auth.json: who we are, and where rotated tokens are kept (codex-lite-protocol.md, "Auth")."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness.reference.lite_client.errors import Problem
+from harness.reference.lite_client.settings import read_json
+
+CLAIMS = "https://api.openai.com/auth"
+LOG_IN = "Log in again (codex login) to make a new one."
+
+
+class Auth:
+    """The content of auth.json; raises `Problem` when it says of nobody who we are."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        document = read_json(path, "The login file")
+        if not isinstance(document, dict):
+            raise Problem(f"The login file {path} holds no JSON object. {LOG_IN}")
+        self.document: dict[str, Any] = document
+        self.chatgpt = uses_chatgpt(document)
+        self.bearer()
+
+    @property
+    def tokens(self) -> dict[str, Any]:
+        """The tokens of the ChatGPT login; empty when there are none."""
+        found = self.document.get("tokens")
+        return found if isinstance(found, dict) else {}
+
+    def bearer(self) -> str:
+        """Return the access token or the API key."""
+        where = "tokens.access_token" if self.chatgpt else "OPENAI_API_KEY"
+        found = self.tokens.get("access_token") if self.chatgpt else self.document.get("OPENAI_API_KEY")
+        if not isinstance(found, str) or not found:
+            raise Problem(f"The login file {self.path} has no {where}. {LOG_IN}")
+        return found
+
+    def account_id(self) -> str | None:
+        """Return the account of a ChatGPT login; None under an API key."""
+        if not self.chatgpt:
+            return None
+        found = self.tokens.get("account_id") or account_of(self.tokens.get("id_token"))
+        return found if isinstance(found, str) else None
+
+    def refresh_token(self) -> str:
+        """Return the refresh token; raises `Problem` when there is none."""
+        found = self.tokens.get("refresh_token")
+        if not isinstance(found, str) or not found:
+            raise Problem(f"The access token is not accepted, and {self.path} has no refresh token. {LOG_IN}")
+        return found
+
+    def store(self, answer: dict[str, Any]) -> None:
+        """Take over the tokens of a refresh and write them to the file, all else as it was. Raises `Problem`."""
+        tokens = {**self.tokens, "access_token": answer["access_token"]}
+        if answer.get("refresh_token"):
+            tokens["refresh_token"] = answer["refresh_token"]
+        if answer.get("id_token"):
+            tokens["id_token"] = _in_form_of(tokens.get("id_token"), answer["id_token"])
+        self.document = {**self.document, "tokens": tokens}
+        write(self.path, self.document)
+
+
+def uses_chatgpt(document: dict[str, Any]) -> bool:
+    """Tell which auth holds: `auth_mode` says it; a file without one (as Codex 0.92 writes it) is a key if it has one."""
+    mode = document.get("auth_mode")
+    if mode in ("chatgpt", "api_key"):
+        return bool(mode == "chatgpt")
+    if mode is not None:
+        raise Problem(f'The login file has the auth_mode {mode!r}; "chatgpt" and "api_key" are known. {LOG_IN}')
+    return not document.get("OPENAI_API_KEY")
+
+
+def account_of(id_token: object) -> str | None:
+    """Return the account that an id token is for, be it an object or a JWT."""
+    if isinstance(id_token, dict):
+        found = id_token.get("chatgpt_account_id")
+        return found if isinstance(found, str) else account_of(id_token.get("raw_jwt"))
+    if not isinstance(id_token, str):
+        return None
+    claims = jwt_claims(id_token).get(CLAIMS)
+    found = claims.get("chatgpt_account_id") if isinstance(claims, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def jwt_claims(token: str) -> dict[str, Any]:
+    """Return the claims of a JWT, whose signature nobody here can check; none when it is not one."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _in_form_of(old: object, jwt: str) -> object:
+    if not isinstance(old, dict):
+        return jwt
+    return {**old, "raw_jwt": jwt, "chatgpt_account_id": account_of(jwt) or old.get("chatgpt_account_id")}
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Replace the file at once, so that a reader sees the old or the new one, and keep it private. Raises `Problem`."""
+    draft = None
+    try:
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".auth-")  # made with mode 0600
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        os.replace(draft, path)
+    except OSError as error:
+        if draft is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
+        raise Problem(
+            f"The new tokens cannot be written to {path}: {error.strerror}. The old ones are spent. {LOG_IN}"
+        ) from error

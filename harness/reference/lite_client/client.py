@@ -1,0 +1,152 @@
+"""One conversation: send the input, answer the calls, send everything again, until the model has only text to say."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from harness.reference.lite_client import refresh as tokens
+from harness.reference.lite_client import reply, sse, transport
+from harness.reference.lite_client.auth import Auth
+from harness.reference.lite_client.errors import Problem, Unauthorized
+from harness.reference.lite_client.reply import Reply
+from harness.reference.lite_client.settings import Settings
+from harness.reference.lite_client.tools import Item, Tools
+
+VERSION = "0.92.0"
+ORIGINATOR = "codex_cli_rs"
+#: A model that calls tools for ever is stopped after so many requests.
+MOST_REQUESTS = 100
+
+
+class Client:
+    """A conversation with the backend, named by a uuid of its own."""
+
+    def __init__(self, settings: Settings, auth: Auth, tools: Tools) -> None:
+        self.settings = settings
+        self.auth = auth
+        self.tools = tools
+        self.conversation = str(uuid.uuid4())
+
+    def run(self, prompt: str) -> str:
+        """Return the model's last words on a prompt; raises `Problem`."""
+        input_ = [user_message(prompt)]
+        for _ in range(MOST_REQUESTS):
+            answer = self.ask(input_)
+            if not answer.calls:
+                return answer.text
+            input_ = self.follow_up(input_, answer)
+        raise Problem(f"The model still calls tools after {MOST_REQUESTS} requests.")
+
+    def follow_up(self, input_: list[Item], answer: Reply) -> list[Item]:
+        """Return the next input: all so far, what the model said, and the output of each of its calls."""
+        said = [item for item in map(sent_back, answer.items) if item is not None]
+        return [*input_, *said, *self.tools.outputs(answer.calls)]
+
+    def ask(self, input_: list[Item]) -> Reply:
+        """Send one request; on a 401 refresh the tokens once and send it again."""
+        body = self.body(input_)
+        try:
+            return self.send(body)
+        except Unauthorized:
+            if not self.may_refresh():
+                raise
+            self.refresh()
+            return self.send(body)
+
+    def may_refresh(self) -> bool:
+        """Only a ChatGPT login has tokens to refresh."""
+        return self.auth.chatgpt
+
+    def refresh(self) -> None:
+        """Get new tokens and keep them at once, because the old ones are spent."""
+        self.auth.store(tokens.refresh(self.settings.token_url, self.auth.refresh_token(), self.settings.timeout))
+
+    def send(self, body: Item) -> Reply:
+        """Send one request and read its stream to the end."""
+        with_data = json.dumps(body, ensure_ascii=False).encode()
+        answer = transport.post(self.url(), self.headers(), with_data, self.settings.timeout)
+        try:
+            if answer.status != 200:
+                raise refusal(answer.status, answer.reason, answer.read())
+            return reply.read(self.events(answer))
+        finally:
+            answer.close()
+
+    def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
+        """Yield the events of an answer; a hook for those who want to watch."""
+        return sse.events(answer.chunks())
+
+    def url(self) -> str:
+        """Return the endpoint."""
+        return f"{self.settings.base_url}/responses"
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that the backend requires."""
+        found = {
+            "Authorization": f"Bearer {self.auth.bearer()}",
+            "originator": ORIGINATOR,
+            "User-Agent": f"{ORIGINATOR}/{VERSION}",
+            "session_id": self.conversation,
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream",
+        }
+        account = self.auth.account_id()
+        return {**found, "chatgpt-account-id": account} if account else found
+
+    def body(self, input_: list[Item]) -> Item:
+        """Return the request's body, in the order of the specification."""
+        found: Item = {
+            "model": self.settings.model,
+            "instructions": self.settings.instructions,
+            "input": input_,
+            "tools": self.tools.specs,
+            "tool_choice": "auto",
+            "parallel_tool_calls": False,
+            "reasoning": {"effort": "medium", "summary": "auto"},
+            "store": False,
+            "stream": True,
+            "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": self.conversation,
+        }
+        text = text_settings(self.settings.schema)
+        return {**found, "text": text}
+
+
+def text_settings(schema: Any) -> Item:
+    """Return how the answer is to be written; `schema`, if any, is that of its JSON."""
+    if schema is None:
+        return {"verbosity": "medium"}
+    return {"verbosity": "medium", "format": {"type": "json_schema", "strict": True, "schema": schema, "name": "output"}}
+
+
+def user_message(prompt: str) -> Item:
+    """Return the item that a prompt is."""
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}
+
+
+def sent_back(item: Item) -> Item | None:
+    """Return a finished item as the next input has it; nothing is stored at the backend, so an id would mean nothing there."""
+    kind = item.get("type")
+    if kind == "function_call":
+        return {"type": kind, "name": item["name"], "arguments": item["arguments"], "call_id": item["call_id"]}
+    if kind == "custom_tool_call":
+        return {"type": kind, "name": item["name"], "input": item["input"], "call_id": item["call_id"]}
+    if kind == "message":
+        return {"type": kind, "role": "assistant", "content": item.get("content", [])}
+    if kind == "reasoning" and item.get("encrypted_content"):
+        return {"type": kind, "summary": item.get("summary", []), "encrypted_content": item["encrypted_content"]}
+    return None
+
+
+def refusal(status: int, reason: str, body: bytes) -> Problem:
+    """Say what an error answer says."""
+    try:
+        error = json.loads(body).get("error")
+    except (ValueError, AttributeError):
+        error = None
+    detail = reply.said(error) if isinstance(error, dict) else body.decode("utf-8", "replace").strip()[:500]
+    kind = Unauthorized if status == 401 else Problem
+    return kind(f"The backend answered {status} {reason}: {detail or 'it does not say why'}.")

@@ -1,0 +1,75 @@
+"""The token refresh (codex-lite-protocol.md, "Token Refresh (ChatGPT)"; sentences: real-codex-0.92.md section 2)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness.reference.lite_client import transport
+from harness.reference.lite_client.errors import Problem
+
+CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
+SCOPE = "openid profile email"
+#: code of a refused refresh -> why, as it stands in the sentence.
+REASONS = {
+    "refresh_token_expired": " because your refresh token has expired",
+    "refresh_token_reused": " because your refresh token was already used",
+    "refresh_token_invalidated": " because your refresh token was revoked",
+}
+
+
+def request_body(refresh_token: str) -> bytes:
+    """Write the body of the request."""
+    fields = {"client_id": CLIENT_ID, "grant_type": "refresh_token", "refresh_token": refresh_token, "scope": SCOPE}
+    return json.dumps(fields).encode()
+
+
+def request_headers() -> dict[str, str]:
+    """Return the headers of the request."""
+    return {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+def refresh(url: str, refresh_token: str, timeout: float) -> dict[str, Any]:
+    """Exchange a refresh token for new tokens; raises `Problem`, which asks for a new login."""
+    try:
+        answer = transport.post(url, request_headers(), request_body(refresh_token), timeout)
+        try:
+            body = answer.read()
+        finally:
+            answer.close()
+    except Problem as problem:
+        raise Problem(f"Failed to refresh token: {problem} {log_in()}") from problem
+    fields = _object(body)
+    if answer.status != 200:
+        raise Problem(f"{complaint(answer.status, answer.reason, body)} {log_in()}")
+    if not isinstance(fields.get("access_token"), str):
+        raise Problem(f"Failed to refresh token: the answer has no access_token. {log_in()}")
+    return fields
+
+
+def log_in() -> str:
+    """Ask for a new login."""
+    return "Log in again (codex login), which makes a new auth.json."
+
+
+def complaint(status: int, reason: str, body: bytes) -> str:
+    """Say why a refresh was refused."""
+    if status == 401:
+        why = REASONS.get(code_of(_object(body)), "")
+        return f"Your access token could not be refreshed{why}. Please log out and sign in again."
+    return f"Failed to refresh token: {status} {reason}: {body.decode('utf-8', 'replace')[:500]}"
+
+
+def code_of(fields: dict[str, Any]) -> str:
+    """Find the code of an error: `error.code`, `error` as a string, or `code`."""
+    error = fields.get("error")
+    found = error.get("code") if isinstance(error, dict) else error
+    return str(found or fields.get("code") or "")
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

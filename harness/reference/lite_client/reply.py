@@ -1,0 +1,145 @@
+"""One streamed response: deltas are joined as they come, and the end is told apart from breaking off.
+
+Pieces belong to an item by its id, whatever comes between them, so that two calls may stream side by side.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from harness.reference.lite_client.errors import Problem
+
+#: type of a delta event -> (item type, the field that its pieces make up).
+DELTAS = {
+    "response.output_text.delta": ("message", "text"),
+    "response.function_call_arguments.delta": ("function_call", "arguments"),
+    "response.custom_tool_call_input.delta": ("custom_tool_call", "input"),
+}
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+
+
+class Reply:
+    """What the model has said: `items` in the order of the response, finished ones only, and whether it is `completed`."""
+
+    def __init__(self) -> None:
+        self.completed = False
+        self._pieces: dict[str, list[str]] = {}
+        self._items: dict[int, dict[str, Any]] = {}
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The finished items."""
+        return [self._items[index] for index in sorted(self._items)]
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The items that wait for an output of ours; a web search is done by the backend itself."""
+        return [item for item in self.items if item.get("type") in CALLS]
+
+    @property
+    def text(self) -> str:
+        """The text of all messages."""
+        return "".join(map(words, self.items))
+
+    def feed(self, name: str, data: str) -> None:
+        """Take in one event; raises `Problem` when it cannot be read or says that the response failed."""
+        event = decode(data)
+        kind = event.get("type") or name
+        if kind in DELTAS:
+            self.delta(event)
+        elif kind == "response.output_item.done":
+            self.done(event)
+        elif kind == "response.completed":
+            self.completed = True
+        elif kind == "response.failed":
+            self.failed(event)
+        elif kind == "response.incomplete":
+            self.incomplete(event)
+        elif kind == "error":
+            raise Problem(f"The backend reports an error: {said(event.get('error') or event)}.")
+
+    def delta(self, event: dict[str, Any]) -> None:
+        """Keep a piece of a text, of arguments or of an input."""
+        self._pieces.setdefault(_key(event), []).append(str(event.get("delta", "")))
+
+    def done(self, event: dict[str, Any]) -> None:
+        """Keep a finished item; what its deltas join to must be what it says."""
+        item = event.get("item")
+        if not isinstance(item, dict):
+            return
+        joined = self.joined(_key({"item_id": item.get("id"), **event}))
+        if joined is not None and joined != content(item):
+            raise Problem("The stream is damaged: the pieces of an item do not make up the whole. Try again.")
+        if item.get("type") in CALLS and not all(isinstance(item.get(key), str) for key in ("name", "call_id")):
+            raise Problem("The stream is damaged: a call has no name or no call_id. Try again.")
+        index = event.get("output_index")
+        self._items[index if isinstance(index, int) else len(self._items)] = item
+
+    def joined(self, key: str) -> str | None:
+        """Return what the deltas of an item make up; None when it had none."""
+        return "".join(self._pieces[key]) if key in self._pieces else None
+
+    def failed(self, event: dict[str, Any]) -> None:
+        """Raise what `response.failed` says."""
+        raise Problem(f"The response failed: {said((event.get('response') or {}).get('error'))}.")
+
+    def incomplete(self, event: dict[str, Any]) -> None:
+        """Raise what `response.incomplete` says."""
+        details = (event.get("response") or {}).get("incomplete_details") or {}
+        raise Problem(f"The response is incomplete: {details.get('reason', 'no reason is given')}.")
+
+
+def read(events: Iterable[tuple[str, str]]) -> Reply:
+    """Read one response to its end; raises `Problem` when it does not complete."""
+    reply = Reply()
+    for name, data in events:
+        reply.feed(name, data)
+        if reply.completed:
+            return reply
+    raise unfinished()
+
+
+def unfinished() -> Problem:
+    """A stream that is over before its response is."""
+    return Problem("The stream ended before response.completed. Try again.")
+
+
+def decode(data: str) -> dict[str, Any]:
+    """Decode the data of an event; an event that cannot be read may have held a part of the answer, so it is a problem."""
+    try:
+        event = json.loads(data)
+    except ValueError as error:
+        raise Problem("The stream is damaged: an event is not JSON. Try again.") from error
+    return event if isinstance(event, dict) else {}
+
+
+def content(item: dict[str, Any]) -> str:
+    """Return what the deltas of an item should join to."""
+    field = CALLS.get(str(item.get("type")))
+    return str(item.get(field, "")) if field else message_text(item)
+
+
+def message_text(item: dict[str, Any]) -> str:
+    """Return the text of a message."""
+    parts = item.get("content") or []
+    return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict) and part.get("type") == "output_text")
+
+
+def words(item: dict[str, Any]) -> str:
+    """Return what a message says, a refusal included; nothing for other items."""
+    parts = item.get("content") or [] if item.get("type") == "message" else []
+    return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict))
+
+
+def said(error: object) -> str:
+    """Return the message and the code of an error."""
+    if not isinstance(error, dict):
+        return "no reason is given"
+    code, message = error.get("code"), str(error.get("message") or "").rstrip(".")
+    return f"{message} ({code})" if message and code else str(message or code or "no reason is given")
+
+
+def _key(event: dict[str, Any]) -> str:
+    return str(event.get("item_id") or event.get("output_index"))

@@ -1,0 +1,73 @@
+"""The tools that a prompt may use, from a file: what to declare, and what each call returns.
+
+    {"tools": [...],
+     "results": [{"name": "add", "arguments": {"a": 2, "b": 3}, "output": "5"}, {"name": "mul", "error": "mul failed"}]}
+
+See docs/lite-client.md for the whole format.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.reference.lite_client.errors import Problem
+from harness.reference.lite_client.settings import read_json
+
+Item = dict[str, Any]
+#: type of a call -> the type of the item that answers it.
+OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+
+
+class Tools:
+    """Tool specs, sent as they stand in the file, and canned results."""
+
+    def __init__(self, path: Path | None) -> None:
+        document = {} if path is None else read_json(path, "The tools file")
+        if not isinstance(document, dict) or not all(isinstance(document.get(key, []), list) for key in ("tools", "results")):
+            raise Problem(f'The tools file {path} must be an object with the lists "tools" and "results".')
+        self.specs: list[Any] = document.get("tools", [])
+        self.results: list[Item] = document.get("results", [])
+
+    def outputs(self, calls: list[Item]) -> list[Item]:
+        """Run the calls side by side; return an output item for each, in the order in which they finish."""
+        if len(calls) == 1:
+            return [output_item(calls[0], self.call(calls[0]))]
+        from concurrent.futures import ThreadPoolExecutor, as_completed  # late: most prompts need no threads
+
+        with ThreadPoolExecutor(max(1, len(calls))) as pool:
+            running = {pool.submit(self.call, call): call for call in calls}
+            return [output_item(running[done], done.result()) for done in as_completed(running)]
+
+    def call(self, call: Item) -> str:
+        """Return what a call puts out: plain text, which begins with `err: ` when it failed."""
+        given: Any = call.get("input")
+        if call.get("type") == "function_call":
+            try:
+                given = json.loads(str(call.get("arguments", "")))
+            except ValueError as error:
+                return failure(f"the arguments are not JSON: {error}")
+        result = self.find(str(call.get("name")), given)
+        if result is None:
+            return failure(f"unsupported call: {call.get('name')}")
+        time.sleep(float(result.get("delay_ms", 0)) / 1000)
+        return failure(str(result["error"])) if "error" in result else str(result.get("output", ""))
+
+    def find(self, name: str, given: object) -> Item | None:
+        """Return the first result of that name whose arguments, or input, are those given; a result may leave them open."""
+        for result in self.results:
+            if result.get("name") == name and result.get("arguments", given) == given and result.get("input", given) == given:
+                return result
+        return None
+
+
+def failure(what: str) -> str:
+    """Write an error as a tool puts it out."""
+    return f"err: {what}"
+
+
+def output_item(call: Item, output: str) -> Item:
+    """Return the item that answers a call."""
+    return {"type": OUTPUTS[call["type"]], "call_id": call.get("call_id"), "output": output}
