@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
@@ -13,11 +14,33 @@ from harness.core.frames import Header
 from harness.shell import recorder, stand_in
 from harness.shell.cassette import CassetteError, CassetteWriter
 from harness.shell.codex_origin import bundle_of, version_of
+from harness.shell.record_log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.core.redact import Redactor
+    from harness.shell.http_recorder import HttpRecorder
+
+SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server")
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    out: str
+    case: str | None
+    codex: str | None
+    force: bool
+    upstream: str | None
+    listen: str
+    origin: dict[str, str]
+    command: tuple[str, ...]
+
+    @property
+    def unstarted(self) -> str:
+        """The end of a sentence about what keeps us from starting."""
+        return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
 
 def say(sentence: str) -> None:
@@ -67,11 +90,15 @@ def redactor_for(directory: str) -> Redactor:
     return Redactor(paths=paths)
 
 
-def header_for(command: Sequence[str], codex: str | None, case: str, redactor: Redactor) -> Header:
+def header_for(options: Options, redactor: Redactor) -> Header:
     """Return the header: nothing in it changes from one recording of the same thing to the next."""
-    version = codex or version_of(command) or "unknown"
-    argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(command)]
-    return Header(version, bundle_of(version), case, {"rpc": "recorded"}, {"command": argv})
+    version = options.codex or version_of(options.command) or "unknown"
+    argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(options.command)]
+    origin = {"rpc": "recorded"} if options.command else {}
+    if options.upstream is not None:
+        origin |= {"http.client": "recorded", "http.server": "recorded"}
+    case = options.case or case_of(options.out)
+    return Header(version, bundle_of(version), case, origin | options.origin, {"command": argv} if argv else {})
 
 
 def stop(status: int, sentence: str) -> NoReturn:
@@ -80,51 +107,132 @@ def stop(status: int, sentence: str) -> NoReturn:
     sys.exit(status)
 
 
-def open_cassette(out: str, force: bool, command: Sequence[str], codex: str | None, case: str | None) -> CassetteWriter:
+def open_cassette(options: Options, redactor: Redactor) -> CassetteWriter:
     """Return the cassette to record to, its header written; ends the program with a sentence if there can be none."""
-    unstarted = f"{command[0]} was not started."
     try:
-        redactor = redactor_for(os.getcwd())
-        header = header_for(command, codex, case or case_of(out), redactor)
+        header = header_for(options, redactor)
     except Exception as error:  # whatever the reason: what cannot be redacted must not be written
-        stop(2, f"the command cannot be redacted ({error}), so nothing can be recorded; {unstarted}")
+        stop(2, f"the command cannot be redacted ({error}), so nothing can be recorded; {options.unstarted}")
     try:
-        path = claim(out, force)
+        path = claim(options.out, options.force)
     except OSError as error:
-        stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {unstarted}")
-    if path != out.replace("{pid}", str(os.getpid())):
-        say(f"{out} is there already and is kept; this run is recorded to {path}.")
+        reason = error.strerror
+        stop(2, f"{options.out}: the cassette cannot be written ({reason}); choose another place. {options.unstarted}")
+    if path != options.out.replace("{pid}", str(os.getpid())):
+        say(f"{options.out} is there already and is kept; this run is recorded to {path}.")
     try:
         return CassetteWriter(path, header, redactor)
     except CassetteError as error:
-        stop(2, f"{error} {unstarted}")
+        stop(2, f"{error} {options.unstarted}")
+
+
+def give_back(writer: CassetteWriter) -> None:
+    """Remove a cassette that nothing was recorded to."""
+    writer.abandon()
+    if os.path.isfile(writer.path):  # and not a device
+        os.unlink(writer.path)
+
+
+def open_http(options: Options, writer: CassetteWriter, log: Log, redactor: Redactor) -> HttpRecorder | None:
+    """Return the recorder of the http seam, listening, if one is asked for; ends the program with a sentence if it cannot be."""
+    if options.upstream is None:
+        return None
+    from harness.shell.http_recorder import HttpRecorder
+
+    try:
+        return HttpRecorder(options.upstream, options.listen, log, redactor, say)
+    except ValueError as error:
+        give_back(writer)
+        stop(2, f"{error}. {options.unstarted}")
+    except OSError as error:
+        give_back(writer)
+        stop(2, f"{options.listen}: cannot listen there ({error.strerror}); choose another address. {options.unstarted}")
+
+
+def serve(http: HttpRecorder) -> None:
+    """Record the http seam alone, until a signal; tell on stdout where, as the fake backend does."""
+    sys.stdout.write(json.dumps({"url": http.url, "pid": os.getpid()}) + "\n")
+    sys.stdout.flush()
+    http.run()
+
+
+def tee(options: Options, writer: CassetteWriter, log: Log, http: HttpRecorder | None) -> int:
+    """Record CMD, and behind it the http seam if there is one; return its status."""
+    env = stand_in.original_environment() or dict(os.environb)
+    command = list(options.command)
+    if http is not None:
+        command = [word.replace("{listen}", http.url) for word in command]
+        env = {name: value.replace(b"{listen}", http.url.encode()) for name, value in env.items()}
+    try:
+        rpc = recorder.Recorder(command, log, env)
+    except (OSError, ValueError) as error:  # ValueError: an empty word, or one with a null character
+        give_back(writer)
+        missing = isinstance(error, FileNotFoundError)
+        reason = getattr(error, "strerror", None) or str(error)
+        stop(127 if missing else 126, f"{command[0]}: cannot be started ({reason}); check the command after `--`.")
+    if http is not None:
+        http.start()
+    status = rpc.run()
+    if http is not None:
+        http.stop()
+    return status
+
+
+def origins(pairs: Sequence[str]) -> dict[str, str]:
+    """Return what `--origin SEAM=ORIGIN` says; a usage error for anything else."""
+    origin = dict(pair.partition("=")[::2] for pair in pairs)
+    for seam, kind in origin.items():
+        if seam not in SEAMS or kind not in ("recorded", "authored"):
+            raise click.UsageError(f"--origin {seam}={kind}: say one of {', '.join(SEAMS)}, then =recorded or =authored.")
+    return origin
 
 
 @click.command(
     name="record",
     context_settings={"help_option_names": ["-h", "--help"], "allow_interspersed_args": False},
-    options_metavar="--out F [OPTIONS] --",
+    options_metavar="--out F [--upstream URL] [OPTIONS] --",
 )
 @click.option("--out", required=True, metavar="F", help="The cassette to write; {pid} in it becomes the process id.")
 @click.option("--case", metavar="NAME", help="The case's name in the header (default: the file's name).")
 @click.option("--codex", metavar="VERSION", help="The Codex version in the header (default: found beside CMD, or `unknown`).")
 @click.option("--force", is_flag=True, help="Replace F if it is there; otherwise F.2, F.3, ... is written.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
-def command(out: str, case: str | None, codex: str | None, force: bool, command: tuple[str, ...]) -> None:
+@click.option("--upstream", metavar="URL", help="Record the http seam too: pass requests on to this base URL.")
+@click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where requests come in.")
+@click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
+def command(
+    out: str,
+    case: str | None,
+    codex: str | None,
+    force: bool,
+    upstream: str | None,
+    listen: str,
+    origin: tuple[str, ...],
+    command: tuple[str, ...],
+) -> None:
     """Run CMD behind a transparent tee and write what it and its client say to the cassette F.
 
     Give it to a client in the place of its codex command: bytes, end of file, signals and exit status pass unchanged, and
     each line is on disk, without its secrets, before it goes on.
+
+    With --upstream, requests that come in at --listen are passed on and recorded as well; {listen} in CMD's arguments and
+    environment becomes the URL to send them to. Without CMD only they are recorded, until a signal; the URL stands on stdout.
     """
+    if not command and upstream is None:
+        raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
+    options = Options(out, case, codex, force, upstream, listen, origins(origin), command)
     stand_in.open_standard_descriptors()
-    writer = open_cassette(out, force, command, codex, case)
     try:
-        tee = recorder.Recorder(command, recorder.Log(writer, say), stand_in.original_environment())
-    except (OSError, ValueError) as error:  # ValueError: an empty word, or one with a null character
-        writer.abandon()
-        if os.path.isfile(writer.path):  # and not a device
-            os.unlink(writer.path)
-        missing = isinstance(error, FileNotFoundError)
-        reason = getattr(error, "strerror", None) or str(error)
-        stop(127 if missing else 126, f"{command[0]}: cannot be started ({reason}); check the command after `--`.")
-    stand_in.leave_as(tee.run())
+        redactor = redactor_for(os.getcwd())
+    except (ValueError, OSError) as error:
+        stop(2, f"this directory cannot be redacted ({error}), so nothing can be recorded; {options.unstarted}")
+    writer = open_cassette(options, redactor)
+    log = Log(writer, say)
+    http = open_http(options, writer, log, redactor)
+    if http is not None and not command:
+        serve(http)
+        log.close()
+        return
+    status = tee(options, writer, log, http)
+    log.close()
+    stand_in.leave_as(status)

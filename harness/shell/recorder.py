@@ -16,63 +16,15 @@ import os
 import select
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from harness.core.frames import Frame
 from harness.core.ndjson import LineSplitter
-from harness.shell.cassette import CassetteError, CassetteWriter
+from harness.shell.record_log import Log
 from harness.shell.stand_in import close, die_with_parent, signal_pipe
 
 PIECE = 65536
 LIMIT = 262144  # bytes that may wait for a slow reader before its writer is no longer read
 LONGEST = 64 << 20  # bytes; a longer line is passed on, but no longer recorded
-
-
-class Log:
-    """The recording side of a tee: frames go to a cassette until that fails, which is said once; then it is `on` no more.
-
-    `say` takes that sentence. A frame that could not be redacted or written is left out, with all that follow, so that the
-    cassette is truncated but never wrong.
-    """
-
-    def __init__(self, writer: CassetteWriter, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self.on = True
-        self._writer = writer
-        self._say = say
-        self._clock = clock
-        self._start = clock()
-
-    def line(self, sender: str, raw: bytes) -> None:
-        """Log one line of the rpc seam; when this returns the system has it."""
-        self.frame(Frame(0, 0.0, "rpc", sender, "msg", raw))
-
-    def frame(self, frame: Frame) -> None:
-        """Log one frame, giving it its number and its time."""
-        if not self.on:
-            return
-        frame.t = self._clock() - self._start
-        try:
-            self._writer.write(frame)
-        except CassetteError as error:
-            self.give_up(str(error))
-        except Exception as error:  # above all a redactor that fails: a frame must never be written unredacted
-            self.give_up(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
-
-    def give_up(self, why: str) -> None:
-        """Stop recording; the cassette stays as it is, without a footer."""
-        if self.on:
-            self.on = False
-            self._writer.abandon()
-            self._say(f"{why} Nothing more is recorded; the traffic goes on.")
-
-    def close(self) -> None:
-        """Write the footer, unless the recording is broken."""
-        if self.on:
-            try:
-                self._writer.close()
-            except CassetteError as error:
-                self.give_up(str(error))
 
 
 class Lane:
@@ -170,7 +122,6 @@ class Recorder:
 
     def __init__(self, command: Sequence[str], log: Log, env: Mapping[bytes, bytes] | None = None) -> None:
         """Start `command` (found as the shell would find it) with `env`; raises OSError if it cannot be started."""
-        self._log = log
         self._poll = select.poll()
         self._registered: dict[int, int] = {}
         self._wake, self._hurry = signal_pipe(), False
@@ -205,7 +156,6 @@ class Recorder:
                 self._serve(descriptor, events)
             if self._child.returncode is not None:
                 self._drain()
-        self._log.close()
         status: int = self._child.returncode
         return status
 

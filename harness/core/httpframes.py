@@ -1,0 +1,252 @@
+"""The payloads of http frames: what stands in a cassette for a request, a response's head, and the pieces of its body.
+
+    request   {"method", "path", "headers", BODY?, "version"?}
+    response  {"status", "headers", "reason"?, "version"?}
+    sse       one server-sent event: {"event"?, "data"} or {"event"?, EXACT, "view"?}
+    chunk     a piece of another body: BODY
+    close     "end", "cut" (the connection closed before the body was whole), "reset"
+
+BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the
+decoded "view" beside it if it is JSON. The same rule holds for "data". Headers are pairs in their order and case, in Latin-1;
+`reason` and `version` stand only where they are not the usual ones. A compressed body is EXACT, its view decompressed; one
+that had to be redacted stands decompressed, marked "packed": to send it, compress it again. A body that cannot be looked into
+cannot be redacted either: {"omitted": length in bytes}.
+
+Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" says that the
+chunk it ends in goes on with the next frame; "truncated" that a request was broken off.
+
+Source: DESIGN.md, "The cassette".
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from harness.core.frames import Frame
+from harness.core.jsontext import NotJson, dumps, loads
+from harness.core.sse import Block, Decoder, encode
+
+Redact = Callable[[bytes], bytes]
+Headers = Sequence[Sequence[str]]
+
+
+def header(headers: Headers, name: str) -> str | None:
+    """Return the value of the first header of this name, in any case, or None."""
+    return next((value for key, value in headers if key.lower() == name), None)
+
+
+def request_payload(
+    method: str, path: str, headers: Headers, body: bytes, version: str = "1.1", redact: Redact | None = None
+) -> dict[str, Any]:
+    """Return the payload of a whole request; `redact` is for what its caller cannot redact later (see `body_fields`)."""
+    payload: dict[str, Any] = {"method": method, "path": path, "headers": [list(pair) for pair in headers]}
+    if body:
+        payload |= body_fields(body, header(headers, "content-encoding"), redact)
+    if version != "1.1":
+        payload["version"] = version
+    return payload
+
+
+def response_payload(status: int, headers: Headers, reason: str, version: str = "1.1") -> dict[str, Any]:
+    """Return the payload of a response's head."""
+    payload: dict[str, Any] = {"status": status, "headers": [list(pair) for pair in headers]}
+    if reason != usual_reason(status):
+        payload["reason"] = reason
+    if version != "1.1":
+        payload["version"] = version
+    return payload
+
+
+def usual_reason(status: int) -> str:
+    """Return the reason phrase that is not written down, "" for a status that has none."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None = None) -> dict[str, Any]:
+    """Return BODY for the bytes of a body, `encoding` being its content-encoding.
+
+    `redact` is applied here only to what would be hidden from a later redaction of the payload: in base64 and under compression.
+    """
+    if encoding and encoding.lower() != "identity":
+        return _packed_fields(raw, encoding.lower(), redact)
+    return _plain_fields("body", raw, redact)
+
+
+def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any]:
+    value = _value(raw)
+    if value is not None and _is_form_of(raw, value):
+        return {name: value}
+    return _with_view(_exact(raw, redact), value)
+
+
+def _with_view(fields: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Add a view, unless there is none or (a lone surrogate) none that could be written."""
+    if value is None:
+        return fields
+    try:
+        dumps(value)
+    except ValueError:
+        return fields
+    return {**fields, "view": value}
+
+
+def _exact(raw: bytes, redact: Redact | None) -> dict[str, Any]:
+    try:
+        return {"text": raw.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(redact(raw) if redact else raw).decode()}
+
+
+def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str, Any]:
+    plain = unpacked(raw, encoding)
+    if plain is None:  # what cannot be looked into cannot be redacted
+        return {"omitted": len(raw)} if redact else {"base64": base64.b64encode(raw).decode()}
+    clean = redact(plain) if redact else plain
+    if clean != plain:
+        return {**_plain_fields("body", clean, None), "packed": encoding}
+    return _with_view({"base64": base64.b64encode(raw).decode()}, _value(plain))
+
+
+def unpacked(raw: bytes, encoding: str) -> bytes | None:
+    """Return a body decompressed (gzip, deflate, zstd), what there is of a broken one, or None for an unknown encoding."""
+    try:
+        if encoding in ("gzip", "x-gzip", "deflate"):
+            return zlib.decompressobj(15 if encoding == "deflate" else 31).decompress(raw)
+        if encoding == "zstd":
+            import zstandard
+
+            return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+    except Exception:  # each library has errors of its own
+        return None
+    return None
+
+
+def packed(plain: bytes, encoding: str) -> bytes:
+    """Return a body compressed as `encoding` says; raises ValueError for an encoding that we have not."""
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        pack = zlib.compressobj(wbits=15 if encoding == "deflate" else 31)
+        return pack.compress(plain) + pack.flush()
+    if encoding == "zstd":
+        import zstandard
+
+        return zstandard.ZstdCompressor().compress(plain)
+    raise ValueError(f"no way to write the content-encoding {encoding!r}")
+
+
+def body_bytes(payload: dict[str, Any]) -> bytes:
+    """Return the very bytes of a request's or a chunk's body; raises ValueError for one that was left out of the recording."""
+    if "omitted" in payload:
+        raise ValueError(f"a body of {payload['omitted']} bytes could not be redacted, so it is not in the recording")
+    raw = _bytes(payload, "body")
+    return packed(raw, payload["packed"]) if "packed" in payload else raw
+
+
+def body_value(payload: dict[str, Any]) -> Any:
+    """Return the decoded JSON of a body, or None if it is not JSON."""
+    return payload["body"] if "body" in payload else payload.get("view")
+
+
+def _bytes(payload: dict[str, Any], name: str) -> bytes:
+    if name in payload:
+        return dumps(payload[name])
+    if "text" in payload:
+        return str(payload["text"]).encode()
+    return base64.b64decode(payload.get("base64", ""))
+
+
+def sse_payload(block: Block, redact: Redact | None = None) -> dict[str, Any]:
+    """Return the payload of a server-sent event, or of a block that is none (a comment, half an event)."""
+    name = block.event.decode("utf-8", "replace")
+    payload: dict[str, Any] = {"event": name} if name else {}
+    value = _value(block.data) if block.data is not None else None
+    if value is not None and block.data is not None and _is_form_of(block.data, value) and _usual(block):
+        payload["data"] = value
+        return payload
+    return _with_view({**payload, **_exact(block.raw, redact)}, value)
+
+
+def _usual(block: Block) -> bool:
+    try:
+        return block.complete and block.data is not None and encode(block.data, block.event) == block.raw
+    except ValueError:
+        return False
+
+
+def sse_bytes(payload: dict[str, Any]) -> bytes:
+    """Return the very bytes of an event."""
+    if "data" in payload:
+        return encode(dumps(payload["data"]), str(payload.get("event", "")).encode())
+    return _bytes(payload, "data")
+
+
+def sse_value(payload: dict[str, Any]) -> Any:
+    """Return the decoded data of an event, or None if it has none that is JSON."""
+    return payload["data"] if "data" in payload else payload.get("view")
+
+
+def sse_blocks(raw: bytes) -> list[Block]:
+    """Return the blocks of a whole stream, the unended last one included."""
+    decoder = Decoder()
+    return decoder.feed(raw) + decoder.close()
+
+
+def pieces(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
+    """Return a body as it came, from its "sse" and "chunk" frames: the pieces (HTTP chunks), each with the time of its end."""
+    found: list[tuple[float, bytes]] = []
+    begun = b""
+    for frame in frames:
+        raw = sse_bytes(frame.payload) if frame.kind == "sse" else body_bytes(frame.payload)
+        at = 0
+        for cut, when in frame.extra.get("cuts", ()):
+            # A redacted event may be shorter than what was cut.
+            found.append((when, begun + raw[at : min(cut, len(raw))]))
+            begun, at = b"", min(cut, len(raw))
+        begun += raw[at:]
+        if not frame.extra.get("joined"):
+            found.append((frame.t, begun))
+            begun = b""
+    if begun:
+        found.append((frame.t, begun))
+    return found
+
+
+def request_bytes(payload: dict[str, Any]) -> bytes:
+    """Return a request as it is sent; its headers are written as they are, so a chunked body is one chunk."""
+    body = body_bytes(payload)
+    if "chunked" in (header(payload["headers"], "transfer-encoding") or "").lower():
+        body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n"
+    return head(f"{payload['method']} {payload['path']} HTTP/{payload.get('version', '1.1')}", payload["headers"]) + body
+
+
+def response_head(payload: dict[str, Any]) -> bytes:
+    """Return a response's status line and headers as they are sent."""
+    status = payload["status"]
+    reason = payload.get("reason", usual_reason(status))
+    return head(f"HTTP/{payload.get('version', '1.1')} {status} {reason}", payload["headers"])
+
+
+def head(first: str, headers: Headers) -> bytes:
+    """Return the head of a message as bytes: its first line, its headers, and the blank line."""
+    lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def _value(raw: bytes) -> Any:
+    try:
+        return loads(raw)
+    except NotJson:
+        return None
+
+
+def _is_form_of(raw: bytes, value: Any) -> bool:
+    try:
+        return dumps(value) == raw
+    except ValueError:
+        return False

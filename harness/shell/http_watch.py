@@ -1,0 +1,354 @@
+"""What one HTTP connection says, frame by frame: bytes of both sides in, frames of the http seam out; it moves no bytes itself.
+
+Strategy: httptools parses both directions. A request is one frame, logged when it is whole. A response is its head, then its
+body as it comes: an event stream event by event, any other body at its end; then how it ended. What the two sides say after an
+upgrade, or when it is no HTTP, is not recorded (it could not be redacted), and that is said.
+
+Order matters: `client` and `server` log what is whole before the caller passes it on, so that on one timeline nothing
+stands before its cause.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import httptools
+
+from harness.core import httpframes
+from harness.core.frames import Frame
+from harness.core.redact import Redactor
+from harness.core.sse import Block, Decoder
+from harness.shell.record_log import Log
+
+Pairs = list[tuple[str, str]]
+Redact = Callable[[bytes], bytes]
+PAUSE = 0.02  # seconds: where a body has no chunks of its own, a longer wait counts as the end of one
+PART = 8 << 20  # bytes: a body that is no event stream is logged in parts of this size
+
+
+class Watch:
+    """The frames of connection number `conn`. `rewrite` gives the target and headers with which a request goes on."""
+
+    def __init__(
+        self,
+        conn: int,
+        log: Log,
+        redactor: Redactor,
+        rewrite: Callable[[str, Pairs], tuple[str, Pairs]],
+        say: Callable[[str], None],
+    ) -> None:
+        self.conn = conn
+        self.log = log
+        self.redact = redactor.redact
+        self.headers = redactor.headers  # by their names; the cassette's writer sees what the names do not tell
+        self.rewrite = rewrite
+        self.asked: deque[str] = deque()  # the methods of the requests that are not answered yet
+        self.blind = False
+        self.client_ended = False
+        self._say = say
+        self._requests = Requests(self)
+        self._responses = Responses(self)
+
+    def client(self, data: bytes) -> bytes:
+        """Take what the client wrote; return what is to be written to the server for it."""
+        return data if self.blind else self._requests.feed(data)
+
+    def server(self, data: bytes) -> None:
+        """Take what the server wrote."""
+        if not self.blind:
+            self._responses.feed(data)
+
+    def gone(self, sender: str, how: str) -> None:
+        """One side's connection has ended ("end") or was reset: end the exchange that is open, if one is."""
+        self._requests.broken_off()
+        self._responses.broken_off(sender, how)
+
+    def emit(self, sender: str, kind: str, build: Callable[[], Any], **marks: Any) -> None:
+        """Log one frame, its payload built where a failure ends the recording and not the traffic."""
+        extra = {name: value for name, value in marks.items() if value}
+        self.log.built(lambda: Frame(0, 0.0, "http", sender, kind, b"", build(), self.conn, extra=extra))
+
+    def stop_looking(self, why: str) -> None:
+        """Pass on the rest of the connection unrecorded."""
+        if not self.blind:
+            self.blind = True
+            self._say(f"connection {self.conn}: {why}; the rest of it is passed on, but not recorded.")
+
+
+class Requests:
+    """The client's direction: whole requests are logged, and written anew with the target and headers of `rewrite`."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._parser = httptools.HttpRequestParser(self)
+        self._out: list[bytes] = []
+        self._open = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Take bytes; return those to be passed on, with all that is whole among them logged."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            # Whether it is granted the response will tell; if not, the next request begins here.
+            self._parser = httptools.HttpRequestParser(self)
+            rest = data[upgrade.args[0] :]
+            return self._take() + (self.feed(rest) if rest else b"")
+        except httptools.HttpParserError as error:
+            self._watch.stop_looking(f"the client does not speak HTTP ({error})")
+            return self._take() + (b"" if self._out else data)
+        return self._take()
+
+    def _take(self) -> bytes:
+        out = b"".join(self._out)
+        self._out.clear()
+        return out
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._target = b""
+        self._headers: Pairs = []
+        self._body: list[bytes] = []
+        self._logged = self._complete = False
+
+    def on_url(self, url: bytes) -> None:
+        """Take the target, which may come in pieces."""
+        self._target += url
+
+    def on_header(self, name: bytes, value: bytes | None) -> None:
+        """Take a header."""
+        self._headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """Pass on the head."""
+        self._open = True
+        self._method = self._parser.get_method().decode("latin-1")
+        self._version = self._parser.get_http_version()
+        self._chunked = "chunked" in (httpframes.header(self._headers, "transfer-encoding") or "").lower()
+        self._watch.asked.append(self._method)
+        target, headers = self._watch.rewrite(self._target.decode("latin-1"), self._headers)
+        self._out.append(httpframes.head(f"{self._method} {target} HTTP/{self._version}", headers))
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a piece of the body."""
+        self._body.append(body)
+        self._out.append(b"%x\r\n%b\r\n" % (len(body), body) if self._chunked else body)
+
+    def on_message_complete(self) -> None:
+        """Log the request."""
+        if self._chunked:
+            self._out.append(b"0\r\n\r\n")
+        self._complete = True
+        self.log()
+        self._open = False
+
+    def log(self) -> None:
+        """Log the request as far as it has come, once."""
+        if not self._open or self._logged:
+            return
+        self._logged = True
+        body = b"".join(self._body)
+        self._body = []
+        watch, method, version, headers = self._watch, self._method, self._version, self._headers
+        path = self._target.decode("latin-1")
+        watch.emit(
+            "client",
+            "request",
+            lambda: httpframes.request_payload(method, path, watch.headers(headers), body, version, watch.redact),
+            truncated=not self._complete,
+        )
+
+    def broken_off(self) -> None:
+        """The connection has ended: log a request that is not whole."""
+        self.log()
+        self._open = False
+
+
+class Responses:
+    """The server's direction: heads, bodies and ends are logged; the bytes themselves go on as they are."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._parser = httptools.HttpResponseParser(self)
+        self._head = b""
+        self._body: EventBody | WholeBody | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes and log what is whole among them."""
+        asked = self._watch.asked
+        while data and asked and asked[0] == "HEAD" and not self._in_body():
+            # Such a response has the head of one with a body and yet none, which the parser cannot be told.
+            self._head += data
+            end = self._head.find(b"\r\n\r\n") + 4
+            if end < 4:
+                return
+            head, data, self._head = self._head[:end], self._head[end:], b""
+            self._parse(head)
+            if self._in_body():
+                self._parser = httptools.HttpResponseParser(self)
+                self.on_message_complete()
+        if data and not self._watch.blind:
+            self._parse(data)
+
+    def _in_body(self) -> bool:
+        return self._body is not None
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._watch.stop_looking("it was upgraded to another protocol")
+        except httptools.HttpParserError as error:
+            self._watch.stop_looking(f"the server does not speak HTTP ({error})")
+
+    def on_message_begin(self) -> None:
+        """Begin a response."""
+        self._reason = b""
+        self._headers: Pairs = []
+
+    def on_status(self, reason: bytes) -> None:
+        """Take the reason phrase, which may come in pieces."""
+        self._reason += reason
+
+    def on_header(self, name: bytes, value: bytes | None) -> None:
+        """Take a header."""
+        self._headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """Log the head, and know what the body will be."""
+        watch, headers = self._watch, self._headers
+        watch._requests.log()  # an answer before the end of its request
+        status, version = self._parser.get_status_code(), self._parser.get_http_version()
+        reason = self._reason.decode("latin-1")
+        watch.emit("server", "response", lambda: httpframes.response_payload(status, watch.headers(headers), reason, version))
+        if status < 200 and status != 101:
+            return
+        chunked = "chunked" in (httpframes.header(headers, "transfer-encoding") or "").lower()
+        kind = (httpframes.header(headers, "content-type") or "").lower()
+        packed = (httpframes.header(headers, "content-encoding") or "identity").lower()
+        if kind.startswith("text/event-stream") and packed == "identity":
+            self._body = EventBody(watch, chunked)
+        else:
+            self._body = WholeBody(watch, chunked, packed)
+        # Without a length it ends with the connection.
+        self._until_close = not chunked and httpframes.header(headers, "content-length") is None
+
+    def on_body(self, body: bytes) -> None:
+        """Log what is whole of the body."""
+        if self._body is not None:
+            self._body.feed(body)
+
+    def on_chunk_complete(self) -> None:
+        """Note the end of an HTTP chunk."""
+        if self._body is not None:
+            self._body.chunk_end()
+
+    def on_message_complete(self) -> None:
+        """Log the rest of the body, and that the response ended."""
+        self._finish("server", "end")
+
+    def _finish(self, sender: str, how: str) -> None:
+        if self._body is None:
+            return
+        self._body.close()
+        self._body = None
+        if self._watch.asked:
+            self._watch.asked.popleft()
+        self._watch.emit(sender, "close", lambda: how)
+
+    def broken_off(self, sender: str, how: str) -> None:
+        """The connection has ended: so has what is open on it, in good order only if the end of the connection is its end."""
+        if self._body is None and not self._watch.asked:
+            return
+        whole = self._body is not None and self._until_close and (sender, how) == ("server", "end")
+        if how == "end" and not whole:
+            sender, how = ("client" if self._watch.client_ended else sender), "cut"
+        if self._body is not None:
+            self._finish(sender, how)
+        else:
+            self._watch.emit(sender, "close", lambda: how)
+        self._watch.asked.clear()
+
+
+class EventBody:
+    """An event stream: a frame for each block, with the places where HTTP chunks ended in it."""
+
+    def __init__(self, watch: Watch, chunked: bool) -> None:
+        self._watch = watch
+        self._chunked = chunked
+        self._decoder = Decoder()
+        self._ready: list[Block] = []
+        self._logged = self._fed = 0  # offsets in the body
+        self._ends: list[tuple[int, float]] = []
+        self._last = 0.0
+
+    def feed(self, data: bytes) -> None:
+        """Take a piece of the body."""
+        now = self._watch.log.now()
+        if not self._chunked and self._fed > self._logged and now - self._last > PAUSE:
+            self._ends.append((self._fed, self._last))
+        self._last = now
+        self._fed += len(data)
+        self._ready += self._decoder.feed(data)
+        if not self._chunked:
+            self._flush()
+
+    def chunk_end(self) -> None:
+        """An HTTP chunk ends here: now it is known how its events share it."""
+        self._ends.append((self._fed, self._watch.log.now()))
+        self._flush()
+
+    def close(self) -> None:
+        """Log what is left: half an event, or events of a chunk that did not end."""
+        self._ready += self._decoder.close()
+        self._flush()
+
+    def _flush(self) -> None:
+        for block in self._ready:
+            start, end = self._logged, self._logged + len(block.raw)
+            self._logged = end
+            cuts = [[at - start, round(when, 6)] for at, when in self._ends if start < at < end]
+            joined = self._chunked and end < self._fed and all(at != end for at, _ in self._ends)
+            self._watch.emit("server", "sse", _event(block, self._watch.redact), cuts=cuts, joined=joined)
+        self._ready = []
+        self._ends = [(at, when) for at, when in self._ends if at > self._logged]
+
+
+def _event(block: Block, redact: Redact) -> Callable[[], Any]:
+    return lambda: httpframes.sse_payload(block, redact)
+
+
+class WholeBody:
+    """Any other body: one frame at its end, or several of a long one."""
+
+    def __init__(self, watch: Watch, chunked: bool, packed: str) -> None:
+        self._watch = watch
+        self._chunked = chunked
+        self._packed = packed
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._cuts: list[list[float]] = []
+
+    def feed(self, data: bytes) -> None:
+        """Take a piece of the body."""
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size >= PART and self._packed == "identity":
+            self._flush()
+
+    def chunk_end(self) -> None:
+        """Note where an HTTP chunk ends."""
+        self._cuts.append([self._size, round(self._watch.log.now(), 6)])
+
+    def close(self) -> None:
+        """Log the body, if there is one."""
+        if self._size:
+            self._flush()
+
+    def _flush(self) -> None:
+        raw, size = b"".join(self._pieces), self._size
+        cuts = [cut for cut in self._cuts if cut[0] < size]
+        self._pieces, self._size, self._cuts = [], 0, []
+        build = lambda: httpframes.body_fields(raw, self._packed, self._watch.redact)  # noqa: E731
+        self._watch.emit("server", "chunk", build, cuts=cuts)

@@ -1,0 +1,74 @@
+"""Where a recorder's frames go: one cassette and one clock for both seams, and what happens when writing fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from harness.core.frames import Frame
+from harness.shell.cassette import CassetteError, CassetteWriter
+
+
+class Log:
+    """The recording side of a tee: frames go to a cassette until that fails, which is said once; then it is `on` no more.
+
+    `say` takes that sentence. A frame that could not be redacted or written is left out, with all that follow, so that the
+    cassette is truncated but never wrong.
+    """
+
+    def __init__(self, writer: CassetteWriter, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.on = True
+        self._writer = writer
+        self._say = say
+        self._clock = clock
+        self._start = clock()
+        self._lock = threading.Lock()  # the http seam is recorded in a thread of its own
+
+    def now(self) -> float:
+        """Return the seconds since the start."""
+        return self._clock() - self._start
+
+    def line(self, sender: str, raw: bytes) -> None:
+        """Log one line of the rpc seam; when this returns the system has it."""
+        self.frame(Frame(0, 0.0, "rpc", sender, "msg", raw))
+
+    def frame(self, frame: Frame) -> None:
+        """Log one frame, giving it its number and its time."""
+        self.built(lambda: frame)
+
+    def built(self, build: Callable[[], Frame]) -> None:
+        """Log the frame that `build` returns; that it cannot build one is as bad as that it cannot be written."""
+        with self._lock:
+            if not self.on:
+                return
+            try:
+                frame = build()
+                frame.t = self.now()
+                self._writer.write(frame)
+            except CassetteError as error:
+                self._stop(str(error))
+            except Exception as error:  # above all a redactor that fails: a frame must never be written unredacted
+                self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
+
+    def give_up(self, why: str) -> None:
+        """Stop recording; the cassette stays as it is, without a footer."""
+        with self._lock:
+            self._stop(why)
+
+    def _stop(self, why: str) -> None:
+        if self.on:
+            self.on = False
+            self._writer.abandon()
+            self._say(f"{why} Nothing more is recorded; the traffic goes on.")
+
+    def close(self) -> None:
+        """Write the footer, unless the recording is broken."""
+        with self._lock:
+            if not self.on:
+                return
+            self.on = False
+            try:
+                self._writer.close()
+            except CassetteError as error:
+                self._say(f"{error} It has no footer.")
