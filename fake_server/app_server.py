@@ -312,9 +312,8 @@ def _load_rules() -> Rules:
 def _open_capture(path: str, readers: list[CassetteReader]) -> CassetteWriter:
     import os
 
-    from harness.core.redact import Redactor
-
     from harness.core.frames import Header
+    from harness.core.redact import Redactor
     from harness.shell.cassette import CassetteWriter
 
     codex = readers[0].header.codex if readers else "0.92.0"
