@@ -2,7 +2,8 @@
 
 PUT    /_codex_replay/sessions/NAME                 a script (or nothing: the default reply); replaces the session
 PUT    /_codex_replay/sessions/NAME/script          a script; the ledger stays
-GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S seconds
+GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S
+                                                        seconds; [?since=N] leaves the first N out
 GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer stands at the gate
 POST   /_codex_replay/sessions/NAME/gates/GATE      releases the gate
 DELETE /_codex_replay/sessions/NAME                 forgets the session
@@ -43,11 +44,23 @@ def load_script(data: bytes) -> Script | None:
     return script
 
 
+def _numbers(query: str) -> dict[str, float] | None:
+    """Read the query, whose values are all numbers from 0; None when one is not."""
+    try:
+        asked = {key: float(values[0]) for key, values in parse_qs(query).items()}
+    except ValueError:
+        return None
+    return asked if all(0 <= value < 1e9 for value in asked.values()) else None
+
+
 async def control(exchange: Exchange, sessions: dict[str, Session], path: str, query: str) -> None:
     """Answer one request to the control API; `path` is without the prefix."""
     method = exchange.request.method
     parts = [unquote(part) for part in path.split("/")]
-    asked = {key: values[0] for key, values in parse_qs(query).items()}
+    asked = _numbers(query)
+    if asked is None:
+        _problem(exchange, 400, f"The numbers in ?{query} are not all numbers from 0.")
+        return
     if parts == ["health"] and method == "GET":
         _say(exchange, 200, {"sessions": sorted(sessions)})
         return
@@ -81,19 +94,19 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         _problem(exchange, 404, f"The control API has no {method} {path}.")
 
 
-async def _ledger(exchange: Exchange, session: Session, asked: dict[str, str]) -> None:
-    wanted, seconds = int(asked.get("requests", "0")), float(asked.get("seconds", "10"))
+async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float]) -> None:
+    wanted, seconds = asked.get("requests", 0), asked.get("seconds", 10)
     complete = await exchange.hold(session.wait_for(lambda: sum(e.end is not None for e in session.ledger) >= wanted, seconds))
-    entries = [entry.as_json() for entry in session.ledger]
+    entries = [entry.as_json() for entry in session.ledger[int(asked.get("since", 0)) :]]
     _say(exchange, 200, {"complete": complete, "requests": entries, "unused_turns": session.unused()})
 
 
-async def _gate(exchange: Exchange, session: Session, name: str, asked: dict[str, str]) -> None:
+async def _gate(exchange: Exchange, session: Session, name: str, asked: dict[str, float]) -> None:
     if exchange.request.method == "POST":
         session.gate(name).set()
         _say(exchange, 200, {"gate": name, "reached": name in session.reached})
         return
-    reached = await exchange.hold(session.wait_for(lambda: name in session.reached, float(asked.get("seconds", "10"))))
+    reached = await exchange.hold(session.wait_for(lambda: name in session.reached, asked.get("seconds", 10)))
     _say(exchange, 200, {"gate": name, "reached": reached})
 
 

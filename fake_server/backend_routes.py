@@ -155,7 +155,7 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
     """Answer 501: nothing is there for this request, or it is not what the script expects."""
     refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence))
-    entry.answer = answer
+    entry.answer, entry.sentence = answer, sentence
 
 
 async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:

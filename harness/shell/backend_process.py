@@ -44,13 +44,16 @@ class BackendSession:
         """Play another script from its first turn; the ledger stays. Raises `BackendError` when it is not a script."""
         self._process.call("PUT", self._path + "/script", script)
 
-    def ledger(self, requests: int = 0, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """Return all requests so far; with `requests`, wait (at most `seconds`) until so many have been answered.
+    def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0) -> list[dict[str, Any]]:
+        """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many have
+        been answered.
 
         Each has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (turn, default, rule,
         expect, miss or route), turn, sentence (why it was refused) and end (end, cut, reset, gone; None: still open).
         """
-        answer = self._process.call("GET", f"{self._path}/ledger?requests={requests}&seconds={seconds}", seconds=seconds)
+        answer = self._process.call(
+            "GET", f"{self._path}/ledger?requests={requests}&seconds={seconds}&since={since}", seconds=seconds
+        )
         found: list[dict[str, Any]] = answer["requests"]
         return found
 

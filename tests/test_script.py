@@ -1,0 +1,143 @@
+"""The script format: what is a script, and what is said of one that is not."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.protocol.expect import difference, mismatch
+from harness.protocol.script import BadScript, Script, Turn, parse
+
+
+def test_the_shortest_script_is_a_list_of_texts() -> None:
+    assert parse(["a", "b"]) == Script((Turn(({"type": "text", "text": "a"},)), Turn(({"type": "text", "text": "b"},))))
+
+
+def test_defaults_hold_for_every_turn_that_does_not_say_otherwise() -> None:
+    script = parse({"defaults": {"delta": 3, "headers": {"x": "1"}}, "turns": ["a", {"items": ["b"], "delta": 5}]})
+    assert [turn.delta for turn in script.turns] == [3, 5]
+    assert script.turns[0].headers == (("x", "1"),)
+
+
+def test_short_forms_are_spelled_out() -> None:
+    turn = parse([{"match": "m", "times": "always", "fault": "reset", "items": []}]).turns[0]
+    assert (turn.match, turn.times, turn.fault) == ({"prompt": "m"}, None, {"name": "reset"})
+    assert parse({"auth": "none"}).auth == {"mode": "none"}
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "not a script": (3, 'A script is a JSON object with a list "turns", but this is 3.'),
+    "unknown key": ({"turn": []}, 'the script: "turn" is not a key of a script (did you mean "turns"?)'),
+    "turns not a list": ({"turns": {}}, "the script.turns must be a list, not an object."),
+    "turn not an object": ([5], "turns[0] must be an object, not 5."),
+    "unknown turn key": ([{"item": []}], 'turns[0]: "item" is not a key of a turn (did you mean "items"?)'),
+    "unknown kind": ([{"items": [{"type": "txt"}]}], 'turns[0].items[0]: "txt" is no kind of item (did you mean "text"?)'),
+    "no kind": ([{"items": [{}]}], 'turns[0].items[0]: "None" is no kind of item'),
+    "unknown item key": (
+        [{"items": [{"type": "text", "txt": "x"}]}],
+        'turns[0].items[0]: "txt" is not a key of a text item (did you mean "text"?)',
+    ),
+    "missing key": ([{"items": [{"type": "function_call"}]}], 'turns[0].items[0]: a function_call item needs "name".'),
+    "wrong type": ([{"items": [{"type": "text", "text": 1}]}], "turns[0].items[0].text must be a string, not 1."),
+    "true is no number": ([{"times": True}], 'turns[0].times must be a whole number from 1, or "always", not true.'),
+    "wrong word": ({"otherwise": "x"}, "the script.otherwise must be one of miss, default, not 'x'."),
+    "deltas do not join": (
+        [{"items": [{"type": "text", "text": "ab", "deltas": ["a"]}]}],
+        'turns[0].items[0]: the "deltas" do not join to the "text"',
+    ),
+    "more after the end": ([{"items": [{"type": "error"}, "x"]}], 'turns[0].items[0] is "error", which ends a reply'),
+    "error without status": ([{"error": {}}], 'turns[0] has an "error" or a "body" but no "status"'),
+    "items with a status": ([{"status": 500, "items": ["x"]}], 'turns[0] has "items" and status 500'),
+    "status out of range": ([{"status": 99}], "turns[0].status must be an HTTP status from 200 to 599, not 99."),
+    "unknown expectation": ([{"expect": {"modle": "x"}}], 'turns[0].expect: "modle" is not a key of an expectation'),
+    "expectation of a wrong type": ([{"match": {"body": []}}], 'turns[0].match: "body" must be an object.'),
+    "headers": ([{"headers": {"a": 1}}], "turns[0].headers must be an object of strings"),
+    "negative delay": ([{"delay_ms": -1}], "turns[0].delay_ms must be a number of milliseconds from 0, not -1."),
+    "usage": ([{"usage": {"input_tokens": "x"}}], "turns[0].usage must be null, or an object of whole numbers"),
+    "models": ({"models": [1]}, "models[0] must be an object, not 1."),
+    "defaults": ({"defaults": {"items": []}}, 'defaults: "items" is not a key of the defaults'),
+}
+
+
+@pytest.mark.parametrize(("value", "sentence"), BAD.values(), ids=BAD.keys())
+def test_a_mistake_is_told_with_its_place(value: Any, sentence: str) -> None:
+    with pytest.raises(BadScript) as error:
+        parse(value)
+    assert sentence in str(error.value)
+    assert str(error.value).endswith(".")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["turns", "items", "type", "text", "x"]), inner),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_any_json_is_a_script_or_a_sentence(value: object) -> None:
+    with contextlib.suppress(BadScript):
+        assert isinstance(parse(value), Script)
+
+
+REQUEST = {
+    "model": "m",
+    "store": False,
+    "tools": [{"type": "function", "name": "add"}],
+    "input": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "do case-7; now"}]},
+        {"type": "function_call_output", "call_id": "c1", "output": "5"},
+    ],
+}
+HEADERS = [("Originator", "me"), ("x", "1")]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {},
+        {"prompt": "case-7;"},
+        {"prompt": ["case-7;", "now"]},
+        {"model": "m"},
+        {"body": {"tools": [{"name": "add"}], "store": False}},
+        {"absent": ["previous_response_id"]},
+        {"headers": {"originator": "me", "Y": None}},
+        {"outputs": {"c1": "5"}},
+    ],
+)
+def test_expectations_that_hold(wanted: dict[str, Any]) -> None:
+    assert mismatch(wanted, REQUEST, HEADERS) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"prompt": "case-8;"}, 'No text of the input contains "case-8;".'),
+        ({"model": "n"}, "model is 'm', expected 'n'."),
+        ({"body": {"store": 0}}, "body.store is False, expected 0."),
+        ({"body": {"tools": []}}, "body.tools has 1 entries, expected 0."),
+        ({"body": {"tools": [{"name": "sub"}]}}, "body.tools[0].name is 'add', expected 'sub'."),
+        ({"body": {"text": {}}}, "body.text is missing."),
+        ({"absent": ["store"]}, 'The body has "store"'),
+        ({"headers": {"originator": "you"}}, "The header originator is 'me', expected 'you'."),
+        ({"headers": {"z": "1"}}, "The header z is missing."),
+        ({"headers": {"x": None}}, "The header x was expected to be absent, but is '1'."),
+        ({"outputs": {"c2": "5"}}, "The input has no output for the call c2."),
+        ({"outputs": {"c1": "6"}}, "The output of the call c1 is '5', expected '6'."),
+    ],
+)
+def test_expectations_that_fail_say_where(wanted: dict[str, Any], sentence: str) -> None:
+    assert sentence in str(mismatch(wanted, REQUEST, HEADERS))
+
+
+def test_a_string_input_is_a_prompt_too() -> None:
+    assert mismatch({"prompt": "a"}, {"input": "cat"}, []) is None
+
+
+@given(json_values)
+def test_a_value_does_not_differ_from_itself(value: object) -> None:
+    assert difference(value, value) is None
