@@ -16,7 +16,7 @@ from harness.protocol.compare import compare, equal_after_normalisation, normal_
 from harness.shell.cassette import CassetteReader
 
 DATA = Path(__file__).parent / "data" / "cassettes"
-SCENARIOS = ["shell", "patch", "v1", "v2"]
+SCENARIOS = ["shell", "patch", "approve", "v1", "v2"]
 
 
 def frames(name: str) -> list[Frame]:
@@ -152,6 +152,18 @@ def test_the_smallest_difference_stands_first_with_its_frames() -> None:
     assert (first.kind, first.left, first.right) == ("changed", "0", "1")
     assert first.a == first.b == len(frames("shell-a"))
     assert (second.kind, second.label, second.b) == ("missing", "rpc< thread/started", None)
+
+
+def test_a_command_that_runs_before_it_was_approved_shows() -> None:
+    run = frames("approve-a")
+    reply = next(i for i, f in enumerate(run) if f.seam == "rpc" and f.sender == "client" and "result" in f.value)
+    end = _find(run, "codex/event/exec_command_end")
+    assert reply < end
+    run.insert(end, run.pop(reply))
+    assert not equal_after_normalisation(frames("approve-a"), run)
+    later = frames("approve-a")
+    upstream = [f for f in later if f.seam == "http"]
+    assert equal_after_normalisation(later, [f for f in later if f.seam == "rpc"] + upstream), "the seams are free of each other"
 
 
 def test_output_is_put_together_by_stream() -> None:

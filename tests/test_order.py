@@ -44,7 +44,16 @@ USAGE = [
     note("thread/tokenUsage/updated"),
     rpc("server", method="account/rateLimits/updated", params={}),
 ]
-BEGIN = [note("codex/event/exec_command_begin", msg={"call_id": "c"}), note("item/started", item={"type": "commandExecution", "id": "c"})]
+BEGIN = [
+    note("codex/event/exec_command_begin", msg={"call_id": "c"}),
+    note("item/started", item={"type": "commandExecution", "id": "c"}),
+]
+END = [
+    note("codex/event/exec_command_end", msg={"call_id": "c"}),
+    note("item/completed", item={"type": "commandExecution", "id": "c"}),
+]
+STOP = rpc("client", id=9, method="turn/interrupt", params={"threadId": "t"})
+ABORTED = rpc("server", method="codex/event/turn_aborted", params={"conversationId": "t"})
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,7 @@ BEGIN = [note("codex/event/exec_command_begin", msg={"call_id": "c"}), note("ite
         ([*START, STARTED, *TURN], [*START, *TURN, STARTED]),
         ([*START, *USAGE, *BEGIN], [*START, *BEGIN, *USAGE]),
         ([*START, *USAGE, *BEGIN], [*START, BEGIN[0], *USAGE, BEGIN[1]]),
+        ([*START, *USAGE, *END], [*START, *END, *USAGE]),
         ([*START, note("a"), note("b", "u")], [*START, note("b", "u"), note("a")]),
     ],
 )
@@ -70,6 +80,8 @@ def test_a_declared_race_makes_no_difference(one: list[Frame], other: list[Frame
         ([*START, *BEGIN], [*START, *reversed(BEGIN)]),
         ([*START, *TURN, note("turn/started")], [*START, TURN[0], note("turn/started"), TURN[1]]),
         (START, START[::-1]),
+        ([*START, *BEGIN, *END], [*START, *END, *BEGIN]),
+        ([*START, STOP, ABORTED], [*START, ABORTED, STOP]),
         ([START[0], TURN[0]], [TURN[0], START[0]]),
         ([*START, MCP, note("codex/event/task_started")], [*START, note("codex/event/task_started"), MCP]),
     ],

@@ -148,7 +148,8 @@ class Order:
 
     def kind_of(self, mark: Mark) -> Mark:
         """Return the mark without what makes no difference to its order, so that there are few kinds."""
-        own = self.loose(mark.label) or self.race(mark.label, mark.label)
+        reply = mark.lane == "rpc>" and mark.request is not None
+        own = reply or self.loose(mark.label) or self.race(mark.label, mark.label)
         return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)
 
     def ordered(self, one: Mark, other: Mark) -> bool:
@@ -157,13 +158,14 @@ class Order:
         Replies and http answers have their own rule: they follow their request, and the earlier part of their exchange.
         """
         apart = one.thread != other.thread and one.thread is not None and other.thread is not None
+        items_apart = None not in (one.item, other.item) and one.item != other.item
         if one.lane != other.lane:
-            return not apart and (self.cause(one.label, other.label) or self.cause(other.label, one.label))
+            return not apart and not items_apart and (self.cause(one.label, other.label) or self.cause(other.label, one.label))
         if one.lane == "rpc>":
             return True
         if apart:
             return False
-        if None not in (one.item, other.item) and one.item != other.item and self.loose(one.label) and self.loose(other.label):
+        if items_apart and self.loose(one.label) and self.loose(other.label):
             return False
         return one == other or not self.race(one.label, other.label)
 

@@ -100,7 +100,7 @@ def _normal(event: Event, normaliser: Normaliser) -> Normal:
         counts: dict[str, Any] = {"from": event.sender, "msg": value}
     else:
         value = normaliser.payload(event.kind, event.value)
-        counts = {"from": event.sender, event.kind: value, "exchange": event.mark.exchange}
+        counts = {"from": event.sender, event.kind: value, "exchange": normaliser.name("exchange", event.mark.exchange)}
     if event.form:
         counts["form"] = event.form
     if event.extra:
