@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import fcntl
 import gzip
 import hashlib
 import io
@@ -16,6 +17,7 @@ import stat
 import subprocess
 import sys
 import tarfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from harness.shell.codex import CodexInstallError, cache_folder, ensure, find_in
 from harness.shell.codex import install as install_module
 from harness.shell.codex import npm as npm_module
 from harness.shell.codex import tarball as tarball_module
-from harness.shell.codex.cache import PLATFORMS, Manifest, this_platform
+from harness.shell.codex.cache import PLATFORMS, Manifest, locked, this_platform
 from harness.shell.codex.install import Step
 
 TRIPLE, SUFFIX = this_platform()
@@ -42,6 +44,7 @@ FAKE_NPM = """\
 #!{python}
 import json, os, shutil, signal, sys
 from pathlib import Path
+signal.alarm(60)  # whatever becomes of the test, this program ends
 here = Path({here!r})
 verb = sys.argv[1]
 with open(here / "calls.jsonl", "a") as log:
@@ -475,6 +478,19 @@ def test_a_tarball_that_is_no_tarball(npm: FakeNpm, tmp_path: Path, cache: Path)
     assert leftovers(cache) == []
 
 
+def test_a_tarball_is_read_to_its_last_byte(npm: FakeNpm, old: Path, tmp_path: Path, cache: Path) -> None:
+    padded = gzip.compress(gzip.decompress(old.read_bytes()) + bytes(1_000_000))
+    path = tmp_path / "padded.tgz"
+    path.write_bytes(padded)
+    npm.publish(path)
+    assert ensure("0.92.0").is_file()
+    path.write_bytes(padded[:-1] + bytes([padded[-1] ^ 1]))
+    npm.publish(path, "0.93.0")
+    with pytest.raises(CodexInstallError, match="cannot be read to its end"):
+        ensure("0.93.0")
+    assert find_installed("0.93.0") is None
+
+
 # ---- this machine -----------------------------------------------------------------------------------------------------
 
 
@@ -523,6 +539,29 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert cache_folder() == Path("/xdg/codex-replay")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache_folder() == tmp_path / ".cache" / "codex-replay"
+
+
+def test_whoever_waited_for_the_lock_holds_it_against_the_next(tmp_path: Path) -> None:
+    # The first holder removes the lock file; what the second holds must still be the file that the third will open.
+    waiting, holding, done = threading.Event(), threading.Event(), threading.Event()
+
+    def second() -> None:
+        with locked(tmp_path / "place", waiting.set):
+            holding.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=second)
+    with locked(tmp_path / "place", lambda: None):
+        thread.start()
+        assert waiting.wait(30)
+    assert holding.wait(30)
+    try:
+        with (tmp_path / ".lock-place").open("ab") as third, pytest.raises(BlockingIOError):
+            fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        done.set()
+        thread.join(30)
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- as a program: interrupts, two at once, what is printed ---------------------------------------------------------------
