@@ -287,16 +287,21 @@ class Side(asyncio.Protocol):
         """Close after what was written; with `reset` so that the other end sees a reset."""
         if self._transport is None or self._transport.is_closing():
             return
-        sock = self._transport.get_extra_info("socket")
-        if reset and sock is not None:
-            with contextlib.suppress(OSError):
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if reset:
+            self._linger()
         self._transport.close()
 
     def abort(self) -> None:
-        """Close now, whatever is left to be written."""
+        """Reset now, whatever is left to be written."""
         if self._transport is not None:
+            self._linger()
             self._transport.abort()
+
+    def _linger(self) -> None:
+        assert self._transport is not None
+        sock = self._transport.get_extra_info("socket")
+        with contextlib.suppress(OSError, AttributeError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _listening(listen: str) -> socket.socket:
