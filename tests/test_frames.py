@@ -323,3 +323,10 @@ def test_a_broken_line_in_the_middle_is_told_with_its_number(tmp_path: Path, bad
     path.write_bytes(b"".join([*lines[:2], bad, *lines[2:]]))
     with CassetteReader(path) as reader, pytest.raises(CassetteError, match="line 3"):
         list(reader)
+
+
+def test_a_view_may_have_a_member_called_msg() -> None:
+    raw = b'{"params": {"id": "0", "msg": {"type": "task_started"}}}\n'
+    frame = parse_line(encode_frame(Frame(1, 0.0, "rpc", "server", "msg", raw)))
+    assert isinstance(frame, Frame)
+    assert frame.raw == raw

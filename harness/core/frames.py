@@ -165,8 +165,9 @@ def is_canonical(raw: bytes, value: Any) -> bool:
 def parse_line(line: bytes) -> Header | Frame | Footer:
     """Return what one line of a cassette says; raises `BadLine`."""
     at = line.find(b',"msg":')
-    if at > 0 and line.startswith(b'{"n":') and line.endswith(b"}\n"):
-        # The message's bytes are lifted out undecoded. Nothing before ',"msg":' is free text, so the first one is the key.
+    if at > 0 and line.startswith(b'{"n":') and line.endswith(b"}\n") and b',"view":' not in line[:at]:
+        # The message's bytes are lifted out undecoded. Nothing before ',"msg":' is free text, so the first one is the key,
+        # unless it stands inside the view of a line that is kept as text.
         return _frame(_object(line[:at] + b"}"), line[at + 7 : -2] + b"\n")
     fields = _object(line)
     if "n" in fields:
