@@ -178,3 +178,34 @@ def test_codex_does_not_outlive_a_killed_recorder(codex: str, home: HermeticHome
         process.kill()
         assert os.read(read, 1) == b""
     os.close(read)
+
+
+def test_both_seams_of_a_real_turn_stand_in_one_cassette(codex: str, home: HermeticHome, tmp_path: Path) -> None:
+    """Codex asks the recorder, the recorder the backend: the request stands after what caused it, the item after its event."""
+    cassette = tmp_path / "run.ndjson"
+    record = [*RECORD, "--out", str(cassette), "--upstream", home.upstream, "--origin", "http.server=authored", "--", codex]
+    over = ["-c", 'model_providers.mock.base_url="{listen}/v1"', "-c", 'chatgpt_base_url="{listen}/backend-api/"']
+    home.env["OPENAI_BASE_URL"] = "{listen}/v1"
+    with Client([*record, "app-server", *over], home) as client:
+        turns(client)
+        assert client.finish() == 0
+        assert client.process.stderr
+        assert b"codex-replay" not in client.process.stderr.read()
+    with CassetteReader(cassette) as reader:
+        frames = list(reader)
+        assert reader.footer is not None
+        assert reader.header.origin == {"rpc": "recorded", "http.client": "recorded", "http.server": "authored"}
+    rpc = b"".join(frame.raw for frame in frames if frame.sender == "server" and frame.seam == "rpc")
+    assert len(rpc.splitlines()) == len(client.received.splitlines())
+    asked = [frame.n for frame in frames if frame.kind == "request" and frame.payload["path"].startswith("/v1/responses")]
+    started = [
+        frame.n for frame in frames if frame.seam == "rpc" and frame.value.get("method") in ("turn/start", "sendUserMessage")
+    ]
+    done = [frame.n for frame in frames if frame.kind == "sse" and frame.payload.get("event") == "response.completed"]
+    told = [frame.n for frame in frames if frame.seam == "rpc" and frame.value.get("method") == "turn/completed"]
+    assert len(asked) == len(started) == len(done) == len(told) == 2
+    for steps in zip(started, asked, done, told, strict=True):
+        assert list(steps) == sorted(steps)
+    body = next(frame.payload for frame in frames if frame.n == asked[0])["body"]
+    assert list(body)[:3] == ["model", "instructions", "input"]
+    assert all(frame.payload == "end" for frame in frames if frame.kind == "close")
