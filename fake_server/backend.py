@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import sys
 from functools import partial
@@ -90,6 +91,15 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         loop.call_soon(partial(stop.set))
 
 
+def _allow_many_files() -> None:
+    """Raise the limit of open files as far as we may: each open stream is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65536 if hard == resource.RLIM_INFINITY else min(65536, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the program; return its exit status."""
     parser = argparse.ArgumentParser(prog="fake-backend", description="A scripted Responses backend on loopback.")
@@ -107,6 +117,7 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"The script {given.script} cannot be read: {error.strerror}.")
         except BadScript as error:
             return _fail(f"{given.script}: {error}")
+    _allow_many_files()
     try:
         asyncio.run(serve(Backend(script), given.host, given.port, exit_with_stdin=given.exit_with_stdin))
     except (OSError, OverflowError) as error:

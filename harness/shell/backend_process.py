@@ -12,6 +12,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -93,6 +94,7 @@ class BackendProcess:
         seconds: float = 20.0,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        self._refusing: socket.socket | None = None
         argv = [*(command or (sys.executable, "-m", "fake_server.backend")), "--host", host, "--port", str(port)]
         argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else [])]
         self._process = subprocess.Popen(
@@ -134,6 +136,13 @@ class BackendProcess:
         """Return all requests of a session so far; see `BackendSession.ledger`."""
         return BackendSession(self, name).ledger()
 
+    def refusing_url(self) -> str:
+        """Return a base URL on which every connection is refused, for as long as this process is open."""
+        if self._refusing is None:
+            self._refusing = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets the port meanwhile
+        return f"http://127.0.0.1:{self._refusing.getsockname()[1]}"
+
     def call(self, method: str, path: str, value: object = None, *, seconds: float = 10.0) -> dict[str, Any]:
         """Ask the control API; raises `BackendError` with its sentence when it refuses or is gone."""
         connection = http.client.HTTPConnection(*self._address, timeout=seconds + 20)
@@ -153,6 +162,8 @@ class BackendProcess:
     def close(self) -> None:
         """End the process and its group; no process, pipe or port is left."""
         process = self._process
+        if self._refusing is not None:
+            self._refusing.close()
         if process.stdin is not None:
             with contextlib.suppress(OSError):
                 process.stdin.close()
