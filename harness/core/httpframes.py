@@ -23,7 +23,6 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from harness.core.frames import Frame
@@ -32,6 +31,24 @@ from harness.core.sse import Block, Decoder, encode
 
 Redact = Callable[[bytes], bytes]
 Headers = Sequence[Sequence[str]]
+
+_REASONS = {
+    100: "Continue",
+    101: "Switching Protocols",
+    200: "OK",
+    201: "Created",
+    204: "No Content",
+    304: "Not Modified",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
+}
 
 
 def header(headers: Headers, name: str) -> str | None:
@@ -62,11 +79,8 @@ def response_payload(status: int, headers: Headers, reason: str, version: str = 
 
 
 def usual_reason(status: int) -> str:
-    """Return the reason phrase that is not written down, "" for a status that has none."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
+    """Return the reason phrase that is not written down (RFC 9110, section 15), "" for a status that stands with its own."""
+    return _REASONS.get(status, "")
 
 
 def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None = None) -> dict[str, Any]:
