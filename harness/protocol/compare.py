@@ -7,6 +7,7 @@ are aligned by label; events of one label are compared inside with deepdiff, the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -29,12 +30,16 @@ ALIGNED = 5000
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """One event as it is compared: `numbers` of its frames, `label`, and its normalised `value` with all that counts."""
+    """One event as it is compared: `numbers` of its frames, `label`, and as JSON its normalised value with all that counts."""
 
     numbers: tuple[int, ...]
     label: str
-    value: Any
     key: bytes
+
+    @property
+    def value(self) -> Any:
+        """The normalised value; decoded when it is asked for, since few of many events are."""
+        return json.loads(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +110,14 @@ def _normal(event: Event, normaliser: Normaliser) -> Normal:
         counts["form"] = event.form
     if event.extra:
         counts["marks"] = event.extra
-    return Normal(event.numbers, event.mark.label, counts, _key(counts))
+    return Normal(event.numbers, event.mark.label, _key(counts))
 
 
 def _key(value: Any) -> bytes:
     try:
         return dumps(value)
     except ValueError:  # a lone surrogate
-        return repr(value).encode("utf-8", "backslashreplace")
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> Comparison:
