@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_server import faults
+from fake_server.backend_tokens import KEYS
+from harness.protocol import expect
 from harness.protocol.expect import difference, mismatch
-from harness.protocol.script import BadScript, Script, Turn, parse
+from harness.protocol.script import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, BadScript, Script, Turn, parse
 
 
 def test_the_shortest_script_is_a_list_of_texts() -> None:
@@ -141,3 +147,22 @@ def test_a_string_input_is_a_prompt_too() -> None:
 @given(json_values)
 def test_a_value_does_not_differ_from_itself(value: object) -> None:
     assert difference(value, value) is None
+
+
+# the page to learn it from
+
+
+def test_the_page_names_every_key_kind_and_fault() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "scripts.md").read_text()
+    for table in (SCRIPT_KEYS, TURN_KEYS, ITEM_KEYS, *ITEM_KEYS.values(), KEYS, faults.NAMES, expect.KEYS):
+        missing = [word for word in table if f"`{word}`" not in page and f'"{word}"' not in page]
+        assert missing == []
+
+
+def test_every_example_of_the_page_is_a_script() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "scripts.md").read_text()
+    examples = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    assert len(examples) >= 4
+    for example in examples:
+        value = json.loads(example)
+        parse({"turns": [value]} if isinstance(value, dict) and "expect" in value else value)
