@@ -1,0 +1,177 @@
+"""The one redactor: secrets are cut out of bytes and placeholders spliced in; every other byte stays as it was.
+
+A redaction runs until the finders find nothing more, and they never see a placeholder. So redacting twice is redacting once,
+with this Redactor or a fresh one: what is found does not depend on what was redacted before. Placeholders are plain ASCII
+without quotes or backslashes, so a JSON text stays one at any depth of nesting.
+
+A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.core import jsontext
+from harness.core.redact_find import FINDERS
+from harness.core.redact_named import secret_parts
+from harness.core.redact_own import own_finders
+from harness.core.redact_rules import kind_of_name, weak_kind_of_name
+from harness.core.redact_shape import Placeholders
+from harness.core.redact_text import Finder, Shadow, Span
+
+_ROUNDS = 32  # each round leaves less to find; more than three were never seen
+_USER_NAMES = ("USER", "LOGNAME", "USERNAME")
+_ROOT = re.compile(rb"(\\*/|%2[Ff])(root)")
+_ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)\Z", re.DOTALL)
+
+
+class Redactor:
+    """Replaces secrets by placeholders, the same secret by the same placeholder for as long as the Redactor lives.
+
+    `paths` are directories of the caller's own and what they become, `{"/tmp/case-x/home": "/home/user"}`; the longest wins,
+    and they match whole path segments only. `literals` are secrets that the caller knows, and what they become; they match
+    anywhere, escaped or not. Raises `ValueError` for an entry that could not be redacted once and for all.
+    """
+
+    def __init__(self, *, paths: Mapping[str, str] | None = None, literals: Mapping[str, str] | None = None) -> None:
+        self._placeholders = Placeholders()
+        self._finders: tuple[Finder, ...] = FINDERS
+        own = [*own_finders(literals or {}, "literal"), *own_finders(paths or {}, "path")]
+        self._finders = (*own, *FINDERS)
+        for old, new in {**(paths or {}), **(literals or {})}.items():
+            if old != new and self._find(new.encode()):
+                raise ValueError(
+                    f"{old!r} cannot become {new!r}: that would be redacted in its turn; choose a harmless replacement"
+                )
+
+    def redact(self, data: bytes) -> bytes:
+        """Return any text (a JSON line, a body, an SSE event, noise) with its secrets replaced, all other bytes as they were.
+
+        The very object comes back when there is nothing to replace.
+        """
+        reserved = False
+        for _ in range(_ROUNDS):
+            spans = self._find(data)
+            if not spans:
+                break
+            if not reserved:
+                self._placeholders.reserve(data)
+                reserved = True
+            data = self._splice(data, spans)
+        return data
+
+    def findings(self, data: bytes) -> list[tuple[str, int, int]]:
+        """Return what `redact` would replace: (kind, start, end) in bytes, in order, without overlaps."""
+        return [(span.kind, span.start, span.end) for span in self._find(data)]
+
+    def value(self, value: Any) -> Any:
+        """Return a decoded JSON value with its secrets replaced: what redacting its JSON text and decoding that gives.
+
+        Raises `ValueError` for a value that has no JSON form.
+        """
+        try:
+            text = jsontext.dumps(value)
+        except ValueError:  # lone surrogates have a JSON form, though not one in UTF-8
+            return json.loads(self.redact(json.dumps(value, separators=(",", ":"), allow_nan=False).encode()))
+        redacted = self.redact(text)
+        return value if redacted is text else jsontext.loads(redacted)
+
+    def text(self, text: str) -> str:
+        """Return a text with its secrets replaced; characters that are no UTF-8 pass as surrogate escapes."""
+        data = text.encode("utf-8", "surrogateescape")
+        redacted = self.redact(data)
+        return text if redacted is data else redacted.decode("utf-8", "surrogateescape")
+
+    def headers(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return HTTP headers with their secrets replaced: by name (authorization, cookie, ...) and by content."""
+        return [(name, self._named(name, value, strict=True)) for name, value in headers]
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with its secrets replaced: by name (OPENAI_API_KEY, *_TOKEN, *SECRET*, ...) and by content."""
+        return {name: "user" if name in _USER_NAMES and value else self._named(name, value) for name, value in environ.items()}
+
+    def argv(self, argv: Iterable[str]) -> list[str]:
+        """Return a command line with its secrets replaced: `--api-key X`, `--token=X`, `-c key=value`, `-H header`, ..."""
+        result: list[str] = []
+        before = ""
+        for argument in argv:
+            result.append(self._argument(before, argument))
+            before = argument
+        return result
+
+    def _argument(self, before: str, argument: str) -> str:
+        if before in ("-H", "--header") and ":" in argument:
+            name, colon, value = argument.partition(":")
+            space = value[: len(value) - len(value.lstrip())]
+            return name + colon + space + self._named(name, value.lstrip())
+        if before.startswith("--") and "=" not in before and not argument.startswith("-"):
+            return self._named(before, argument)
+        assignment = _ASSIGNMENT.match(argument)
+        if assignment is not None:
+            value = assignment[2]
+            quote = value[:1] if len(value) > 1 and value[:1] in "\"'" and value.endswith(value[:1]) else ""
+            inner = value[len(quote) : len(value) - len(quote)]
+            redacted = self._named(assignment[1], inner)
+            if redacted != inner:
+                return f"{assignment[1]}={quote}{redacted}{quote}"
+        return self.text(argument)
+
+    def _named(self, name: str, value: str, *, strict: bool = False) -> str:
+        """Redact a value that stands alone under its name, as the finders would if it stood in JSON."""
+        kind = kind_of_name(name) or (None if strict else weak_kind_of_name(name))
+        if kind is not None:
+            data = value.encode("utf-8", "surrogateescape")
+            self._placeholders.reserve(data)
+            spans = list(secret_parts(data, kind, 0, len(data)))
+            value = self._splice(data, spans).decode("utf-8", "surrogateescape")
+        return self.text(value)
+
+    def _find(self, data: bytes) -> list[Span]:
+        """Return all spans in order, without overlaps; offsets are into `data`."""
+        shadow = Shadow(data) if b"\\u00" in data or b"\\/" in data else None
+        text = data if shadow is None else shadow.text
+        low = text.lower()
+        # Most frames end here. A str is searched, because that is twice as fast as bytes.
+        test = low.decode("latin-1")
+        finds = [find for trigger, find in self._finders if trigger in test]
+        spans = [span for find in finds for span in find(text, low)]
+        if not spans:
+            return spans
+        if shadow is not None:
+            spans = [span._replace(start=shadow.raw(span.start), end=shadow.raw(span.end)) for span in spans]
+        return _merged(spans)
+
+    def _splice(self, data: bytes, spans: list[Span]) -> bytes:
+        pieces: list[bytes] = []
+        at = 0
+        for start, end, kind, fixed in spans:
+            pieces += (data[at:start], fixed if fixed is not None else self._replacement(kind, data[start:end]))
+            at = end
+        pieces.append(data[at:])
+        return b"".join(pieces)
+
+    def _replacement(self, kind: str, secret: bytes) -> bytes:
+        if kind == "home":
+            root = _ROOT.fullmatch(secret)
+            name = self._placeholders.home(root[2] if root else secret)
+            return root[1] + b"home" + root[1] + name if root else name
+        made = self._placeholders.of(kind, secret)
+        # An address in a query keeps its percent sign, so that the query stays one.
+        return made.replace(b"@", b"%40") if kind == "email" and b"%40" in secret else made
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Of overlapping spans the outer stays; of two that cross, one that covers both (neither half may be left over)."""
+    spans.sort(key=lambda span: (span.start, -span.end))
+    result: list[Span] = []
+    for span in spans:
+        last = result[-1] if result else None
+        if last is None or span.start >= last.end:
+            result.append(span)
+        elif span.end > last.end:
+            kind = span.kind if last.fixed is not None or last.kind == "home" else last.kind
+            result[-1] = Span(last.start, span.end, kind)
+    return result

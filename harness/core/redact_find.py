@@ -1,0 +1,182 @@
+"""Secrets with a shape of their own, wherever they stand: keys, JWTs, bearer tokens, e-mails, PEM keys, home directories.
+
+Each finder is a plain function from a text (and its lower-cased copy) to spans. All patterns are bounded or possessive, so
+that time is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from harness.core.redact_named import NAMED, find_flags, find_named
+from harness.core.redact_rules import JWT, KEY_FORMS, is_sk_key
+from harness.core.redact_shape import is_home_placeholder, is_placeholder, is_redacted_jwt
+from harness.core.redact_text import WORD, Finder, Span, word_start
+
+_SK_RUN = re.compile(rb"sk-[A-Za-z0-9_-]*+")
+
+
+def find_sk_keys(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield keys of the form `sk-...`, which must not be the end of a word (`task-...`)."""
+    at = data.find(b"sk-")
+    while at >= 0:
+        run = _SK_RUN.match(data, at) if word_start(data, at + 3) == at else None
+        if run is not None and is_sk_key(run[0]):
+            if not is_placeholder(run[0]):
+                yield Span(*run.span(), "api-key")
+            at = run.end() - 3
+        at = data.find(b"sk-", at + 3)
+
+
+def find_keys(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the other keys that their prefix gives away (ghp_, AKIA, ...)."""
+    for found in pattern.finditer(data):
+        if not is_placeholder(found[0]):
+            yield Span(*found.span(), "api-key")
+
+
+def find_jwts(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield JWTs, signed (three parts), encrypted (five) or cut off after the payload."""
+    at = 0
+    while True:
+        found = JWT.search(data, at)
+        if found is None:
+            return
+        parts = found[2].split(b".")[1:]
+        if len(found[1]) < 12 or not parts or (len(parts) < 2 and not parts[0].startswith(b"eyJ")):
+            at = found.end(1)
+            continue
+        # A dot after the signature may end a sentence; only an encrypted token has five parts.
+        end = found.end() if len(parts) == 4 and all(parts[1:]) else found.end(1) + sum(len(part) + 1 for part in parts[:2])
+        at = end
+        if not is_redacted_jwt(data[found.start() : end]):
+            yield Span(found.start(), end, "jwt")
+
+
+_BEARER = re.compile(rb"bearer(?:[ \t+]|%20){1,4}+(?!realm=|error=|scope=)([a-z0-9._~+/=-]++)")
+_PLAIN_WORD = re.compile(rb"[A-Za-z]?[a-z]*[.]?")
+
+
+def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the token after `Bearer` anywhere in a text; a word of a sentence about bearers is none."""
+    for found in _BEARER.finditer(low):
+        start, end = found.span(1)
+        end = start + len(data[start:end].rstrip(b"."))
+        token = data[start:end]
+        word = _PLAIN_WORD.fullmatch(token) is not None
+        if (len(token) >= 16 if word else len(token) >= 6) and not is_placeholder(token):
+            yield Span(start, end, "bearer")
+
+
+_PEM = re.compile(rb"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----((?:[A-Za-z0-9+/=\s:,]|\\+[nrt/]?)*+)")
+
+
+def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield what stands between the markers of a PEM private key."""
+    for found in _PEM.finditer(data):
+        # A backslash before a closing quote is the quote's, not the key's.
+        body = found[1].rstrip(b"\\")
+        if body.strip(b" \\nrt\r\n\t") and not data.startswith(b"redacted-", found.start(1)):
+            yield Span(found.start(1), found.start(1) + len(body), "private-key")
+
+
+_LOCAL = WORD + b".+" + bytes(range(0x80, 0xC0)) + b"\xc3\xc4\xc5"  # of e-mail addresses, accented letters included
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_LETTER_OF_DOMAIN = rb"(?:[A-Za-z0-9-]|[\xc3-\xc5][\x80-\xbf])"
+_AT_DOMAIN = {
+    at: re.compile(at.encode() + rb"((?:" + _LETTER_OF_DOMAIN + rb"{1,63}\.){1,8}[A-Za-z]{2,24})") for at in ("@", "%40")
+}
+_UNITS = (b"service", b"socket", b"timer", b"target", b"mount", b"slice", b"scope", b"device")  # systemd: user@1000.service
+
+
+def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield e-mail addresses; `git@host` names no person, and a URL's user information is another finder's."""
+    for found in pattern.finditer(data):
+        start = word_start(data, found.start(), _LOCAL)
+        while data[start : start + 1] and data[start : start + 1] in _CONTINUATION:
+            start += 1
+        local = data[start : found.start()]
+        domain = found[1].lower()
+        if not local or local == b"git" or domain == b"redacted.example" or domain.endswith(_UNITS):
+            continue
+        if data[start - 1 : start] == b":" and _URL_USER.search(data[max(0, start - 80) : start]):
+            continue
+        yield Span(start, found.end(), "email")
+
+
+_URL_USER = re.compile(rb"://[^\s/\"'@:\\]{0,64}:\Z")
+_URL_PASSWORD = re.compile(rb"://[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)@")
+
+
+def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the password of `scheme://user:password@host`."""
+    for found in _URL_PASSWORD.finditer(data):
+        if found[1] and not is_placeholder(found[1]):
+            yield Span(*found.span(1), "url-password")
+
+
+# --- home directories -----------------------------------------------------------------------------------------------------------
+
+_NAME = rb"((?:[a-z0-9._@+~$-]|[\x80-\xff]|\\+u(?!00[01])[0-9a-f]{4})++)"
+_HOMES = {word: re.compile(word.encode() + rb"(?:/|\\{1,64}|%2f|%5c)" + _NAME) for word in ("home", "users")}
+_MORE_NAME = re.compile(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")")  # C:\Users\Ann Lee\
+_HOME = re.compile(rb"(?i:home|users)(?:/|\\{1,64}|%2[Ff]|%5[Cc])" + _NAME)
+_ROOT = re.compile(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
+# What may stand before an absolute path: nothing, no letter of a path, the end of an escape, a compiler's flag, a known mount.
+PATH_BEFORE = (
+    rb"(?:^|[^\w.~#%/<-]|[:=]/{2,3}(?:localhost|file)?|\\[nrtbf]|(?<![\w-])-[A-Z]|%3[ADad]|%2[02]"
+    rb"|\x1b\[[0-9;]*m|\\u001[bB]\[[0-9;]*m)"
+)
+_SEP = rb"(?:/|%2[Ff])"
+_POSIX_BEFORE = re.compile(
+    PATH_BEFORE
+    + rb"(?:/(?:mnt|cygdrive)/[a-z]|/[a-z]|/(?:var|private|export|usr|data|host_mnt)|/System/Volumes/Data|/Volumes/[\w -]{1,32})?"
+    + _SEP
+    + rb"\Z"
+)
+_WINDOWS_BEFORE = re.compile(rb"(?:[A-Za-z](?::|%3[Aa])(?:/|\\+|%5[Cc]|%2[Ff])|(?i:wsl[$.\w]*)\\+[\w.-]+\\+)\Z")
+_PLAIN_BEFORE = frozenset(bytes([byte]) for byte in b" \t\r\n\"'=:,;(){}[]`|>")  # the common case of the above, spared a regex
+_ROOT_BEFORE = re.compile(PATH_BEFORE + rb"\Z")
+_NOT_PERSONAL = (b"shared", b"public", b"default", b"linuxbrew")
+
+
+def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, at any escaping."""
+    for found in pattern.finditer(low):
+        start = found.start(1)
+        end = start + len(found[1].rstrip(b".-~@+"))
+        if data[start - 1 : start] == b"\\":
+            more = _MORE_NAME.match(data, end)
+            end = more.end() if more else end
+        name = data[start:end]
+        if not name or name[:1] in (b".", b"$") or is_home_placeholder(name) or name.lower() in _NOT_PERSONAL:
+            continue
+        before = data[max(0, found.start() - 64) : found.start()]
+        plain = before[-1:] == b"/" and before[-2:-1] in _PLAIN_BEFORE
+        if plain or _POSIX_BEFORE.search(before) or _WINDOWS_BEFORE.search(data[max(0, found.start() - 136) : found.start()]):
+            yield Span(start, end, "home")
+
+
+def find_roots(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield /root, the home of root."""
+    for found in _ROOT.finditer(data):
+        if _ROOT_BEFORE.search(data[max(0, found.start() - 64) : found.start()]):
+            yield Span(*found.span(), "home")
+
+
+FINDERS: tuple[Finder, ...] = (
+    *(Finder(word, partial(find_named, pattern)) for word, pattern in NAMED.items()),
+    Finder("--", find_flags),
+    Finder("sk-", find_sk_keys),
+    *(Finder(word, partial(find_keys, re.compile(form.encode()))) for word, form in KEY_FORMS if word != "sk-"),
+    Finder("eyj", find_jwts),
+    Finder("bearer", find_bearers),
+    Finder("private key-----", find_private_keys),
+    *(Finder(at, partial(find_emails, pattern)) for at, pattern in _AT_DOMAIN.items()),
+    Finder("://", find_url_passwords),
+    *(Finder(word, partial(find_homes, pattern)) for word, pattern in _HOMES.items()),
+    Finder("/root", find_roots),
+    Finder("%2froot", find_roots),
+)

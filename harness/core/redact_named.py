@@ -1,0 +1,193 @@
+"""Secrets that a name gives away: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in an argv.
+
+The quoting of the name and of the value is measured by counting backslashes, so JSON nested in strings needs no decoding.
+Where a text may be prose or code (`password: string`), the value must look like a secret too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from harness.core.redact_rules import NAME_WORDS, kind_of_name, looks_random, weak_kind_of_name
+from harness.core.redact_shape import is_placeholder
+from harness.core.redact_text import Span, string_end, word_start
+
+_SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
+_AFTER_WORD = (
+    r"[a-z0-9_-]{0,48}+(?:"
+    # a name in quotes: only a string or a list of strings under it can be secret, counts of tokens are not
+    + rf"(?P<quote>\\{{0,63}}[\"']){_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:(?P<open>\\{{0,63}}[\"'])|(?=\[))"
+    + rf"|{_SPACE}(?P<bare_sep>=>|[:=]|%3d){_SPACE}(?P<bare_open>\\{{0,63}}[\"'])?)"
+)
+_BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
+# A single-quoted string may hold escaped double quotes if it is closed; an unclosed one must not swallow the string around it.
+_SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
+_HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
+_SCHEME = re.compile(rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|apikey|dpop)(?:[ \t+]|%20)++")
+_NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
+_NEXT_ITEM = re.compile(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
+_PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
+_HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-[a-z-]+")
+_NO_SECRET = re.compile(rb"\$\{[A-Za-z_]\w*\}|\$\(|<[\w .-]+>|\.{3}|\*+|(?i:none|null|true|false|undefined|nil)")
+_VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
+
+
+def find_named(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the values that stand under a telling name, for the names that `pattern` (of `NAMED`) betrays by a word in them."""
+    at = 0
+    while True:
+        found = pattern.search(low, at)
+        if found is None:
+            return
+        at = found.end()
+        # The name may begin before the word that betrayed it.
+        start = word_start(data, found.start())
+        stop = found.start("quote") if found["quote"] else _name_end(low, found.start())
+        name = data[start:stop].decode("ascii", "replace")
+        kind = kind_of_name(name)
+        weak = kind is None
+        if kind is None:
+            kind = weak_kind_of_name(name)
+        if kind is None:
+            at = stop
+            continue
+        for first, last in _values(data, found, start, name, kind):
+            if not weak or looks_random(data[first:last], 12):
+                at = max(at, last)  # looked through as a whole: what is nested in it is not asked again
+                yield from secret_parts(data, kind, first, last)
+
+
+# One pattern a word, as a literal beginning is what makes a regex fast.
+NAMED: dict[str, re.Pattern[bytes]] = {word: re.compile((re.escape(word) + _AFTER_WORD).encode()) for word in NAME_WORDS}
+_NAME_REST = re.compile(rb"[a-z0-9_-]{0,64}+")
+
+
+def _name_end(low: bytes, start: int) -> int:
+    found = _NAME_REST.match(low, start)
+    assert found is not None
+    return found.end()
+
+
+def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
+    """Yield where the values under a name stand, as far as they are to be taken for secrets."""
+    if found["quote"] is None:
+        if found["bare_open"]:
+            yield _quoted(data, found.end(), found["bare_open"])
+        else:
+            yield from _unquoted(data, found, start, name, kind)
+    elif found["sep"] == b",":
+        yield from _second_of_pair(data, found, start, name, kind)
+    elif found["open"]:
+        yield _quoted(data, found.end(), found["open"])
+    else:  # as Node gives repeated headers: "set-cookie": ["...", "..."]
+        item = _NEXT_ITEM.match(data, found.end() + 1)
+        while item is not None:
+            first, last = _quoted(data, item.end(), item["open"])
+            yield first, last
+            item = _NEXT_ITEM.match(data, last + len(item["open"]))
+
+
+def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
+    """Return the content of the string that starts after `quote`, which has the backslashes of its depth before it."""
+    if quote.endswith(b'"'):
+        return start, string_end(data, start, len(quote) & -len(quote))
+    end = _SINGLE.match(data, start)
+    assert end is not None
+    return start, end.end()
+
+
+def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
+    """A bare value: a form field or an assignment is taken at its word; what may be prose or code must look like a secret too."""
+    sep, first = found["bare_sep"], found.end()
+    if sep == b":" and data[max(0, start - 2) : start] == b"//":
+        return  # the user of a URL; its password is another finder's
+    if sep == b":" and kind in ("bearer", "cookie"):
+        line = _HEADER_LINE.match(data, first)
+        if line is not None and (_SCHEME.match(line[0]) if kind == "bearer" else b"=" in line[0]):
+            yield first, line.end() if kind == "cookie" else _bare_end(data, first)
+            return
+    end = _bare_end(data, first)
+    value = data[first:end]
+    spaced = found.end("bare_sep") != first or data[found.start("bare_sep") - 1 : found.start("bare_sep")] in (b" ", b"\t")
+    argument = data[max(0, start - 2) : start].rstrip(b" ").endswith((b"(", b",")) and not name.isupper()
+    call = data[end : end + 1] in (b"(", b"[")
+    code = sep in (b":", b"=>") or spaced or argument or call
+    if value and (not code or looks_random(value)):
+        yield first, end
+
+
+def _bare_end(data: bytes, start: int) -> int:
+    scheme = _SCHEME.match(data, start)
+    value = _BARE.match(data, scheme.end() if scheme else start)
+    if value is None:
+        return start
+    return value.end() - len(value[0]) + len(value[0].rstrip(b",.:"))
+
+
+def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
+    """`["--api-key","X"]`, `[["authorization","X"],...]` and `{"name":"cookie","value":"X"}`: the name is a string of its own."""
+    if not found["open"]:
+        return
+    value = _NEXT_VALUE.match(data, found.start("open"))
+    if value is not None:
+        yield _quoted(data, value.end(), value["open"])
+        return
+    first, last = _quoted(data, found.end(), found["open"])
+    text = data[first:last]
+    if name.startswith("--"):
+        sure = not text.startswith(b"-")
+    elif _PAIR_BEFORE.search(data[max(0, start - 64) : start]):
+        sure = True
+    else:  # a flat list: header names and values by turns, or a list of names (then no value looks like one)
+        like = _SCHEME.match(text) if kind == "bearer" else b"=" in text if kind == "cookie" else looks_random(text)
+        sure = bool(_HEADER_NAME.fullmatch(name)) and bool(like)
+    if sure and kind_of_name(text.decode("ascii", "replace")) is None:
+        yield first, last
+
+
+# A comma separates cookies only before another NAME= (several Set-Cookie headers joined), not in `Expires=Wed, 21 Oct`.
+_COOKIE = re.compile(rb"\s*+([^=;,]*+)=?((?:[^;,]|,(?!\s*+[^;,=\s]++=))*+)[;,]?")
+_COOKIE_ATTRIBUTES = (b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority", b"version")
+
+
+def secret_parts(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
+    """Cut what is no secret off a value: the scheme of an authorization, the names and attributes of cookies."""
+    text = data[start:end]
+    if kind == "bearer":
+        scheme = _SCHEME.match(text)
+        start += scheme.end() if scheme else 0
+    elif kind == "cookie" and b"=" in text:
+        at = 0
+        while at < len(text):
+            cookie = _COOKIE.match(text, at)
+            if cookie is None or cookie.end() == at:
+                return
+            at = cookie.end()
+            if cookie[2].strip() and cookie[1].strip().lower() not in _COOKIE_ATTRIBUTES:
+                first = start + cookie.start(2)
+                yield from _whole(data, kind, first, first + len(cookie[2].rstrip()))
+        return
+    yield from _whole(data, kind, start, end)
+
+
+def _whole(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
+    text = data[start:end]
+    variable = _VARIABLE.fullmatch(text)
+    if not text.strip() or is_placeholder(text) or _NO_SECRET.fullmatch(text):
+        return
+    if variable is None or kind_of_name(variable[1].decode()) is None:  # $OPENAI_API_KEY tells nothing, $ECRET does
+        yield Span(start, end, kind)
+
+
+_FLAG = re.compile(rb"--([a-z][a-z0-9-]{1,48}+)[ \t]{1,8}+(?!-)")
+
+
+def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the value after a telling flag in a command line (`--api-key X`), if it looks like a secret: prose has flags too."""
+    for found in _FLAG.finditer(low):
+        name = found[1].decode()
+        kind = kind_of_name(name) or weak_kind_of_name(name)
+        value = _BARE.match(data, found.end()) if kind else None
+        if kind and value and looks_random(value[0], 6):
+            yield from _whole(data, kind, value.start(), value.end())

@@ -1,0 +1,80 @@
+"""The caller's own secrets and directories, in every spelling that JSON at any depth or percent-encoding gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from harness.core.redact_find import PATH_BEFORE
+from harness.core.redact_text import Finder, Span
+
+_SEPARATOR = rb"(?:\\{0,64}/|\\{1,64}|%2[Ff]|%5[Cc])"
+_HARMLESS = re.compile(r"[!#-\[\]-~ ]*")
+_PLAIN_RUN = re.compile(r"[A-Za-z0-9]+")
+_SEGMENT_END = rb"(?![A-Za-z0-9_~\x80-\xff-]|\.[A-Za-z0-9_]|%(?!2[Ff]|5[Cc]|2[026]|3[ABCDabcd]))"
+
+
+def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
+    """Make a finder for each literal or path, the longest first: of two that begin at one place the longer wins."""
+    for old, new in sorted(table.items(), key=lambda entry: -len(entry[0])):
+        if not old.strip("/\\ "):
+            raise ValueError(f"{kind} {old!r} is empty; give the text that must not be seen")
+        if not _HARMLESS.fullmatch(new):
+            raise ValueError(
+                f"{old!r} cannot become {new!r}: only printable ASCII without quotes and backslashes fits into any text"
+            )
+        if old == new:
+            continue
+        trigger = max(_PLAIN_RUN.findall(old), key=len, default="").lower()
+        if kind == "path":
+            pattern = re.compile(_spelled(old.rstrip("/\\"), _SEPARATOR) + _SEGMENT_END)
+            yield Finder(trigger, _paths_of(pattern, new.encode()))
+        else:
+            yield Finder(trigger, _literals_of(re.compile(_spelled(old, None)), new.encode()))
+
+
+def _literals_of(pattern: re.Pattern[bytes], new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
+    def find(data: bytes, low: bytes) -> Iterator[Span]:
+        for found in pattern.finditer(data):
+            yield Span(*found.span(), "literal", new)
+
+    return find
+
+
+_BEFORE = re.compile(PATH_BEFORE + rb"(?P<private>/private)?\Z")
+
+
+def _paths_of(pattern: re.Pattern[bytes], new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
+    def find(data: bytes, low: bytes) -> Iterator[Span]:
+        for found in pattern.finditer(data):
+            before = _BEFORE.search(data[max(0, found.start() - 64) : found.start()])
+            if before is not None:  # macOS resolves /tmp and /var to /private/...: the same directory
+                private = len(before["private"] or b"")
+                yield Span(found.start() - private, found.end(), "path", new)
+
+    return find
+
+
+def _spelled(text: str, separator: bytes | None) -> bytes:
+    """Return a pattern for a text as it may stand in JSON at any depth, or percent-encoded."""
+    return b"".join(_character(char, separator) for char in text)
+
+
+def _character(char: str, separator: bytes | None) -> bytes:
+    if char in "/\\" and separator is not None:
+        return separator
+    if char.isascii() and char.isalnum():
+        return char.encode()
+    raw = char.encode("utf-8", "surrogatepass")
+    percent = b"".join(b"%%(?i:%02x)" % byte for byte in raw)
+    ways = [re.escape(raw), percent]
+    if char in '"\\':
+        ways[0] = rb"\\{0,63}" + re.escape(raw)
+    elif char in "\n\r\t":
+        ways.append(rb"\\{1,64}" + {"\n": b"n", "\r": b"r", "\t": b"t"}[char])
+    elif char == " ":
+        ways.append(rb"\+")
+    elif not char.isascii():
+        units = char.encode("utf-16-be", "surrogatepass")
+        ways.append(b"".join(rb"\\{1,64}u(?i:%02x%02x)" % (units[i], units[i + 1]) for i in range(0, len(units), 2)))
+    return b"(?:" + b"|".join(ways) + b")"

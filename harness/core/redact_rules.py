@@ -1,0 +1,126 @@
+"""What counts as a secret: the names that mark a value as one, and the shapes that give one away. Data, and two questions to it.
+
+Sources: auth.json and the token refresh in real-codex-0.92.md sections 1 and 2, the headers of its section 3, and the published
+prefixes of the common key issuers.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# A name, in snake case, and what its value is. A longer name that ends in "_" and one of these means the same
+# (chatgpt_account_id, x-api-key, newPassword).
+NAMES: dict[str, str] = {
+    **dict.fromkeys(("authorization",), "bearer"),
+    **dict.fromkeys(("cookie", "cookies", "set_cookie"), "cookie"),
+    **dict.fromkeys(
+        (
+            *("access_token", "refresh_token", "id_token", "auth_token", "bearer_token", "session_token", "oauth_token"),
+            *("api_token", "csrf_token", "xsrf_token", "security_token", "personal_access_token", "secret_token"),
+            *("github_token", "code_verifier", "device_code"),
+        ),
+        "token",
+    ),
+    **dict.fromkeys(
+        (
+            *("api_key", "access_key", "access_key_id", "secret_key", "private_key", "signing_key"),
+            *("encryption_key", "master_key", "subscription_key", "auth_key"),
+        ),
+        "api-key",
+    ),
+    **dict.fromkeys(
+        (
+            *("account_id", "user_id", "organization_id", "organisation_id", "org_id"),
+            *("openai_organization", "openai_project"),
+        ),
+        "account",
+    ),
+    **dict.fromkeys(("password", "passwd", "passphrase", "secret", "client_secret"), "password"),
+}
+_SQUASHED = {name.replace("_", ""): kind for name, kind in NAMES.items()}  # humps are no sure guide: APIKey, OpenAI-Project
+# Too common to be taken at their word: the value must look like a secret as well ("token" names a log-probability's text).
+WEAK_NAMES: dict[str, str] = {"token": "token", "auth": "token", "credential": "password"}
+
+# Environment-like names, upper snake case.
+_ENV_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "APIKEY")
+_ENV_ENDS = ("_KEY", "_TOKEN", "_AUTH", "_COOKIE")
+_ENV_WHOLE = ("TOKEN", "APIKEY")
+_ENV_HARMLESS = ("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "MAX_TOKEN", "_TOKEN_LIMIT")
+_ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_HUMP = re.compile(r"([a-z0-9])([A-Z])")
+
+# A word that each name above must contain, in lower case: what the finders search for. A test holds the two together.
+NAME_WORDS = (
+    *("token", "secret", "passw", "passphrase", "credential", "key", "auth", "cookie", "account", "user_id", "user-id"),
+    *("userid", "organi", "org_id", "org-id", "orgid", "openai-project", "openai_project", "openaiproject", "verifier"),
+    *("device_code", "device-code", "devicecode"),
+)
+
+
+@lru_cache(maxsize=4096)
+def kind_of_name(name: str) -> str | None:
+    """Return what the value under a name is ("bearer", "token", "api-key", ...), or None when the name tells nothing.
+
+    Snake case, camel case, kebab case and environment-like names are understood; dots end a name (`a.b.api_key`).
+    """
+    last = name.rsplit(".", 1)[-1].strip("-_")
+    snake = _HUMP.sub(r"\1_\2", last).replace("-", "_").lower()
+    words = snake.split("_")
+    for start in range(len(words)):
+        kind = _SQUASHED.get("".join(words[start:]))
+        if kind is not None:
+            return "env" if kind == "password" and _ENV_NAME.match(last) else kind
+    if not _ENV_NAME.match(last) or last.endswith(_ENV_HARMLESS):
+        return None
+    telling = last in _ENV_WHOLE or last.endswith(_ENV_ENDS) or any(part in last for part in _ENV_PARTS)
+    return "env" if telling else None
+
+
+def weak_kind_of_name(name: str) -> str | None:
+    """Return the kind under a name that marks a secret only together with a value that looks like one."""
+    return WEAK_NAMES.get(name.rsplit(".", 1)[-1].strip("-_").lower())
+
+
+# Keys that their own prefix gives away. What to search for in lower case, and the form; its group is the prefix, which stays.
+# `sk-` is judged by `is_sk_key` as well.
+KEY_FORMS: tuple[tuple[str, str], ...] = (
+    ("sk-", "(sk-)[A-Za-z0-9_-]*+"),
+    *((f"gh{kind}_", f"(gh{kind}_)[A-Za-z0-9]{{10,}}+") for kind in "pousr"),
+    ("github_pat_", "(github_pat_)[A-Za-z0-9_]{10,}+"),
+    ("glpat-", "(glpat-)[A-Za-z0-9_-]{12,}+"),
+    ("akia", "(AKIA)[0-9A-Z]{12,}+"),
+    ("asia", "(ASIA)[0-9A-Z]{12,}+"),
+    ("xox", "(xox[abceoprs]-)[A-Za-z0-9-]{8,}+"),
+    ("xapp-", "(xapp-)[A-Za-z0-9-]{8,}+"),
+    ("aiza", "(AIza)[A-Za-z0-9_-]{20,}+"),
+    ("ya29.", r"(ya29\.)[A-Za-z0-9_-]{16,}+"),
+    ("hf_", "(hf_)[A-Za-z0-9]{20,}+"),
+    ("npm_", "(npm_)[A-Za-z0-9]{30,}+"),
+    ("k_live_", "([srp]k_live_)[A-Za-z0-9]{10,}+"),
+    ("k_test_", "([srp]k_test_)[A-Za-z0-9]{10,}+"),
+)
+KEY_FORM = re.compile("|".join(form for _, form in KEY_FORMS).encode())
+UUID = re.compile(rb"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
+JWT = re.compile(rb"(eyJ[A-Za-z0-9_-]*+)((?:\.[A-Za-z0-9_-]*+){0,4}+)")
+EMAIL = re.compile(rb"[^\s@\"'\\]{1,128}@[^\s@\"'\\]{1,255}\.[A-Za-z]{2,24}")
+
+_SK_FAMILY = re.compile(rb"sk-(?:proj|svcacct|admin|ant|or|live|test|None)-[A-Za-z0-9_-]{6,}")
+_DIGIT = re.compile(rb"[0-9]")
+_LETTER = re.compile(rb"[A-Za-z]")
+
+
+def is_sk_key(text: bytes) -> bool:
+    """Tell a key of the form `sk-...` from a word that merely begins so (`sk-learn-contrib`)."""
+    if _SK_FAMILY.match(text):
+        return True
+    return len(text) >= 24 or (len(text) >= 11 and _DIGIT.search(text) is not None)
+
+
+def looks_random(text: bytes, least: int = 8) -> bool:
+    """Say whether a bare word looks like a secret rather than like a word, a type or a number of code."""
+    if KEY_FORM.match(text) and (not text.startswith(b"sk-") or is_sk_key(text)):
+        return True
+    if len(text) < least or _LETTER.search(text) is None:
+        return False
+    return _DIGIT.search(text) is not None or (len(text) >= 32 and b"." not in text and b"/" not in text)
