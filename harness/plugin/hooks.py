@@ -1,4 +1,7 @@
-"""The pytest hooks: thin, over the objects of the other modules. Nothing happens in a run that uses no `app_server`."""
+"""The pytest hooks: thin, over the objects of the other modules.
+
+A test is a case when it stands below a folder `suites` or uses a subject fixture; a run without cases is left alone.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,12 @@ class Session:
 SESSION = pytest.StashKey[Session]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the options, and bring in the fixtures of the other subjects."""
     add_options(parser)
+    from harness.plugin import lite_client
+
+    pluginmanager.register(lite_client, "codex-replay-lite-client")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -178,7 +184,7 @@ def pytest_runtest_makereport(
     """Add the case's name for the verdict, and to a failure the traffic that led to it."""
     report = yield
     session = item.config.stash.get(SESSION, None)
-    if session is None or "app_server" not in getattr(item, "fixturenames", ()):
+    if session is None or not ("suites" in item.path.parts[:-1] or "app_server" in getattr(item, "fixturenames", ())):
         return report
     case = item.stash.get(CASE, None)
     name = case.name if case is not None else case_name(item, session.root)

@@ -19,11 +19,13 @@ KEYS: dict[str, tuple[Any, str, str]] = {
         "SUBJECT",
         "The app-server under test: fake, fake:CMD, codex@VERSION, or a command line. Default: fake.",
     ),
+    "lite-client": ("reference", "SUBJECT", "The lite client under test: reference, or a command line (docs/lite-client.md)."),
     "backend": (None, "SUBJECT", "Reserved: the Responses backend under test."),
     "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
     "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
     "report": (None, "DIR", "Where report.json and junit.xml go. Default: reports/<subject>."),
     "cassettes": (None, "DIR", "The folder of the cassettes. Default: cassettes beside the suites folder."),
+    "validate": ("yes", "yes|no", "Whether every frame must also satisfy the schema bundle of its Codex version. Default: yes."),
     "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),
 }
 
@@ -33,11 +35,13 @@ class Settings:
     """What one run was asked for; `wait` in seconds."""
 
     app_server: str
+    lite_client: str
     backend: str | None
     record: str
     profile: str
     report: Path | None
     cassettes: Path | None
+    validate: bool
     wait: float | None
 
 
@@ -59,6 +63,9 @@ def read_settings(config: pytest.Config) -> Settings:
         values[key.replace("-", "_")] = table.get(key, default) if given is None else given
     if values["record"] not in RECORD_MODES:
         raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
+    if values["validate"] not in ("yes", "no"):
+        raise pytest.UsageError(f"--validate {values['validate']}: it is yes or no.")
+    values["validate"] = values["validate"] == "yes"
     if values["wait"] is not None:
         try:
             values["wait"] = float(values["wait"])
@@ -86,7 +93,7 @@ def _table(path: Path) -> dict[str, Any]:
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise pytest.UsageError(f"{path}: [tool.codex-replay] has no key {key!r}{hint} Its keys are {', '.join(KEYS)}.")
+            raise pytest.UsageError(f"{path}: [tool.codex-replay] has no key {key!r}{hint}. Its keys are {', '.join(KEYS)}.")
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise pytest.UsageError(f"{path}: [tool.codex-replay] {key} must be a string.")
     return dict(found)

@@ -80,11 +80,11 @@ class Verdict:
         """Return the verdict in one line."""
         of = f"app-server {self.subject} (Codex {self.codex}), profile {self.profile}"
         if self.word == "nothing verified":
-            return f"NOTHING VERIFIED: no case passed on {of}."
+            return f"NOTHING VERIFIED: no case passed; {of}."
         if self.word == "failed":
-            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases on {of}."
+            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases; {of}."
         skipped = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
-        return f"VERIFIED: {self.count('passed')} cases{skipped} on {of}."
+        return f"VERIFIED: {self.count('passed')} cases{skipped}; {of}."
 
     def write(self, folder: Path) -> Path:
         """Write report.json and junit.xml into `folder`; return the former's path. OSError when that cannot be done."""

@@ -6,6 +6,8 @@ nothing before it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harness.plugin import AppServer, Server
@@ -44,32 +46,33 @@ FINE: dict[str, bytes] = {
 }
 
 
-def initialized(server: Server) -> int:
-    """Do the handshake; return how many frames the server has sent so far."""
-    server.initialize()
-    return len(server.messages())
+def said(server: Server) -> list[Any]:
+    """Everything that the server has said but for the answer to `initialize`, which comes first."""
+    first, *others = server.messages()
+    assert list(first["result"]) == ["userAgent"]
+    return others
 
 
 @pytest.mark.parametrize("row", SILENT)
 def test_silent(app_server: AppServer, row: str) -> None:
     """The line is passed over: no answer, no notification, and the connection stays good."""
     server = app_server(bad_input=True)
-    before = initialized(server)
+    server.initialize()
     server.send(SILENT[row])
     assert server.request("account/read", {}, id=999) == NO_ACCOUNT
     assert server.close() == 0
-    assert server.messages()[before:] == [{"id": 999, "result": NO_ACCOUNT}]
+    assert said(server) == [{"id": 999, "result": NO_ACCOUNT}]
 
 
 @pytest.mark.parametrize("row", FINE)
 def test_fine(app_server: AppServer, row: str) -> None:
     """The line is as good as any: it gets its answer, once."""
     server = app_server(bad_input=True)
-    before = initialized(server)
+    server.initialize()
     server.send(FINE[row])
     assert server.request("account/read", {}, id=999) == NO_ACCOUNT
     assert server.close() == 0
-    assert server.messages()[before:] == [{"id": 1, "result": NO_ACCOUNT}, {"id": 999, "result": NO_ACCOUNT}]
+    assert said(server) == [{"id": 1, "result": NO_ACCOUNT}, {"id": 999, "result": NO_ACCOUNT}]
 
 
 def test_silent_before_initialize(app_server: AppServer) -> None:
@@ -92,28 +95,28 @@ def test_ten_megabytes(app_server: AppServer) -> None:
 def test_invalid_utf8(app_server: AppServer) -> None:
     """A line that is not UTF-8 ends the server, with status 0 and no word."""
     server = app_server(bad_input=True)
-    before = initialized(server)
+    server.initialize()
     server.send(b'{"id":1,"method":"account/read","params":{"x":"\xff"}}\n')
     assert server.wait_exit() == 0
-    assert len(server.messages()) == before
+    assert said(server) == []
 
 
 def test_unterminated_last_line(app_server: AppServer) -> None:
     """A last line without its newline is processed when stdin ends."""
     server = app_server()
-    before = initialized(server)
+    server.initialize()
     server.send(READ)
     assert server.close() == 0
-    assert server.messages()[before:] == [{"id": 1, "result": NO_ACCOUNT}]
+    assert said(server) == [{"id": 1, "result": NO_ACCOUNT}]
 
 
 def test_a_line_in_pieces(app_server: AppServer) -> None:
     """Where the writes end is of no account: only the newline ends a line."""
     server = app_server()
-    before = initialized(server)
+    server.initialize()
     for at in range(len(READ)):
         server.send(READ[at : at + 1])
     server.send(b"\n" + READ.replace(b"1", b"2", 1)[:9])
     server.send(READ[9:] + b"\n")
     assert server.reply_to(2)["result"] == NO_ACCOUNT
-    assert [message["id"] for message in server.messages()[before:]] == [1, 2]
+    assert [message["id"] for message in said(server)] == [1, 2]
