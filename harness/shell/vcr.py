@@ -1,0 +1,193 @@
+"""vcrpy's cassettes in our format: for Python clients that are tested in their own process.
+
+    import vcr
+    from harness.shell.vcr import NdjsonPersister
+
+    recorder = vcr.VCR()
+    recorder.register_persister(NdjsonPersister)
+    with recorder.use_cassette("case.ndjson"): ...
+
+Or, where another persister is wanted, `register_serializer("ndjson", harness.shell.vcr)`: this module is a serializer too.
+What is written is redacted, and is read by all our tools. What vcrpy never sees cannot stand in it: when anything came, where
+the chunks of a stream began and ended, streams that were cut or reset, order and case of headers as they were sent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.core import httpframes
+from harness.core.frames import BadLine, Footer, Frame, Header, encode_footer, encode_frame, encode_header, parse_line
+from harness.core.redact import Redactor
+from harness.shell.cassette import CassetteError
+
+_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "deflate": b"\x78"}
+
+
+class NdjsonPersister:
+    """What `VCR.register_persister` takes: loads and saves cassette files in our format."""
+
+    @staticmethod
+    def load_cassette(cassette_path: str | os.PathLike[str], serializer: object) -> tuple[list[Any], list[Any]]:
+        """Return the recorded requests and responses.
+
+        Raises vcrpy's own error for a missing or empty file, `CassetteError` for a broken one.
+        """
+        from vcr.persisters.filesystem import CassetteNotFoundError  # type: ignore[import-untyped]
+        from vcr.request import Request  # type: ignore[import-untyped]
+
+        try:
+            with open(cassette_path, "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise CassetteNotFoundError from None
+        if not data.strip():
+            raise CassetteNotFoundError
+        found = list(_interactions(data, os.fspath(cassette_path)))
+        return [Request(**request) for request, _ in found], [response for _, response in found]
+
+    @staticmethod
+    def save_cassette(cassette_path: str | os.PathLike[str], cassette_dict: Mapping[str, Any], serializer: object) -> None:
+        """Write all requests and responses; the file is whole at every moment."""
+        path = os.fspath(cassette_path)
+        pairs = zip(cassette_dict["requests"], cassette_dict["responses"], strict=True)
+        exchanges = (
+            (request.method, request.uri, _pairs(request.headers), request.body_bytes or b"", response)
+            for request, response in pairs
+        )
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        draft = f"{path}.{os.getpid()}.new"
+        try:
+            with open(draft, "wb") as file:
+                file.write(_lines(exchanges, os.path.splitext(os.path.basename(path))[0]))
+            os.replace(draft, path)
+        finally:
+            if os.path.exists(draft):
+                os.unlink(draft)
+
+
+def serialize(cassette_dict: Mapping[str, Any]) -> str:
+    """Return vcrpy's dictionary of a cassette as the text of one of ours (a serializer's half)."""
+    exchanges = (
+        (found["request"]["method"], found["request"]["uri"], _pairs(found["request"]["headers"]),
+         _bytes(found["request"]["body"]), found["response"])
+        for found in cassette_dict["interactions"]
+    )  # fmt: skip
+    return _lines(exchanges, "vcr").decode()
+
+
+def deserialize(cassette_string: str) -> dict[str, Any]:
+    """Return vcrpy's dictionary of a cassette of ours (a serializer's other half); raises `CassetteError`."""
+    found = _interactions(cassette_string.encode(), "the cassette")
+    return {"version": 1, "interactions": [{"request": request, "response": response} for request, response in found]}
+
+
+def _lines(exchanges: Iterable[tuple[str, str, list[list[str]], bytes, Mapping[str, Any]]], case: str) -> bytes:
+    redactor = Redactor(paths=_home())
+    lines = [encode_header(Header("unknown", "unknown", case, {"http": "recorded"}))]
+    for conn, (method, uri, headers, body, response) in enumerate(exchanges, 1):
+        for sender, kind, payload, extra in _frames(redactor, method, uri, headers, body, response):
+            frame = Frame(len(lines), 0.0, "http", sender, kind, b"", redactor.value(payload), conn, extra=extra)
+            lines.append(encode_frame(frame))
+    lines.append(encode_footer(Footer(len(lines) - 1)))
+    return b"".join(lines)
+
+
+def _home() -> dict[str, str]:
+    home = os.path.expanduser("~").rstrip("/")
+    return {home: "/home/user"} if home.startswith("/") else {}
+
+
+def _frames(
+    redactor: Redactor, method: str, uri: str, headers: list[list[str]], body: bytes, response: Mapping[str, Any]
+) -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
+    """Yield sender, kind, payload and marks of the frames of one exchange; the mark "server" is the URL without its path."""
+    parts = urlsplit(uri)
+    path = uri[len(f"{parts.scheme}://{parts.netloc}") :] or "/"
+    clean = redactor.headers((name, value) for name, value in headers)
+    payload = httpframes.request_payload(method, path, clean, body, redact=redactor.redact)
+    yield "client", "request", payload, {"server": redactor.text(f"{parts.scheme}://{parts.netloc}")}
+    headers, status = _pairs(response["headers"]), response["status"]
+    clean = redactor.headers((name, value) for name, value in headers)
+    yield "server", "response", httpframes.response_payload(status["code"], clean, status["message"] or ""), {}
+    raw = _bytes(response["body"].get("string"))
+    # What a client's library has decompressed already stands plain, whatever its header says.
+    encoding = (httpframes.header(headers, "content-encoding") or "").lower()
+    encoding = encoding if raw.startswith(_MAGIC.get(encoding, b"\0")) else ""
+    if not encoding and (httpframes.header(headers, "content-type") or "").startswith("text/event-stream"):
+        for block in httpframes.sse_blocks(raw):
+            yield "server", "sse", httpframes.sse_payload(block, redactor.redact), {}
+    elif raw:
+        yield "server", "chunk", httpframes.body_fields(raw, encoding, redactor.redact), {}
+    yield "server", "close", "end", {}
+
+
+def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the exchanges of a cassette as vcrpy's request and response; only those that were answered to their end."""
+    requests: dict[int | None, Frame] = {}
+    responses: dict[int | None, Frame] = {}
+    bodies: dict[int | None, list[Frame]] = {}
+    for number, line in enumerate(data.splitlines(keepends=True), 1):
+        try:
+            frame = parse_line(line)
+        except BadLine as error:
+            raise CassetteError(f"{name}, line {number}: {error}; record the cassette again.") from None
+        if not isinstance(frame, Frame) or frame.seam != "http":
+            continue
+        if frame.kind == "request":
+            requests[frame.conn] = frame
+            bodies[frame.conn] = []
+        elif frame.kind == "response":
+            responses[frame.conn] = frame
+        elif frame.kind in ("sse", "chunk"):
+            bodies.setdefault(frame.conn, []).append(frame)
+        elif frame.payload == "end" and frame.conn in requests and frame.conn in responses:
+            yield _exchange(requests.pop(frame.conn), responses.pop(frame.conn), bodies.pop(frame.conn))
+
+
+def _exchange(request: Frame, response: Frame, body: list[Frame]) -> tuple[dict[str, Any], dict[str, Any]]:
+    asked, answered = request.payload, response.payload
+    server = request.extra.get("server") or f"http://{httpframes.header(asked['headers'], 'host') or 'localhost'}"
+    status = answered["status"]
+    return (
+        {
+            "method": asked["method"],
+            "uri": server + asked["path"],
+            "body": httpframes.body_bytes(asked) or None,
+            "headers": dict(asked["headers"]),
+        },
+        {
+            "status": {"code": status, "message": answered.get("reason", httpframes.usual_reason(status))},
+            "headers": _many(answered["headers"]),
+            "body": {"string": b"".join(piece for _, piece in httpframes.pieces(body))},
+        },
+    )
+
+
+def _many(headers: Iterable[Iterable[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in headers:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _pairs(headers: Mapping[str, Any]) -> list[list[str]]:
+    """vcrpy has a string or a list under each name, and sometimes bytes."""
+    pairs: list[list[str]] = []
+    for name, values in headers.items():
+        all_of_it = values if isinstance(values, list | tuple) else [values]
+        pairs += [[_text(name), _text(value)] for value in all_of_it]
+    return pairs
+
+
+def _text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _bytes(value: Any) -> bytes:
+    if value is None:
+        return b""
+    return value if isinstance(value, bytes) else str(value).encode()
