@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -110,17 +109,15 @@ def _in_form_of(old: object, jwt: str) -> object:
 
 def write(path: Path, document: dict[str, Any]) -> None:
     """Replace the file at once, so that a reader sees the old or the new one, and keep it private. Raises `Problem`."""
-    draft = None
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".auth-")  # made with mode 0600
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump(document, file, indent=2, ensure_ascii=False)
             file.write("\n")
         os.replace(draft, path)
     except OSError as error:
-        if draft is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
         raise Problem(
             f"The new tokens cannot be written to {path}: {error.strerror}. The old ones are spent. {LOG_IN}"
         ) from error

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.reference.lite_client.errors import Problem
 
@@ -18,8 +17,7 @@ INSTRUCTIONS = "You are a helpful assistant."
 TIMEOUT = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Where to send, as whom, what to ask for; `timeout` in seconds without a byte, `schema` that of the answer."""
 
     base_url: str

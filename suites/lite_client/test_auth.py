@@ -1,0 +1,125 @@
+"""Who the client says it is. Source: codex-lite-protocol.md, "Auth"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient, Run
+from suites.lite_client.expected import API_KEY, CHATGPT, JWT, REAL, SPEC
+
+AUTH = f"{SPEC}, Auth"
+ACCOUNT = "include `chatgpt-account-id` header using `tokens.account_id` or `tokens.id_token.chatgpt_account_id`"
+
+
+def said(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
+    """Run the client with this login, see that it succeeds, and return the run."""
+    base = "/backend-api/codex" if mode == "chatgpt" else "/v1"
+    run = lite_client("Hello", script={"auth": mode, "turns": ["Hi"]}, auth=auth, base=base)
+    assert run.text() == "Hi"
+    return run
+
+
+def with_tokens(**tokens: Any) -> dict[str, Any]:
+    """The login with other tokens; None leaves one out."""
+    return {**CHATGPT, "tokens": {k: v for k, v in {**CHATGPT["tokens"], **tokens}.items() if v is not None}}
+
+
+@pytest.mark.spec("auth-chatgpt-bearer", AUTH, "**ChatGPT**: `Authorization: Bearer <access_token>`")
+def test_chatgpt_bearer(lite_client: LiteClient) -> None:
+    """Under ChatGPT auth the access token is the bearer."""
+    assert said(lite_client, CHATGPT).turns[0].header("authorization") == "Bearer access-1"
+
+
+@pytest.mark.spec("auth-api-key-bearer", AUTH, "**API Key**: `Authorization: Bearer <OPENAI_API_KEY>`")
+def test_api_key_bearer(lite_client: LiteClient) -> None:
+    """Under an API key the key is the bearer."""
+    key = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
+    assert said(lite_client, key, "api_key").turns[0].header("authorization") == "Bearer sk-live"
+
+
+@pytest.mark.spec("auth-mode-chatgpt", AUTH, '"auth_mode": "chatgpt" | "api_key"')
+def test_auth_mode_chatgpt_chooses_the_tokens(lite_client: LiteClient) -> None:
+    """A file that has both is read as `auth_mode` says. (Codex 0.92 itself takes the key whatever the mode says.)"""
+    run = said(lite_client, {**CHATGPT, "OPENAI_API_KEY": "sk-live"})
+    assert run.turns[0].header("authorization") == "Bearer access-1"
+
+
+@pytest.mark.spec("auth-mode-api-key", AUTH, '"auth_mode": "chatgpt" | "api_key"')
+def test_auth_mode_api_key_chooses_the_key(lite_client: LiteClient) -> None:
+    """A file that has both is read as `auth_mode` says."""
+    assert said(lite_client, API_KEY, "api_key").turns[0].header("authorization") == "Bearer sk-live"
+
+
+@pytest.mark.spec("auth-account-from-tokens", AUTH, ACCOUNT)
+def test_account_from_tokens(lite_client: LiteClient) -> None:
+    """`tokens.account_id` names the account."""
+    run = said(lite_client, with_tokens(id_token={"raw_jwt": "e30.e30.e30"}))
+    assert run.turns[0].header("chatgpt-account-id") == "account-1"
+
+
+@pytest.mark.parametrize("missing", ["absent", "null"])
+@pytest.mark.spec("auth-account-from-id-token", AUTH, ACCOUNT)
+def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> None:
+    """Without `tokens.account_id` the id token says which account it is."""
+    auth = with_tokens(account_id=None, id_token={"raw_jwt": "e30.e30.e30", "chatgpt_account_id": "account-id"})
+    if missing == "null":
+        auth["tokens"]["account_id"] = None
+    assert said(lite_client, auth).turns[0].header("chatgpt-account-id") == "account-id"
+
+
+@pytest.mark.spec("auth-account-from-jwt", f"{REAL}, section 1", "`id_token` must parse as a JWT (claims `chatgpt_account_id`)")
+def test_account_from_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
+    """Codex writes the id token as the JWT itself; the account is in its claims."""
+    run = said(lite_client, with_tokens(account_id=None, id_token=JWT))
+    assert run.turns[0].header("chatgpt-account-id") == "account-jwt"
+
+
+@pytest.mark.spec(
+    "auth-account-chatgpt-only", f"{SPEC}, Required Headers", "`chatgpt-account-id: <account_id>` (chatgpt auth only)"
+)
+def test_no_account_under_an_api_key(lite_client: LiteClient) -> None:
+    """Under an API key no account is named, though the file knows one."""
+    assert said(lite_client, API_KEY, "api_key").turns[0].header("chatgpt-account-id") is None
+
+
+@pytest.mark.spec("auth-file-of-codex", f"{REAL}, section 1", "ChatGPT mode is `{OPENAI_API_KEY:null, tokens, last_refresh}`")
+def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
+    """Codex 0.92 writes no `auth_mode`, a null key, and the id token as a JWT."""
+    auth = {
+        "OPENAI_API_KEY": None,
+        "tokens": {"id_token": JWT, "access_token": "access-9", "refresh_token": "refresh-9", "account_id": "account-9"},
+        "last_refresh": "2026-01-01T00:00:00.000000Z",
+    }
+    run = said(lite_client, auth)
+    assert run.turns[0].header("authorization") == "Bearer access-9"
+    assert run.turns[0].header("chatgpt-account-id") == "account-9"
+
+
+@pytest.mark.spec("auth-file-unchanged", AUTH, "Read `~/.codex/auth.json`")
+def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
+    """Nothing is written while nothing is refreshed, and no token is asked for."""
+    run = said(lite_client, b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n')
+    assert run.auth_bytes == b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n'
+    assert run.refreshes == []
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        b"",
+        b'{"auth_mode": "chatgpt", "tok',
+        b"[]",
+        {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": None},
+        {"auth_mode": "api_key", "OPENAI_API_KEY": None, "tokens": None},
+        {},
+    ],
+    ids=["no-file", "no-json", "no-object", "no-tokens", "no-key", "nothing"],
+)
+@pytest.mark.spec("auth-file-bad", AUTH, "Read `~/.codex/auth.json`")
+def test_a_login_that_cannot_be_used(lite_client: LiteClient, auth: object) -> None:
+    """Without a token or a key nothing is sent; a message says so."""
+    run = lite_client("Hello", script={"turns": []}, auth=auth)
+    run.failure()
+    assert run.requests == []

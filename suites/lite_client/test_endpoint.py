@@ -1,0 +1,44 @@
+"""Where a request goes, and what the command takes and gives. Source: codex-lite-protocol.md, "Overview"; docs/lite-client.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient
+from suites.lite_client.expected import API_KEY, CHATGPT, SPEC, user_texts
+
+CONTRACT = "docs/lite-client.md"
+
+
+@pytest.mark.spec("endpoint-chatgpt", f"{SPEC}, Overview", "Endpoint: `POST /backend-api/codex/responses`")
+def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
+    """One prompt is one POST to `<base URL>/responses`."""
+    run = lite_client("Hello", script=["Hi"], auth=CHATGPT)
+    assert run.text() == "Hi"
+    assert [(r.method, r.path) for r in run.requests] == [("POST", "/backend-api/codex/responses")]
+
+
+@pytest.mark.spec(
+    "endpoint-api-key", f"{SPEC}, Overview", "a minimal client for the Codex Responses API using ChatGPT auth tokens (or API key)"
+)
+def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
+    """Another base URL is taken over as it stands: nothing of ChatGPT's path is built in."""
+    run = lite_client("Hello", script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base="/v1")
+    assert run.text() == "Hi"
+    assert [(r.method, r.path) for r in run.requests] == [("POST", "/v1/responses")]
+
+
+@pytest.mark.spec("prompt-whole", CONTRACT, "The prompt is the last argument; it is sent as it stands")
+def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
+    """Quotes, newlines, backslashes and non-ASCII characters of the prompt reach the model, in one message of the user."""
+    prompt = "Say \"añ😀\",\n\tthen $HOME, %s, C:\\dir and '--help'."
+    run = lite_client(prompt, script=["ok"])
+    run.text()
+    assert user_texts(run.turns[0]) == [prompt]
+
+
+@pytest.mark.spec("text-on-stdout", CONTRACT, "On success the final text, and nothing else, is on stdout")
+def test_the_final_text_alone_is_on_stdout(lite_client: LiteClient) -> None:
+    """The text comes out as it is, with its newlines and non-ASCII characters."""
+    text = "First line\n\n  second: añ😀 \\n not a newline"
+    assert lite_client("Hello", script=[text]).text() == text

@@ -1,0 +1,116 @@
+"""Calls and their outputs. Source: codex-lite-protocol.md, "Tool output follow-up", "Error output format" and the edge cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient
+from suites.lite_client.expected import ADD, CUSTOM_TOOL, SPEC, call, items, outputs, part_of, then, user_texts
+
+FOLLOW_UP = f"{SPEC}, Tool output follow-up"
+EDGE = f"{SPEC}, Edge Case Behavior"
+CUSTOM: dict[str, Any] = {
+    "tools": [CUSTOM_TOOL],
+    "results": [
+        {"name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "output": "Done!"},
+        {"name": "apply_patch", "output": "no"},
+    ],
+}
+
+
+@pytest.mark.spec("follow-up-both-items", FOLLOW_UP, "**Must include both** the function_call and function_call_output")
+def test_call_and_output(lite_client: LiteClient) -> None:
+    """The next input has the call as it was made and, behind it, its output."""
+    run = lite_client(script=then(call()), tools=ADD)
+    assert run.text() == "done"
+    both = [item for item in run.turns[1].body["input"] if str(item.get("type")).startswith("function_call")]
+    assert [item["type"] for item in both] == ["function_call", "function_call_output"]
+    assert part_of({"type": "function_call", "name": "add", "arguments": '{"a":2,"b":3}', "call_id": "call_1"}, both[0])
+    assert part_of({"type": "function_call_output", "call_id": "call_1", "output": "5"}, both[1])
+
+
+@pytest.mark.spec("follow-up-whole-input", FOLLOW_UP, "in the next request `input`")
+def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
+    """Nothing is remembered at the backend: each input begins with the one before."""
+    script = [{"items": [call()]}, {"items": [call({"a": 20, "b": 30}, "call_2")]}, "done"]
+    run = lite_client("Add up.", script=script, tools=ADD)
+    assert run.text() == "done"
+    first, second, third = [request.body["input"] for request in run.turns]
+    assert second[: len(first)] == first
+    assert third[: len(second)] == second
+    assert user_texts(run.turns[2]) == ["Add up."]
+    assert outputs(run.turns[2]) == {"call_1": "5", "call_2": "50"}
+
+
+@pytest.mark.spec("follow-up-error-text", f"{SPEC}, Error output format", '"output":"err: mul failed"')
+def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
+    """A call that fails is answered with plain text, `err: ` and the canned result's error."""
+    run = lite_client(script=then(call(name="mul")), tools=ADD)
+    assert run.text() == "done"
+    assert outputs(run.turns[1]) == {"call_1": "err: mul failed"}
+
+
+@pytest.mark.spec("follow-up-unknown-function", f"{SPEC}, Error output format", "Plain text works")
+def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
+    """A call that nothing can answer is answered with an error, and the conversation goes on."""
+    run = lite_client(script=then(call(name="divide")), tools=ADD)
+    assert run.text() == "done"
+    assert str(outputs(run.turns[1])["call_1"]).startswith("err: ")
+
+
+@pytest.mark.parametrize("arguments", ['{"a":2,', "not json", ""], ids=["cut", "words", "empty"])
+@pytest.mark.spec("edge-invalid-arguments", f"{EDGE} 2", "Invalid `arguments` JSON -> 200, model still responds")
+def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) -> None:
+    """They go back as they came, with an error for their output, and the model answers."""
+    run = lite_client(script=then(call(arguments)), tools=ADD)
+    assert run.text() == "done"
+    assert [item["arguments"] for item in items(run.turns[1], "function_call")] == [arguments]
+    assert str(outputs(run.turns[1])["call_1"]).startswith("err: ")
+
+
+@pytest.mark.spec("edge-large-output", f"{EDGE} 5", "Large tool output (20k chars) -> 200")
+def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
+    """Not a character of 20,000 is lost."""
+    output = "".join(f"{number:05d} é\n" for number in range(2500))
+    assert len(output) == 20_000
+    run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": output}]})
+    assert run.text() == "done"
+    assert outputs(run.turns[1]) == {"call_1": output}
+
+
+@pytest.mark.parametrize("slow", [0, 1, 2], ids=["first-slow", "second-slow", "third-slow"])
+@pytest.mark.spec("edge-parallel-calls", f"{EDGE} 6", "Parallel calls, mixed output order -> 200 (call_id association)")
+def test_parallel_calls(lite_client: LiteClient, slow: int) -> None:
+    """Every call of a response gets its own output, by its call id, in whatever order they finish."""
+    numbers = [(1, 1), (2, 2), (3, 3)]
+    results: list[dict[str, Any]] = [
+        {"name": "add", "arguments": {"a": a, "b": b}, "output": f"{a + b}", "delay_ms": 60 if i == slow else 0}
+        for i, (a, b) in enumerate(numbers)
+    ]
+    calls = [call({"a": a, "b": b}, f"call_{a}") for a, b in numbers]
+    run = lite_client(script=then(*calls), tools={**ADD, "results": results})
+    assert run.text() == "done"
+    assert len(run.turns) == 2
+    assert {item["call_id"] for item in items(run.turns[1], "function_call")} == {"call_1", "call_2", "call_3"}
+    assert outputs(run.turns[1]) == {"call_1": "2", "call_2": "4", "call_3": "6"}
+
+
+@pytest.mark.spec("follow-up-empty-output", FOLLOW_UP, '"output":"5"')
+def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
+    """A call that puts out nothing is answered all the same."""
+    run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": ""}]})
+    assert run.text() == "done"
+    assert outputs(run.turns[1]) == {"call_1": ""}
+
+
+@pytest.mark.spec("follow-up-custom", f"{SPEC}, Tool Specs", "### Custom/freeform tool")
+def test_a_custom_call(lite_client: LiteClient) -> None:
+    """A freeform tool gets its input as text, and its output goes back beside the call, both in their own item types."""
+    item = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "call_id": "call_c"}
+    run = lite_client(script=[{"items": [item], "delta": 2}, "done"], tools=CUSTOM)
+    assert run.text() == "done"
+    assert [part_of(item, given) for given in items(run.turns[1], "custom_tool_call")] == [True]
+    assert outputs(run.turns[1], "custom_tool_call_output") == {"call_c": "Done!"}
+    assert items(run.turns[1], "function_call_output") == []

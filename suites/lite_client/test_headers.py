@@ -1,0 +1,65 @@
+"""What the headers of a request say. Source: codex-lite-protocol.md, "Required Headers"."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient
+from suites.lite_client.expected import ADD, SPEC, call, then
+
+HEADERS = f"{SPEC}, Required Headers"
+
+
+@pytest.mark.spec("header-originator", HEADERS, "`originator: codex_cli_rs` (or custom string)")
+def test_originator(lite_client: LiteClient) -> None:
+    """The client says what it is, in a name of its own or as codex_cli_rs."""
+    run = lite_client(script=["Hi"])
+    run.text()
+    assert re.fullmatch(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", run.turns[0].header("originator") or "")
+
+
+@pytest.mark.spec("header-user-agent", HEADERS, "`User-Agent: codex_cli_rs/<ver>`")
+def test_user_agent(lite_client: LiteClient) -> None:
+    """It names codex_cli_rs, or what the client calls itself as originator, and a version; not the HTTP library."""
+    run = lite_client(script=["Hi"])
+    run.text()
+    request = run.turns[0]
+    name, _, version = (request.header("user-agent") or "").partition("/")
+    assert name in ("codex_cli_rs", request.header("originator"))
+    assert re.match(r"\d+(\.\d+)*", version), f"no version in {request.header('user-agent')!r}"
+
+
+@pytest.mark.spec("header-session-id", HEADERS, "`session_id: <uuid>`")
+def test_session_id(lite_client: LiteClient) -> None:
+    """It is a uuid in its usual form."""
+    run = lite_client(script=["Hi"])
+    run.text()
+    given = run.turns[0].header("session_id")
+    assert given is not None
+    assert str(uuid.UUID(given)) == given.lower()
+
+
+@pytest.mark.spec("header-session-stays", HEADERS, "`session_id: <uuid>`")
+def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
+    """All requests of one conversation bear the same id; another conversation has another."""
+    first = lite_client(script=[*then(call()), "again"], tools=ADD)
+    assert first.stdout, first.tell()
+    second = lite_client()
+    second.text()
+    ids = [request.header("session_id") for request in first.turns]
+    assert ids == [ids[0]] * 2
+    assert second.turns[0].header("session_id") != ids[0]
+
+
+@pytest.mark.spec("header-all-again", HEADERS, "Required Headers")
+def test_a_follow_up_has_the_same_headers(lite_client: LiteClient) -> None:
+    """What is required of the first request is required of the next."""
+    run = lite_client(script=then(call()), tools=ADD)
+    run.text()
+    names = ("authorization", "chatgpt-account-id", "originator", "user-agent", "session_id")
+    first, second = [[request.header(name) for name in names] for request in run.turns]
+    assert None not in first
+    assert first == second

@@ -1,0 +1,178 @@
+"""A refresh that works. Source: codex-lite-protocol.md, "Token Refresh (ChatGPT)"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient, Run
+from suites.lite_client.expected import ADD, CHATGPT, JWT, NEW_JWT, SPEC, always, call
+
+REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
+ONCE = "On 401/Unauthorized from responses endpoint, attempt refresh once."
+NEW: dict[str, Any] = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": NEW_JWT}
+EXPIRED: dict[str, Any] = {"status": 401, "error": {"code": "token_expired", "message": "The access token has expired."}}
+#: A login with more in it than a client needs to know.
+RICH: dict[str, Any] = {
+    **CHATGPT,
+    "tokens": {**CHATGPT["tokens"], "scope": "all", "nested": {"kept": [1, None, "ü"]}},
+    "last_refresh": "2026-01-01T00:00:00Z",
+    "other": {"kept": True},
+}
+
+
+def script(*turns: object, **answer: Any) -> dict[str, Any]:
+    """A script whose token URL gives `NEW`, or what `answer` says."""
+    given = answer or {"status": 200, "body": NEW}
+    return {"auth": {"mode": "chatgpt", "refresh_answer": given}, "turns": list(turns)}
+
+
+def refreshed(lite_client: LiteClient, **given: Any) -> Run:
+    """Run the client where the first request is answered 401 and the next is not."""
+    run = lite_client(script=script(EXPIRED, "Hi"), **{"auth": RICH, **given})
+    assert run.text() == "Hi"
+    return run
+
+
+@pytest.mark.spec("refresh-once", REFRESH, ONCE)
+def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
+    """Request, 401, one refresh, the same request again, the answer."""
+    run = refreshed(lite_client)
+    assert len(run.refreshes) == 1
+    assert run.turns[-1].status == 200
+    assert run.requests.index(run.refreshes[0]) < run.requests.index(run.turns[-1])
+
+
+@pytest.mark.spec("refresh-url", REFRESH, "**Method:** `POST`")
+def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
+    """It goes to the token URL and nowhere else."""
+    run = refreshed(lite_client)
+    assert [(r.method, r.path) for r in run.refreshes] == [("POST", "/oauth/token")]
+
+
+@pytest.mark.spec("refresh-content-type", REFRESH, "**Content-Type:** `application/json`")
+def test_the_refresh_is_json(lite_client: LiteClient) -> None:
+    """It is JSON, not a form."""
+    run = refreshed(lite_client)
+    assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == ["application/json"]
+
+
+@pytest.mark.spec("refresh-body", REFRESH, "**Request body** (from codex-rs)")
+def test_the_body_of_the_refresh(lite_client: LiteClient) -> None:
+    """The four fields of the specification, and nothing else."""
+    run = refreshed(lite_client)
+    assert [r.body for r in run.refreshes] == [
+        {
+            "client_id": "app_EMoamEEZ73f0CkXaXp7hrann",
+            "grant_type": "refresh_token",
+            "refresh_token": "refresh-1",
+            "scope": "openid profile email",
+        }
+    ]
+
+
+@pytest.mark.spec("refresh-new-bearer", REFRESH, '**Response body**: "access_token"')
+def test_the_new_token_is_used(lite_client: LiteClient) -> None:
+    """The request is asked again with the new access token."""
+    run = refreshed(lite_client)
+    assert run.turns[0].header("authorization") == "Bearer access-1"
+    assert run.turns[-1].header("authorization") == "Bearer access-2"
+
+
+@pytest.mark.spec("refresh-same-request", REFRESH, ONCE)
+def test_the_request_is_the_same(lite_client: LiteClient) -> None:
+    """What is asked again is what was asked: the same body, the same conversation."""
+    run = refreshed(lite_client)
+    assert run.turns[-1].body == run.turns[0].body
+    assert run.turns[-1].header("session_id") == run.turns[0].header("session_id")
+
+
+@pytest.mark.spec("refresh-stored", REFRESH, "**Response body**: access_token, refresh_token, id_token")
+def test_the_new_tokens_are_stored(lite_client: LiteClient) -> None:
+    """All three stand in auth.json; the id token as a JWT, or as an object with it."""
+    tokens = refreshed(lite_client).auth["tokens"]
+    assert (tokens["access_token"], tokens["refresh_token"]) == ("access-2", "refresh-2")
+    id_token = tokens["id_token"]
+    assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
+
+
+@pytest.mark.spec("refresh-keeps-the-rest", REFRESH, "Auth: the fields of `auth.json`")
+def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
+    """Every other field is kept as it was; only the time of the last refresh may move."""
+    after = refreshed(lite_client).auth
+    tokens = ("access_token", "refresh_token", "id_token")
+    kept = {key: value for key, value in after.items() if key not in ("tokens", "last_refresh")}
+    assert kept == {key: value for key, value in RICH.items() if key not in ("tokens", "last_refresh")}
+    assert {k: v for k, v in after["tokens"].items() if k not in tokens} == {
+        k: v for k, v in RICH["tokens"].items() if k not in tokens
+    }
+
+
+@pytest.mark.spec("refresh-id-token-jwt", f"{SPEC}, Auth", "`tokens.id_token`")
+def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
+    """The file that Codex writes can be refreshed too, and stays readable: the id token in it is the new JWT."""
+    run = refreshed(lite_client, auth={"OPENAI_API_KEY": None, "tokens": {**CHATGPT["tokens"], "id_token": JWT}})
+    id_token = run.auth["tokens"]["id_token"]
+    assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
+
+
+@pytest.mark.spec("refresh-stored-for-the-next", REFRESH, '"refresh_token": "<refresh_token>"')
+def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
+    """Refresh tokens are good once: a second run begins with the new ones, and refreshes with the new one."""
+    first = lite_client(script=script(EXPIRED, "one", EXPIRED, "two"), auth=CHATGPT)
+    assert first.status == 0, first.tell()
+    second = lite_client()
+    assert second.text() == "two"
+    assert second.turns[0].header("authorization") == "Bearer access-2"
+    assert [r.body["refresh_token"] for r in second.refreshes] == ["refresh-2"]
+
+
+@pytest.mark.spec("refresh-stored-at-once", REFRESH, '"refresh_token": "<refresh_token>"')
+def test_the_tokens_are_stored_whatever_comes_next(lite_client: LiteClient) -> None:
+    """The old refresh token is spent, so the new one must be kept even if the request then fails."""
+    run = lite_client(script=script(EXPIRED, *always(status=500, body="out of order")), auth=CHATGPT)
+    run.failure()
+    assert run.auth["tokens"]["refresh_token"] == "refresh-2"
+
+
+@pytest.mark.spec("refresh-in-a-follow-up", REFRESH, ONCE)
+def test_a_token_that_expires_between_two_requests(lite_client: LiteClient) -> None:
+    """A follow-up is refreshed like a first request, and loses nothing of the conversation."""
+    run = lite_client(script=script({"items": [call()]}, EXPIRED, "done"), auth=CHATGPT, tools=ADD)
+    assert run.text() == "done"
+    assert len(run.refreshes) == 1
+    assert run.turns[-1].header("authorization") == "Bearer access-2"
+    assert run.turns[-1].body == run.turns[1].body
+    assert len(run.turns[-1].body["input"]) == 3
+
+
+@pytest.mark.spec("refresh-only-once", REFRESH, ONCE)
+def test_a_401_after_the_refresh_is_the_end(lite_client: LiteClient) -> None:
+    """No second refresh; the request was asked again, and then a message says that it is not accepted."""
+    run = lite_client(script=script(*always(**EXPIRED)), auth=CHATGPT)
+    run.failure()
+    assert len(run.refreshes) == 1
+    assert run.turns[-1].header("authorization") == "Bearer access-2"
+
+
+@pytest.mark.spec("refresh-not-under-a-key", REFRESH, "Token Refresh (ChatGPT)")
+def test_an_api_key_is_not_refreshed(lite_client: LiteClient) -> None:
+    """A key that is refused is refused, even if the file has a refresh token."""
+    auth = {**CHATGPT, "auth_mode": "api_key", "OPENAI_API_KEY": "sk-wrong"}
+    turn = {"status": 401, "error": {"code": "invalid_api_key", "message": "Incorrect API key provided."}, "times": "always"}
+    run = lite_client(script={"auth": "api_key", "turns": [turn]}, auth=auth, base="/v1")
+    assert run.failure()
+    assert run.turns
+    assert run.refreshes == []
+    assert run.auth == auth
+
+
+@pytest.mark.parametrize("status", [400, 403, 500])
+@pytest.mark.spec("refresh-on-401-alone", REFRESH, ONCE)
+def test_other_errors_are_not_refreshed(lite_client: LiteClient, status: int) -> None:
+    """Only a 401 says that the token is no longer good."""
+    run = lite_client(script=script(*always(status=status, error={"code": "x", "message": "No."})), auth=CHATGPT)
+    run.failure()
+    assert run.refreshes == []
+    assert run.auth == CHATGPT

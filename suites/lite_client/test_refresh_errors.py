@@ -1,0 +1,114 @@
+"""A refresh that fails. Source: codex-lite-protocol.md, "Token Refresh (ChatGPT)"; sentences: real-codex-0.92.md section 2."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient, Run
+from suites.lite_client.expected import CHATGPT, REAL, SPEC
+
+REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
+AGAIN = "If refresh fails, require re-login and regenerate `auth.json`."
+#: code -> the sentence.
+SENTENCES = {
+    "refresh_token_expired": (
+        "Your access token could not be refreshed because your refresh token has expired. Please log out and sign in again."
+    ),
+    "refresh_token_reused": (
+        "Your access token could not be refreshed because your refresh token was already used. Please log out and sign in again."
+    ),
+    "refresh_token_invalidated": (
+        "Your access token could not be refreshed because your refresh token was revoked. Please log out and sign in again."
+    ),
+    "something_else": "Your access token could not be refreshed. Please log out and sign in again.",
+}
+EXPIRED: dict[str, Any] = {"status": 401, "error": {"code": "token_expired", "message": "Expired."}, "times": "always"}
+#: The file as it lies there: any rewriting shows.
+AUTH = json.dumps(CHATGPT, indent=3).encode() + b"\n\n"
+
+
+def refused(lite_client: LiteClient, status: int, body: object, **given: Any) -> Run:
+    """Run the client where its token is not accepted and its refresh is answered so; see that it fails."""
+    auth = {"mode": "chatgpt", "refresh_answer": {"status": status, "body": body}}
+    run = lite_client(script={"auth": auth, "turns": [EXPIRED]}, auth=AUTH, **given)
+    run.failure()
+    return run
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+@pytest.mark.spec("refresh-error-sentence", REFRESH, "Errors indicating refresh invalid/expired (from codex-rs)")
+def test_the_sentence(lite_client: LiteClient, code: str) -> None:
+    """Each code has a sentence, and it is on stderr word for word."""
+    run = refused(lite_client, 401, {"error": {"code": code, "message": "No.", "type": "invalid_request_error", "param": None}})
+    assert SENTENCES[code] in " ".join(run.stderr.split())
+
+
+@pytest.mark.parametrize("body", [{"error": "refresh_token_reused"}, {"code": "refresh_token_reused"}], ids=["error", "code"])
+@pytest.mark.spec("refresh-error-code", f"{REAL}, section 2", "read from `error.code`, or `error` as a string, or `code`")
+def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
+    """The code is found in each of the places where it may stand."""
+    assert SENTENCES["refresh_token_reused"] in " ".join(refused(lite_client, 401, body).stderr.split())
+
+
+@pytest.mark.parametrize("status", [401, 400, 500])
+@pytest.mark.spec("refresh-error-log-in", REFRESH, AGAIN)
+def test_a_new_login_is_asked_for(lite_client: LiteClient, status: int) -> None:
+    """However the refresh fails, the message says to log in again, and names auth.json."""
+    run = refused(lite_client, status, {"error": {"code": "refresh_token_expired", "message": "No."}})
+    assert re.search(r"\b(log|sign)(ging)?[ -]?in\b|\blogin\b", run.stderr, re.IGNORECASE), run.tell()
+    assert "auth.json" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, {"error": {"code": "refresh_token_expired"}}),
+        (400, "bad"),
+        (500, "out of order"),
+        (200, "no json"),
+        (200, {"access_token": None}),
+    ],
+    ids=["401", "400", "500", "no-json", "no-token"],
+)
+@pytest.mark.spec("refresh-error-file", REFRESH, AGAIN)
+def test_the_file_is_left_alone(lite_client: LiteClient, status: int, body: object) -> None:
+    """A refresh that failed changes nothing in auth.json, and is not tried a second time."""
+    run = refused(lite_client, status, body)
+    assert run.auth_bytes == AUTH
+    assert len(run.refreshes) == 1
+
+
+@pytest.mark.spec("refresh-error-no-retry", REFRESH, AGAIN)
+def test_the_request_is_not_asked_again(lite_client: LiteClient) -> None:
+    """Nothing follows a refresh that failed: there is no token to ask with."""
+    run = refused(lite_client, 401, {"error": {"code": "refresh_token_expired"}})
+    assert run.requests[-1] is run.refreshes[-1]
+
+
+@pytest.mark.spec("refresh-error-server", f"{REAL}, section 2", "`Failed to refresh token: 500 Internal Server Error: <body>`")
+def test_what_the_token_url_said(lite_client: LiteClient) -> None:
+    """A refresh that fails otherwise says how: the status and what came with it."""
+    stderr = refused(lite_client, 500, "out of order").stderr
+    assert "500" in stderr
+    assert "out of order" in stderr
+
+
+@pytest.mark.spec("refresh-error-unreachable", REFRESH, AGAIN)
+def test_a_token_url_that_is_not_there(lite_client: LiteClient) -> None:
+    """Nobody listens at the token URL: a message, and auth.json as it was."""
+    run = lite_client(script=[EXPIRED], auth=AUTH, token_url="http://127.0.0.1:9/oauth/token")
+    run.failure()
+    assert run.auth_bytes == AUTH
+
+
+@pytest.mark.spec("refresh-error-no-refresh-token", REFRESH, AGAIN)
+def test_no_refresh_token(lite_client: LiteClient) -> None:
+    """A file without a refresh token cannot be refreshed: a request to log in, and none to the token URL."""
+    tokens = {key: value for key, value in CHATGPT["tokens"].items() if key != "refresh_token"}
+    run = lite_client(script=[EXPIRED], auth={**CHATGPT, "tokens": tokens})
+    assert re.search(r"\b(log|sign)(ging)?[ -]?in\b|\blogin\b", run.failure(), re.IGNORECASE)
+    assert run.refreshes == []

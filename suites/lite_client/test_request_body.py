@@ -1,0 +1,115 @@
+"""The body of a request, field by field. Source: codex-lite-protocol.md, "Request Body (Responses API)"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient
+from suites.lite_client.expected import ADD, SPEC, call, then, user_texts
+
+BODY = f"{SPEC}, Request Body"
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"sum": {"type": "number"}},
+    "required": ["sum"],
+    "additionalProperties": False,
+}
+#: The fields that have one value.
+FIXED: dict[str, Any] = {
+    "tool_choice": "auto",
+    "parallel_tool_calls": False,
+    "reasoning": {"effort": "medium", "summary": "auto"},
+    "store": False,
+    "stream": True,
+    "include": ["reasoning.encrypted_content"],
+}
+
+
+def body(lite_client: LiteClient, **given: Any) -> dict[str, Any]:
+    """Run the client and return the body of its request."""
+    run = lite_client("Hello", script=["Hi"], **given)
+    run.text()
+    found: dict[str, Any] = run.turns[0].body
+    return found
+
+
+@pytest.mark.parametrize("model", ["gpt-5.2-codex", "gpt-5.2"])
+@pytest.mark.spec("body-model", BODY, '"model": "gpt-5.2-codex"')
+def test_model(lite_client: LiteClient, model: str) -> None:
+    """The model is the one that was asked for."""
+    assert body(lite_client, env={"LITE_MODEL": model})["model"] == model
+
+
+@pytest.mark.spec("body-model-default", BODY, '"model": "gpt-5.2-codex"')
+def test_model_unless_one_is_named(lite_client: LiteClient) -> None:
+    """Without one it is the specification's."""
+    assert body(lite_client)["model"] == "gpt-5.2-codex"
+
+
+@pytest.mark.spec("body-instructions", BODY, '"instructions": "system text"')
+def test_instructions(lite_client: LiteClient) -> None:
+    """The system text is in `instructions`, and not among the input."""
+    found = body(lite_client, env={"LITE_INSTRUCTIONS": "Speak like a pirate."})
+    assert found["instructions"] == "Speak like a pirate."
+    assert "pirate" not in str(found["input"])
+
+
+@pytest.mark.spec("body-input", BODY, '"input": [<ResponseItem>]')
+def test_input(lite_client: LiteClient) -> None:
+    """A list with one item, the user's message."""
+    run = lite_client("Hello", script=["Hi"])
+    run.text()
+    assert isinstance(run.turns[0].body["input"], list)
+    assert len(run.turns[0].body["input"]) == 1
+    assert user_texts(run.turns[0]) == ["Hello"]
+
+
+@pytest.mark.parametrize("field", FIXED)
+@pytest.mark.spec("body-field", BODY, "tool_choice, parallel_tool_calls, reasoning, store, stream, include")
+def test_field(lite_client: LiteClient, field: str) -> None:
+    """A field with one value stands in every request with that value."""
+    found = body(lite_client).get(field)
+    assert (type(found), found) == (type(FIXED[field]), FIXED[field])
+
+
+@pytest.mark.spec("body-cache-key", BODY, '"prompt_cache_key": "<conversation-id>"')
+def test_prompt_cache_key(lite_client: LiteClient) -> None:
+    """It is the id of the conversation, in the follow-up too."""
+    run = lite_client(script=then(call()), tools=ADD)
+    run.text()
+    assert [r.body.get("prompt_cache_key") for r in run.turns] == [run.turns[0].header("session_id")] * 2
+
+
+@pytest.mark.spec("body-no-previous-response", BODY, "`previous_response_id` is **not supported** by the ChatGPT backend")
+def test_no_previous_response_id(lite_client: LiteClient) -> None:
+    """No request refers to an earlier one; the conversation is in `input`."""
+    run = lite_client(script=then(call()), tools=ADD)
+    assert len(run.turns) == 2, run.tell()
+    assert [r for r in run.turns if "previous_response_id" in r.body] == []
+
+
+@pytest.mark.spec(
+    "body-text-format", BODY, '"text": {"verbosity":"medium","format":{"type":"json_schema","strict":true,"schema":{...}}}'
+)
+def test_output_schema(lite_client: LiteClient) -> None:
+    """A schema for the answer is in `text.format`; it may have a name beside it, as Codex gives it one."""
+    text = body(lite_client, schema=SCHEMA)["text"]
+    text["format"].pop("name", None)
+    assert text == {"verbosity": "medium", "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}
+
+
+@pytest.mark.spec("body-text-plain", BODY, '"text": {"verbosity":"medium", ...}')
+def test_no_output_schema(lite_client: LiteClient) -> None:
+    """Without a schema there is no `format` of JSON; `text` may be left out."""
+    text = body(lite_client).get("text", {"verbosity": "medium"})
+    assert text.get("verbosity") == "medium"
+    assert text.get("format", {"type": "text"}) == {"type": "text"}
+
+
+@pytest.mark.spec("body-known-fields", BODY, "model ... text")
+def test_no_other_fields(lite_client: LiteClient) -> None:
+    """A request has the fields of the specification and no others."""
+    fields = "model instructions input tools tool_choice parallel_tool_calls reasoning store stream include prompt_cache_key text"
+    assert sorted(set(body(lite_client, tools=ADD)) - set(fields.split())) == []

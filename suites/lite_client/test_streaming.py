@@ -1,0 +1,142 @@
+"""How a stream is read. Source: codex-lite-protocol.md, "Response Streaming (SSE)"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient
+from suites.lite_client.expected import ADD, REAL, SPEC, call, items, outputs, then
+
+STREAM = f"{SPEC}, Response Streaming (SSE)"
+TEXT = "Grüße, 世界! 😀\nTwo lines, one\ttab."
+
+
+@pytest.mark.parametrize("delta", [1, 7, 1000], ids=["letters", "pieces", "whole"])
+@pytest.mark.spec("stream-text-deltas", STREAM, "`response.output_text.delta`")
+def test_text_deltas_are_joined(lite_client: LiteClient, delta: int) -> None:
+    """However the text is cut, it is whole in the end."""
+    assert lite_client(script=[{"items": [TEXT], "delta": delta}]).text() == TEXT
+
+
+@pytest.mark.spec("stream-argument-deltas", STREAM, "`response.function_call_arguments.delta` chunks build JSON string")
+def test_argument_deltas_are_joined(lite_client: LiteClient) -> None:
+    """The arguments go back in the follow-up letter by letter as they came, spaces and all."""
+    arguments = '{ "b" : 3.0,\t"a":2, "note":"ü \\u00fc \\n" }'
+    run = lite_client(script=[{"items": [call(arguments)], "delta": 3}, "done"], tools=ADD)
+    assert run.text() == "done"
+    assert [item["arguments"] for item in items(run.turns[1], "function_call")] == [arguments]
+
+
+def event(type_: str, **fields: Any) -> dict[str, Any]:
+    """Return a script's item: send this event."""
+    return {"type": "event", "event": {"type": type_, **fields}}
+
+
+def added(index: int, item: dict[str, Any]) -> dict[str, Any]:
+    """Return a `response.output_item.added`."""
+    return event("response.output_item.added", output_index=index, item=item)
+
+
+def finished(index: int, item: dict[str, Any]) -> dict[str, Any]:
+    """Return a `response.output_item.done`."""
+    return event("response.output_item.done", output_index=index, item=item)
+
+
+@pytest.mark.spec("stream-key-events", STREAM, "Key events")
+def test_the_key_events_are_enough(lite_client: LiteClient) -> None:
+    """The seven events that the specification names make a whole conversation; no other is needed."""
+    started = {
+        "type": "function_call",
+        "id": "fc_1",
+        "name": "add",
+        "call_id": "call_1",
+        "arguments": "",
+        "status": "in_progress",
+    }
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+    script = [
+        {
+            "items": [
+                added(0, started),
+                event("response.function_call_arguments.delta", item_id="fc_1", output_index=0, delta='{"a":2,'),
+                event("response.function_call_arguments.delta", item_id="fc_1", output_index=0, delta='"b":3}'),
+                finished(0, {**started, "arguments": '{"a":2,"b":3}', "status": "completed"}),
+            ]
+        },
+        {
+            "items": [
+                added(0, message),
+                event("response.output_text.delta", item_id="msg_1", output_index=0, content_index=0, delta="2 + 3"),
+                event("response.output_text.delta", item_id="msg_1", output_index=0, content_index=0, delta=" = 5"),
+                finished(
+                    0,
+                    {
+                        **message,
+                        "status": "completed",
+                        "content": [{"type": "output_text", "text": "2 + 3 = 5", "annotations": []}],
+                    },
+                ),
+            ]
+        },
+    ]
+    run = lite_client(script=script, tools=ADD)
+    assert run.text() == "2 + 3 = 5"
+    assert outputs(run.turns[1]) == {"call_1": "5"}
+
+
+@pytest.mark.spec("stream-interleaved", STREAM, "`response.function_call_arguments.delta` chunks build JSON string")
+def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
+    """Two calls that stream side by side are kept apart by their item."""
+    one = {"type": "function_call", "id": "fc_1", "name": "add", "call_id": "call_1", "arguments": "", "status": "in_progress"}
+    two = {**one, "id": "fc_2", "call_id": "call_2"}
+
+    def delta(number: int, piece: str) -> dict[str, Any]:
+        return event("response.function_call_arguments.delta", item_id=f"fc_{number}", output_index=number - 1, delta=piece)
+
+    events = [added(0, one), added(1, two)]
+    events += [delta(1, '{"a":2'), delta(2, '{"a":20'), delta(1, ',"b":3}'), delta(2, ',"b":30}')]
+    events += [finished(0, {**one, "arguments": '{"a":2,"b":3}'}), finished(1, {**two, "arguments": '{"a":20,"b":30}'})]
+    run = lite_client(script=[{"items": events}, "done"], tools=ADD)
+    assert run.text() == "done"
+    calls = items(run.turns[1], "function_call")
+    assert {c["call_id"]: c["arguments"] for c in calls} == {"call_1": '{"a":2,"b":3}', "call_2": '{"a":20,"b":30}'}
+    assert outputs(run.turns[1]) == {"call_1": "5", "call_2": "50"}
+
+
+@pytest.mark.parametrize("fault", ["split_utf8", "crlf", "comments", "unknown_event", "slow_drip"])
+@pytest.mark.spec("stream-framing", STREAM, "SSE; " + f"{REAL} section 5: unknown events are ignored")
+def test_framing_makes_no_difference(lite_client: LiteClient, fault: str) -> None:
+    """Chunks that end inside a character, CRLF, comments, events of other types, a few bytes at a time: the text is the same."""
+    assert lite_client(script=[{"items": [TEXT], "fault": fault}]).text() == TEXT
+
+
+@pytest.mark.spec("stream-last-text", "docs/lite-client.md", "The final text is the text of the last response")
+def test_the_last_text_counts(lite_client: LiteClient) -> None:
+    """What the model says beside a call is not the answer."""
+    run = lite_client(script=[{"items": ["Let me add these.", call()]}, "The sum is 5."], tools=ADD)
+    assert run.text() == "The sum is 5."
+
+
+@pytest.mark.spec("stream-reasoning", f"{SPEC}, Request Body", '"include": ["reasoning.encrypted_content"]')
+def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
+    """Reasoning that comes along is no part of the answer, and does not disturb a follow-up."""
+    thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
+    run = lite_client(script=[{"items": [thought, call()]}, {"items": [thought, "5"]}], tools=ADD)
+    assert run.text() == "5"
+    assert outputs(run.turns[1]) == {"call_1": "5"}
+
+
+@pytest.mark.spec("stream-usage-free", f"{REAL}, section 5", "A missing `usage` is fine")
+def test_usage_may_be_missing(lite_client: LiteClient) -> None:
+    """A response that does not say what it cost is a response."""
+    assert lite_client(script=[{"items": ["Hi"], "usage": None}]).text() == "Hi"
+
+
+@pytest.mark.spec("stream-one-request", STREAM, "`response.completed`")
+def test_a_text_is_the_end(lite_client: LiteClient) -> None:
+    """After a response without calls nothing more is asked."""
+    run = lite_client(script=["Hi", *then()])
+    assert run.status == 0, run.tell()
+    assert len(run.requests) == 1

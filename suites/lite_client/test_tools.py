@@ -1,0 +1,69 @@
+"""Tools as they are declared. Source: codex-lite-protocol.md, "Tool Specs"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.lite_client import LiteClient
+from suites.lite_client.expected import CUSTOM_TOOL, FUNCTION_TOOL, SPEC, WEB_SEARCH_TOOL
+
+TOOLS = f"{SPEC}, Tool Specs"
+
+
+def declared(lite_client: LiteClient, *tools: dict[str, Any]) -> Any:
+    """Run the client with these tools and return those that it declared."""
+    run = lite_client(script=["Hi"], tools={"tools": list(tools), "results": []})
+    run.text()
+    return run.turns[0].body["tools"]
+
+
+@pytest.mark.spec("tool-function", TOOLS, "### Function tool")
+def test_function_tool(lite_client: LiteClient) -> None:
+    """A function is declared as the specification has it: flat, with nothing added or lost."""
+    assert declared(lite_client, FUNCTION_TOOL) == [FUNCTION_TOOL]
+
+
+@pytest.mark.spec("tool-web-search", TOOLS, '{"type":"web_search","external_web_access":true}')
+def test_web_search_tool(lite_client: LiteClient) -> None:
+    """Web search is declared with its type and `external_web_access`."""
+    assert declared(lite_client, WEB_SEARCH_TOOL) == [WEB_SEARCH_TOOL]
+
+
+@pytest.mark.spec("tool-custom", TOOLS, "### Custom/freeform tool")
+def test_custom_tool(lite_client: LiteClient) -> None:
+    """A freeform tool is declared with its format."""
+    assert declared(lite_client, CUSTOM_TOOL) == [CUSTOM_TOOL]
+
+
+@pytest.mark.spec("tool-all", TOOLS, "Tool Specs")
+def test_all_kinds_in_their_order(lite_client: LiteClient) -> None:
+    """All kinds stand side by side, in the order of the file."""
+    tools = [WEB_SEARCH_TOOL, CUSTOM_TOOL, FUNCTION_TOOL]
+    assert declared(lite_client, *tools) == tools
+
+
+@pytest.mark.spec("tool-again", TOOLS, "Tool Specs")
+def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
+    """Nothing is remembered at the backend, so every request declares them."""
+    call = {"type": "function_call", "name": "add", "arguments": {"a": 1, "b": 1}}
+    tools = {"tools": [FUNCTION_TOOL, CUSTOM_TOOL], "results": [{"name": "add", "output": "2"}]}
+    run = lite_client(script=[{"items": [call]}, {"items": ["2"]}], tools=tools)
+    run.text()
+    assert [request.body["tools"] for request in run.turns] == [[FUNCTION_TOOL, CUSTOM_TOOL]] * 2
+
+
+@pytest.mark.spec("tool-none", f"{SPEC}, Edge Case Behavior 4", "No tools but asked to call -> 200, model replies it can't")
+def test_no_tools(lite_client: LiteClient) -> None:
+    """Without tools none are declared, and the model's words are the answer."""
+    run = lite_client("Call the tool add with 2 and 3.", script=["I cannot call a tool."])
+    assert run.text() == "I cannot call a tool."
+    assert run.turns[0].body.get("tools", []) == []
+
+
+@pytest.mark.spec("tool-invalid-schema", f"{SPEC}, Edge Case Behavior 1", "Invalid tool schema -> 200, tool ignored")
+def test_an_invalid_schema_is_the_backends_business(lite_client: LiteClient) -> None:
+    """The client sends what it is given; the backend ignores the tool and answers."""
+    tool = {**FUNCTION_TOOL, "parameters": {"type": "nonsense", "properties": 7}}
+    assert declared(lite_client, tool) == [tool]
