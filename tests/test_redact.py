@@ -113,7 +113,7 @@ PLANTED: list[tuple[str, str, list[str]]] = [
 ]
 KINDS = sorted({kind for kind, _, _ in PLANTED})
 OWN: dict[str, Any] = {
-    "literals": {'we"ird\\lit é': "a-literal"},
+    "literals": {'we"ird\\lit é': "a-literal", "nancy": "a-name"},
     "paths": {"/tmp/case-17/home": "/home/user", "/tmp/case-17": "/case"},
 }
 

@@ -119,8 +119,9 @@ def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
 
 # --- home directories -----------------------------------------------------------------------------------------------------------
 
-_NAME = rb"((?:[a-z0-9._@+~$-]|[\x80-\xff]|\\+u(?!00[01])[0-9a-f]{4})++)"
-_HOMES = {word: re.compile(word.encode() + rb"(?:/|\\{1,64}|%2f|%5c)" + _NAME) for word in ("home", "users")}
+_NAME = rb"(?P<name>(?:[a-z0-9._@+~$-]|[\x80-\xff]|\\+u(?!00[01])[0-9a-f]{4})++)"
+_HOMES = {word: re.compile(word.encode() + rb"(?:/|(?P<slashes>\\{1,64}+)|%2f|%5c)" + _NAME) for word in ("home", "users")}
+_LETTER_ESCAPE = re.compile(rb"u(?!00[01])[0-9a-fA-F]{4}")
 _MORE_NAME = re.compile(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")")  # C:\Users\Ann Lee\
 _HOME = re.compile(rb"(?i:home|users)(?:/|\\{1,64}|%2[Ff]|%5[Cc])" + _NAME)
 _ROOT = re.compile(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
@@ -145,9 +146,14 @@ _NOT_PERSONAL = (b"shared", b"public", b"default", b"linuxbrew")
 def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, at any escaping."""
     for found in pattern.finditer(low):
-        start = found.start(1)
-        end = start + len(found[1].rstrip(b".-~@+"))
-        if data[start - 1 : start] == b"\\":
+        start, end = found.span("name")
+        end -= len(found["name"]) - len(found["name"].rstrip(b".-~@+"))
+        if found["slashes"]:
+            # A separator has 1, 2, 4, ... backslashes; what is left over begins an escape: a letter of the name, or a control.
+            escape = len(found["slashes"]) - (1 << len(found["slashes"]).bit_length() - 1)
+            if escape and not _LETTER_ESCAPE.match(data, start):
+                continue
+            start -= escape
             more = _MORE_NAME.match(data, end)
             end = more.end() if more else end
         name = data[start:end]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from harness.core.redact_find import PATH_BEFORE
-from harness.core.redact_text import Finder, Span
+from harness.core.redact_text import ESCAPE_REST, Finder, Span
 
 _SEPARATOR = rb"(?:\\{0,64}/|\\{1,64}|%2[Ff]|%5[Cc])"
 _HARMLESS = re.compile(r"[!#-\[\]-~ ]*")
@@ -36,7 +36,12 @@ def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
 def _literals_of(pattern: re.Pattern[bytes], new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
     def find(data: bytes, low: bytes) -> Iterator[Span]:
         for found in pattern.finditer(data):
-            yield Span(*found.span(), "literal", new)
+            start, end = found.span()
+            if data[start - 1 : start] == b"\\":  # perhaps the end of an escape (\\n): it must stay one
+                escape = ESCAPE_REST.match(data, start, end)
+                start = escape.end() if escape else start
+            if start < end:
+                yield Span(start, end, "literal", new)
 
     return find
 

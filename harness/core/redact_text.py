@@ -30,7 +30,7 @@ class Finder(NamedTuple):
 WORD = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _COLOUR = re.compile(rb"(?:\x1b|\\u001[bB]|\\x1b|\\e|\\033)\[[0-9;]*\Z")
 _COLOUR_END = re.compile(rb"[0-9]*[A-Za-z]")
-_ESCAPE_REST = re.compile(rb"[nrtbf]|u[0-9a-fA-F]{4}")
+ESCAPE_REST = re.compile(rb"[nrtbf]|u[0-9a-fA-F]{4}")
 _PERCENT_REST = re.compile(rb"[0-9a-fA-F]{2}")
 
 
@@ -43,7 +43,7 @@ def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
     start = end - len(window) + len(window.rstrip(letters))
     before = data[start - 1 : start] if start else b""
     if before == b"\\":
-        rest = _ESCAPE_REST.match(data, start, end)
+        rest = ESCAPE_REST.match(data, start, end)
     elif before == b"%":
         rest = _PERCENT_REST.match(data, start, end)
     elif before in (b"[", b";") and _COLOUR.search(data[max(0, start - 24) : start]):
