@@ -73,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from harness.plugin.subjects import BadSubject, parse_app_server
 
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
+    config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped, with the reason, on a fake")
     settings = read_settings(config)
     try:
         subject = parse_app_server(settings.app_server)
@@ -127,6 +128,9 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
             "There is no fake-codex in this environment; install codex-replay with pip, or give --app-server."
         )
     session = request.config.stash[SESSION]
+    live_only = request.node.get_closest_marker("live_only")
+    if live_only is not None and not session.subject.live:
+        pytest.skip(f"live only, not verified on {session.subject.name}: {live_only.args[0]}")
     case = Case(
         case_name(request.node, session.root),
         session.settings,

@@ -37,6 +37,7 @@ class Server(Client):
     bad_input = False
     cut: int | None = None
     racy = ""
+    ends: int | None = 0
     cassette: Path
     homes: Mapping[str, str]
     upstream: BackendSession | None = None
@@ -55,6 +56,18 @@ class Server(Client):
         if status is None:
             raise SubjectFailure(self.tell(f"The server did not end of itself within {self.timeout:g} s"))
         return status
+
+    def signal(self, number: int) -> None:
+        """Send the server a signal (live only: a recording holds none)."""
+        os.kill(self.process.pid, number)
+
+    def still_runs(self, seconds: float) -> bool:
+        """Tell whether the server has not ended within so many seconds."""
+        return self.process.wait(seconds) is None
+
+    def end_input(self) -> None:
+        """End the server's stdin without waiting for its end."""
+        self.process.close_stdin()
 
     def wait_upstream(self, requests: int) -> None:
         """Wait until the model has answered so many turns in all; in a replay there is no model to wait for."""
@@ -81,15 +94,21 @@ class AppServer(Protocol):
         match: str = "exact",
         cut: int | None = None,
         racy: str = "",
+        ends: int | None = 0,
         config: Mapping[str, Any] | None = None,
+        auth: str | Mapping[str, Any] | None = None,
+        prepare: Callable[[Path], None] | None = None,
     ) -> Server:
         """Start the app-server under test.
 
         `script` is what the model says, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
         that are wrong on purpose. `match` says how strictly the fake compares the client's frames with the cassette: exact,
         or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
-        server has more than one right way; the recording shows one, and is then kept by --record all. `config` adds
-        to the config.toml of a live server.
+        server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
+        status that the server must come to (negative: the signal it dies by; None: it never ends of itself, and is stopped).
+
+        For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
+        `prepare` is called with the folder that holds `home`, `tmp` and `work` before it starts.
         """
         ...
 
@@ -123,7 +142,10 @@ class Case:
         match: str = "exact",
         cut: int | None = None,
         racy: str = "",
+        ends: int | None = 0,
         config: Mapping[str, Any] | None = None,
+        auth: str | Mapping[str, Any] | None = None,
+        prepare: Callable[[Path], None] | None = None,
     ) -> Server:
         """Start the subject; see `AppServer`."""
         __tracebackhide__ = True
@@ -133,7 +155,9 @@ class Case:
         if self._subject.live:
             session = str(self.name) if not self.servers else f"{self.name}.{len(self.servers) + 1}"
             upstream = self._backend().session(session, script if script is not None else {"turns": []})
-            env, home, work = self._live_home(root, upstream.url, config)
+            env, home, work = self._live_home(root, upstream.url, config, auth)
+            if prepare is not None:
+                prepare(root)
         else:
             if not cassette.exists():
                 raise SubjectFailure(
@@ -143,7 +167,7 @@ class Case:
             env, home, work = _fake_home(root, cassette, match)
         server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
         server.work, server.live, server.bad_input = work, self._subject.live, bad_input
-        server.cut, server.racy = cut, racy
+        server.cut, server.racy, server.ends = cut, racy, ends
         server.cassette, server.upstream, server.homes = cassette, upstream, {home: RECORDED_HOME, work: f"{RECORDED_HOME}/work"}
         self.servers.append(server)
         return server
@@ -152,11 +176,17 @@ class Case:
     def _wait(self) -> float:
         return self._settings.wait or (WAIT_LIVE if self._subject.live else WAIT_REPLAY)
 
-    def _live_home(self, root: Path, url: str, config: Mapping[str, Any] | None) -> tuple[dict[str, str], str, str]:
+    def _live_home(
+        self, root: Path, url: str, config: Mapping[str, Any] | None, auth: str | Mapping[str, Any] | None
+    ) -> tuple[dict[str, str], str, str]:
         from harness.shell.codex import HermeticHome
+        from harness.shell.codex.home import ApiKey, ChatGpt
 
         version = self._subject.version if self._subject.version[:1].isdigit() else "0.92.0"
         home = HermeticHome(root, url, version=version, extra_config=config)
+        if auth is not None:
+            known = {"api_key": ApiKey, "chatgpt": ChatGpt}
+            home.write_auth(known[auth]().encode() if isinstance(auth, str) else auth)
         return dict(home.env), str(home.home), str(home.work)
 
     # -- the end ---------------------------------------------------------------------------------------------------------
@@ -174,12 +204,16 @@ class Case:
 
     def _finish(self, server: Server) -> None:
         __tracebackhide__ = True
-        status = server.close()
-        if not server.live and status == 1:
-            said = "\n".join(server.process.stderr_tail(40))
-            raise SubjectFailure(f"The conversation was not the recorded one ({server.cassette}):\n{said}")
-        if status != 0:
-            raise SubjectFailure(server.tell("The server did not end well when its stdin ended"))
+        expected = server.ends if server.live else 0
+        if expected is None:
+            server.stop()
+        else:
+            status = server.close()
+            if not server.live and status == 1:
+                said = "\n".join(server.process.stderr_tail(40))
+                raise SubjectFailure(f"The conversation was not the recorded one ({server.cassette}):\n{said}")
+            if status != expected:
+                raise SubjectFailure(server.tell("The server did not end well when its stdin ended"))
         if server.upstream is not None:
             problems = server.upstream.problems()
             if problems:
