@@ -1,0 +1,63 @@
+"""Drive the OpenAI SDK against a backend, as strictly as it can; runs in an environment of its own and prints JSON.
+
+python sdk_probe.py URL COUNT           each of the prompts <0>, <1>, ... by create and stream, sync and async
+python sdk_probe.py URL agents          one run of the openai-agents package with a function tool
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import openai
+
+
+def plain(url: str, count: int) -> dict[str, Any]:
+    settings: dict[str, Any] = {"base_url": url, "api_key": "sk-1", "max_retries": 0, "_strict_response_validation": True}
+    report: dict[str, Any] = {"version": openai.__version__, "sync": [], "async": []}
+    client = openai.OpenAI(**settings)
+    for i in range(count):
+        ask: dict[str, Any] = {"model": "gpt-5.2-codex", "input": f"<{i}>"}
+        response = client.responses.create(**ask)
+        streamed = [event.type for event in client.responses.create(**ask, stream=True)]
+        with client.responses.stream(**ask) as stream:
+            helped = [event.type for event in stream]
+        report["sync"].append([response.status, response.output_text, len(response.output), streamed, helped])
+    report["models"] = [model.id for model in client.models.list()]
+    report["async"] = asyncio.run(concurrently(settings, count))
+    return report
+
+
+async def concurrently(settings: dict[str, Any], count: int) -> list[Any]:
+    client = openai.AsyncOpenAI(**settings)
+
+    async def one(i: int) -> list[Any]:
+        ask: dict[str, Any] = {"model": "gpt-5.2-codex", "input": f"<{i}>"}
+        response = await client.responses.create(**ask)
+        streamed = [event.type async for event in await client.responses.create(**ask, stream=True)]
+        async with client.responses.stream(**ask) as stream:
+            helped = [event.type async for event in stream]
+        return [response.status, response.output_text, len(response.output), streamed, helped]
+
+    return list(await asyncio.gather(*(one(i) for i in range(count))))
+
+
+def agents(url: str) -> dict[str, Any]:
+    from agents import Agent, Runner, function_tool, set_default_openai_client, set_tracing_disabled
+
+    set_tracing_disabled(True)
+    set_default_openai_client(openai.AsyncOpenAI(base_url=url, api_key="sk-1", max_retries=0), use_for_tracing=False)
+
+    @function_tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    agent = Agent(name="probe", instructions="Use the tool.", tools=[add], model="gpt-5.2-codex")
+    return {"output": Runner.run_sync(agent, "What is 2 + 3?").final_output}
+
+
+if __name__ == "__main__":
+    print(json.dumps(agents(sys.argv[1]) if sys.argv[2] == "agents" else plain(sys.argv[1], int(sys.argv[2]))))
