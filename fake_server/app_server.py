@@ -12,12 +12,13 @@ from posix import read, write
 from time import monotonic
 
 import harness
+from harness.core.deck import Deck, Miss
 from harness.core.frames import Frame
 from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import dumps, loads
 from harness.core.match import LEVELS, Matcher
 from harness.core.ndjson import LineSplitter
-from harness.core.replay import Deck, Miss, Track
+from harness.core.replay import Track
 from harness.shell.cassette import CassetteReader
 
 TYPE_CHECKING = False

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.core.deck import Deck
 from harness.core.frames import Frame, encode_frame, parse_line
 from harness.core.jsontext import dumps
 from harness.core.match import Matcher
 from harness.core.normalise import Rules
-from harness.core.replay import Deck, Track
+from harness.core.replay import Track
 from harness.protocol.tables import load
 
 TABLE: dict[str, list[str]] = load("causality")  # type: ignore[assignment]

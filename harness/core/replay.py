@@ -1,9 +1,7 @@
-"""Replaying recordings: which server frames may go out now, and which recorded frame a live client frame is.
+"""Replaying one recording as a stream: which server frames may go out now, and which client frame must come next.
 
-A `Track` replays one recording as a stream: it reads ahead only as far as it must, lets out each server frame once its causes
-(`causality`) have come, and takes the client's frames in their order, replies apart. A `Deck` holds one track or many with a
-common opening; the client's own frames choose among them, and what the chosen one has recorded for the opening is tied to
-what has gone out already.
+A `Track` reads ahead only as far as it must, lets out each server frame once its causes (`causality`) have come, and takes the
+client's frames in their order, replies apart. `deck` plays one track or several to a live client.
 
 No files here: a track reads lines from a `Source`, which `shell.cassette.CassetteReader` is. On fake-codex's start-up path.
 """
@@ -12,16 +10,15 @@ from __future__ import annotations
 
 from harness.core.causality import UNKNOWN, Causality
 from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind, label
-from harness.core.jsontext import NotJson, dumps, loads
-from harness.core.match import Difference, Matcher, splice_id
+from harness.core.jsonrpc import is_reply, kind
+from harness.core.jsontext import dumps
+from harness.core.match import Matcher, splice_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from harness.core.causality import Lane
-    from harness.core.match import Bindings
 
     class Source(Protocol):
         """Where a track's lines come from."""
@@ -146,7 +143,7 @@ class Track:
     def _let_out(self, frame: Frame, lane: Lane) -> Frame:
         if is_reply(frame.value) and lane[1] in self._live_ids:
             recorded, live = frame.value["id"], self._live_ids.pop(lane[1])
-            return _with_bytes(frame, splice_id(frame.raw, recorded, live))
+            return with_bytes(frame, splice_id(frame.raw, recorded, live))
         if lane[0] == "thread" and kind(frame.value) == "notification":
             if frame.value["method"] in self._ends_turn:
                 self._open_turns -= 1
@@ -218,178 +215,8 @@ class Track:
 _SERVER = b'"from":"server"'
 
 
-def _with_bytes(frame: Frame, raw: bytes) -> Frame:
+def with_bytes(frame: Frame, raw: bytes) -> Frame:
+    """Return the frame with other bytes, its decoded value kept."""
     if raw == frame.raw:
         return frame
     return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, value=frame.value, extra=frame.extra)
-
-
-class Miss:
-    """A live frame that no recording has next: the nearest recorded frame, if any, and how the two differ."""
-
-    __slots__ = ("differences", "live", "nearest", "track")
-
-    def __init__(self, live: Frame, track: Track | None, nearest: Frame | None, differences: list[Difference]) -> None:
-        self.live = live
-        self.track = track
-        self.nearest = nearest
-        self.differences = differences
-
-    def __str__(self) -> str:
-        said = label(self.live.value) if self.live.value is not None else repr(self.live.raw[:80])
-        if self.nearest is None or self.track is None:
-            return f"no recorded frame is left for {said}: the recording ends before it"
-        near = f"the nearest is frame {self.nearest.n} of {self.track.name}, {label(self.nearest.value)}"
-        if not self.differences:
-            return f"no recorded frame matches {said}: {near}, which has its place later, after other client frames"
-        more = f" (and {len(self.differences) - 1} more)" if len(self.differences) > 1 else ""
-        return f"no recorded frame matches {said}: {near}, and differs at {self.differences[0]}{more}"
-
-
-class Deck:
-    """One recording, or several with a common opening among which the client's frames choose; the first one leads."""
-
-    def __init__(self, tracks: list[Track], level: str = "method") -> None:
-        self.tracks = tracks
-        self.level = level
-        self._history: dict[Track, list[Frame]] = {track: [] for track in tracks}
-        self._late: list[Frame | bytes] = []  # what a new lead has for the opening and the old one had not
-
-    @property
-    def lead(self) -> Track:
-        """The track whose frames go out."""
-        return self.tracks[0]
-
-    @property
-    def may_advance(self) -> bool:
-        """Tell whether `advance` has anything to do."""
-        return bool(self._late) or self.lead.may_advance
-
-    def advance(self, most: int, raw: bool = True) -> list[Frame | bytes]:
-        """Return what may go out now, live values spliced in: frames, or with `raw` their mere bytes where that is faster."""
-        out, self._late = self._late, []
-        if len(self.tracks) == 1:
-            out += self.lead.advance(most, raw)
-        else:
-            out += self._advance_one_of_many(self.lead, most)
-        bindings = self.lead.matcher.bindings
-        for i, frame in enumerate(out):
-            if isinstance(frame, Frame):
-                if is_reply(frame.value):
-                    _give(frame.value, bindings)
-                if bindings:
-                    out[i] = _with_bytes(frame, bindings.apply(frame.raw))
-            elif bindings:
-                out[i] = bindings.apply(frame)
-        return out
-
-    def _advance_one_of_many(self, track: Track, most: int) -> list[Frame | bytes]:
-        out = track.advance(most)
-        self._history[track] += [frame for frame in out if isinstance(frame, Frame)]
-        return out
-
-    def receive(self, live: Frame) -> Miss | None:
-        """Take a live client frame: the recordings that have it next go on, the others drop out.
-
-        Returns None if one had it, else the miss, and then nothing has changed.
-        """
-        same: list[tuple[Track, Frame]] = []
-        alike: list[tuple[Track, Frame]] = []
-        for track in self.tracks:
-            frame = track.candidate(live)
-            if frame is None:
-                continue
-            if not _differences(track.matcher, frame, live):
-                same.append((track, frame))
-            elif self._is_alike(frame, live):
-                alike.append((track, frame))
-        chosen = same or alike
-        if not chosen:
-            return self._miss(live)
-        if len(self.tracks) > 1:
-            self._choose([track for track, _ in chosen])
-        for track, frame in chosen:
-            track.consume(frame, live)
-        return None
-
-    def _is_alike(self, recorded: Frame, live: Frame) -> bool:
-        """At the level `method` a request or notification of the same method will do; a reply never."""
-        if self.level != "method" or kind(live.value) not in ("request", "notification"):
-            return False
-        return recorded.value is not None and _same_message(recorded.value, live.value)
-
-    def _miss(self, live: Frame) -> Miss:
-        nearest: tuple[tuple[bool, int], Track, Frame, list[Difference]] | None = None
-        for track in self.tracks:
-            for frame in track.upcoming():
-                found = _differences(track.matcher, frame, live)
-                other = kind(frame.value) != kind(live.value) or label(frame.value) != label(live.value)
-                if nearest is None or (other, len(found)) < nearest[0]:
-                    nearest = ((other, len(found)), track, frame, found)
-        return Miss(live, *nearest[1:]) if nearest else Miss(live, None, None, [])
-
-    def _choose(self, tracks: list[Track]) -> None:
-        """Go on with these tracks; what a new lead has recorded so far is tied to what went out in its place."""
-        old, new = self.lead, tracks[0]
-        if new is not old:
-            while new.may_advance and self._advance_one_of_many(new, READ_AHEAD):
-                pass
-            self._late += self._tie(self._history[old], self._history[new], old, new)
-        self.tracks = tracks
-        self._history = {track: self._history[track] for track in tracks}
-
-    @staticmethod
-    def _tie(sent: list[Frame], recorded: list[Frame], old: Track, new: Track) -> list[Frame]:
-        """Bind the new lead's values to those that went out; return its frames that had no counterpart."""
-        waiting = list(sent)
-        unsent = []
-        for frame in recorded:
-            for i, other in enumerate(waiting):
-                if _same_place(frame.value, other.value):
-                    del waiting[i]
-                    new.matcher.bind(frame.value, _value_of(old.matcher.bindings.apply(other.raw)))
-                    break
-            else:
-                unsent.append(frame)
-        return unsent
-
-
-def _value_of(raw: bytes) -> Any:
-    try:
-        return loads(raw)
-    except NotJson:
-        return None
-
-
-def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Difference]:
-    if recorded.value is None or live.value is None:
-        if recorded.raw == live.raw:
-            return []
-        return [Difference("the line", repr(recorded.raw[:200]), repr(live.raw[:200]))]
-    if not _same_message(recorded.value, live.value):
-        return [Difference("method", label(recorded.value), label(live.value))]
-    return matcher.differences(recorded.value, live.value)
-
-
-def _same_message(recorded: Any, live: Any) -> bool:
-    """Tell whether both are the same sort of message and, if they have one, of the same method."""
-    sort = kind(recorded)
-    if sort != kind(live):
-        return False
-    return bool(recorded["method"] == live["method"]) if sort in ("request", "notification") else True
-
-
-def _same_place(a: Any, b: Any) -> bool:
-    if kind(a) == "other" or not _same_message(a, b):
-        return False
-    return bool(a["id"] == b["id"]) if is_reply(a) else True
-
-
-def _give(response: dict[str, Any], bindings: Bindings) -> None:
-    """Note the thread that a response reveals: the client must say it back as it is."""
-    result = response.get("result")
-    if type(result) is dict:
-        thread = result.get("thread")
-        for name in (result.get("conversationId"), thread.get("id") if type(thread) is dict else None):
-            if type(name) is str and bindings.agrees(name, name) is None:
-                bindings.give(name)
