@@ -19,7 +19,8 @@ import sys
 from functools import partial
 
 from fake_server.backend_control import PREFIX, control, load_script
-from fake_server.backend_http import Connection, Exchange
+from fake_server.backend_exchange import Exchange
+from fake_server.backend_http import Connection
 from fake_server.backend_routes import answer, dump, split_target
 from fake_server.backend_sessions import Session
 from harness.protocol.script import BadScript, Script

@@ -10,9 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fake_server.backend_http import frame
-from harness.protocol.responses import Send, event_bytes, reply
+from fake_server.backend_exchange import frame
+from harness.protocol.responses import reply
 from harness.protocol.script import Turn
+from harness.protocol.steps import Send, event_bytes
 
 
 class ReplyCache:

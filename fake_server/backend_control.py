@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from urllib.parse import parse_qs, unquote
 
-from fake_server.backend_http import Exchange
+from fake_server.backend_exchange import Exchange
 from fake_server.backend_routes import JSON_TYPE, dump
 from fake_server.backend_sessions import Session
 from fake_server.backend_tokens import auth_error

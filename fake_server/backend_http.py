@@ -1,8 +1,7 @@
-"""HTTP/1.1 in our own hands: a connection, its requests, and answers byte by byte.
+"""HTTP/1.1 in our own hands: a connection and the requests on it.
 
-A parser reads the requests; the answers are written here, because the order and case of headers, the bounds of chunks and the
-ways to break off are what a client is tested with, and a framework would hide them. Requests of one connection are answered in
-their order, so that pipelining works.
+A parser reads the requests; what is written, and how a connection breaks off, is decided by us, because that is what a client is
+tested with, and a framework would hide it. Requests of one connection are answered in their order, so that pipelining works.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
-from http import HTTPStatus
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import httptools
+
+from fake_server.backend_exchange import Exchange, Gone, Request, reason
 
 #: Larger bodies and headers are refused (413, 431); the largest that a real client was seen to send is 10 MB.
 MAX_BODY = 256 * 1024 * 1024
@@ -23,118 +23,7 @@ MAX_HEADERS = 1024 * 1024
 #: How many pipelined requests may wait before reading is paused.
 MAX_WAITING = 64
 
-Headers = list[tuple[str, str]]
 T = TypeVar("T")
-
-
-def frame(pieces: Iterable[bytes]) -> bytes:
-    """Frame pieces as HTTP chunks."""
-    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece)
-
-
-class Gone(Exception):
-    """The client has closed its side while we were holding an answer back."""
-
-
-class Request:
-    """One request as it was received: `headers` in their order and case, `body` as sent (not yet decompressed)."""
-
-    __slots__ = ("body", "conn", "headers", "keep_alive", "method", "target", "upgrade", "version")
-
-    def __init__(self, conn: int) -> None:
-        self.conn = conn
-        self.method = ""
-        self.target = ""
-        self.version = "1.1"
-        self.headers: Headers = []
-        self.body = b""
-        self.keep_alive = True
-        self.upgrade = False
-
-    def header(self, name: str) -> str | None:
-        """Return the first header of this name (in any case), or None."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
-
-
-class Exchange:
-    """One request and the answer to it; every method writes at once, `drain` waits while the client is slow."""
-
-    def __init__(self, connection: Connection, request: Request) -> None:
-        self.connection = connection
-        self.request = request
-        self.chunked = False
-        self.keep_alive = request.keep_alive
-        self.ended = False
-
-    def respond(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a whole answer; `content-length` is added after the given headers."""
-        with_body = status not in (204, 304)
-        length = [("content-length", str(len(body)))] if with_body else []
-        self._head(status, [*headers, *length], body if with_body and self.request.method != "HEAD" else b"")
-        self.end()
-
-    def stream_whole(self, status: int, headers: Headers, framed: bytes) -> None:
-        """Send a whole chunked answer, whose chunks are framed already, in one write (to an HTTP/1.1 client)."""
-        self._head(status, [*headers, ("transfer-encoding", "chunked")], framed + b"0\r\n\r\n")
-        self.end()
-
-    def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer of unknown length: chunked, or ended by the close of the connection for an HTTP/1.0 client."""
-        self.chunked = self.request.version == "1.1"
-        if self.chunked:
-            headers = [*headers, ("transfer-encoding", "chunked")]
-        else:
-            self.keep_alive = False
-        self._head(status, headers, b"")
-
-    def _head(self, status: int, headers: Headers, body: bytes) -> None:
-        if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
-            headers = [*headers, ("connection", "close")]
-        lines = [f"HTTP/1.1 {status} {reason(status)}", *(f"{name}: {value}" for name, value in headers), "", ""]
-        self.connection.write("\r\n".join(lines).encode("latin-1", "replace") + body)
-
-    def write(self, pieces: Iterable[bytes]) -> None:
-        """Send pieces of the body, each as a chunk of its own, all in one write."""
-        if self.chunked:
-            self.connection.write(frame(pieces))
-        else:
-            self.connection.write(b"".join(pieces))
-
-    def write_bytes(self, data: bytes) -> None:
-        """Send bytes past all framing: for faults that break the framing itself."""
-        self.connection.write(data)
-
-    def end(self) -> None:
-        """End the answer as it should be ended."""
-        if self.chunked and not self.ended:
-            self.connection.write(b"0\r\n\r\n")
-        self.ended = True
-        if not self.keep_alive:
-            self.connection.close()
-
-    def cut(self) -> None:
-        """Close the connection here, after what was written, as if the server had died in good order."""
-        self.ended = True
-        self.connection.close()
-
-    def reset(self) -> None:
-        """Reset the connection (RST): the client's read fails."""
-        self.ended = True
-        self.connection.reset()
-
-    async def drain(self) -> None:
-        """Wait until the client has taken most of what was written."""
-        await self.connection.writable.wait()
-
-    async def sent(self) -> None:
-        """Wait until all that was written is with the system, so that a reset drops none of it on our side."""
-        while self.connection.unsent():
-            await self.hold(asyncio.sleep(0.001))
-
-    async def hold(self, waiting: Awaitable[T]) -> T:
-        """Wait for something while the answer is open; raises `Gone` when the client closes meanwhile."""
-        return await self.connection.hold(waiting)
 
 
 Handler = Callable[[Exchange], Awaitable[None]]
@@ -320,11 +209,3 @@ class Connection(asyncio.Protocol):
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()
-
-
-def reason(status: int) -> str:
-    """Return the reason phrase of a status."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Status"

@@ -13,15 +13,16 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from fake_server.backend_default import default_turn
-from fake_server.backend_http import Exchange, Gone, Request
+from fake_server.backend_exchange import Exchange, Gone, Request
 from fake_server.backend_sessions import Entry, Session
 from fake_server.backend_stream import pass_gate, stream
 from fake_server.faults import BEFORE_ANSWER, apply, as_status
 from fake_server.rules import AUTH_RULES, Violation, check, first_violation
 from fake_server.rules_auth import Asked
 from harness.protocol.expect import mismatch
-from harness.protocol.responses import Send, reply
+from harness.protocol.responses import reply
 from harness.protocol.script import Turn
+from harness.protocol.steps import Send
 
 JSON_TYPE = ("content-type", "application/json")
 STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fake_server.backend_cache import ReplyCache
-from fake_server.backend_http import Request
+from fake_server.backend_exchange import Request
 from fake_server.backend_tokens import Tokens
 from harness.protocol.expect import mismatch
 from harness.protocol.script import Script, Turn

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from fake_server.backend_http import Exchange
+from fake_server.backend_exchange import Exchange
 from fake_server.backend_sessions import Session
 from fake_server.faults import Act, Cut, Idle, Reset
-from harness.protocol.responses import Gate, Raw, Send, Wait, event_bytes
 from harness.protocol.script import Turn
+from harness.protocol.steps import Gate, Raw, Send, Wait, event_bytes
 
 #: More than this is not gathered before it is written, so that memory stays flat and a slow client slows us down.
 BATCH = 256 * 1024

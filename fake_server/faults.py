@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.protocol.responses import FAILURES, Raw, Send, Step, Wait, event_bytes
+from harness.protocol.responses import FAILURES
 from harness.protocol.script import Turn
+from harness.protocol.steps import Raw, Send, Step, Wait, event_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ import pytest
 
 from fake_server.faults import FAILURES, NAMES, STATUSES, apply
 from harness.core.sse import Block, Decoder
-from harness.protocol.responses import Raw, Send, reply
+from harness.protocol.responses import reply
 from harness.protocol.script import parse
+from harness.protocol.steps import Raw, Send
 from harness.protocol.stream import StreamChecker
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 

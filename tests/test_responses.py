@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.protocol.events import event_schemas
-from harness.protocol.responses import Gate, Raw, Send, Wait, reply
+from harness.protocol.responses import reply
 from harness.protocol.script import parse
+from harness.protocol.steps import Gate, Raw, Send, Wait
 from harness.protocol.stream import StreamChecker
 
 PATCH = "*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch\n"

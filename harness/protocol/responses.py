@@ -8,49 +8,14 @@ data/openai-*). All ids follow from the label and the place of an item, so that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from harness.core.sse import encode
 from harness.protocol.script import Turn
+from harness.protocol.steps import Gate, Raw, Send, Step, Wait, compact
 
-#: Compact JSON with non-ASCII kept; one encoder for all, because making one costs more than using it.
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
 CREATED_AT = 1735689600
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Send one event; its name is the event's own `type`."""
-
-    event: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Raw:
-    """Send these bytes as they stand."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Send nothing for this many milliseconds."""
-
-    ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Send nothing until the gate of this name is released."""
-
-    name: str
-
-
-Step = Send | Raw | Wait | Gate
 
 
 def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
@@ -60,13 +25,6 @@ def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
     of which a response repeats.
     """
     return _Reply(turn, body, label).steps()
-
-
-def event_bytes(event: Mapping[str, Any], *, newline: bytes = b"\n") -> bytes:
-    """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII kept."""
-    data = _compact(event).encode("utf-8", "surrogatepass")
-    name = event.get("type")
-    return encode(data, name.encode() if isinstance(name, str) else b"", newline=newline)
 
 
 class _Reply:
@@ -218,7 +176,7 @@ def _message(
 
 def _function_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
     given = item.get("arguments", {})
-    arguments = given if isinstance(given, str) else _compact(given)
+    arguments = given if isinstance(given, str) else compact(given)
     call = {
         "id": reply.id("fc", item, index),
         "type": "function_call",
