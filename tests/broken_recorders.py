@@ -9,7 +9,7 @@ import signal
 import sys
 
 from harness.core import redact
-from harness.shell import recorder
+from harness.shell import http_recorder, http_watch, recorder
 
 
 class LogsLate(recorder.Lane):
@@ -82,6 +82,39 @@ class BlindRedactor(redact.Redactor):
         return data
 
 
+class ForgetsHalfEvents(http_watch.EventBody):
+    """Logs no event that its stream broke off."""
+
+    def close(self) -> None:
+        self._flush()
+
+
+class ForgetsChunks(http_watch.EventBody):
+    """Takes no note of where HTTP chunks end in an event."""
+
+    def chunk_end(self) -> None:
+        self._flush()
+
+
+class EndsPolitely(http_recorder.Side):
+    """Passes a reset on as an end in good order."""
+
+    def close(self, reset: bool = False) -> None:
+        super().close()
+
+
+class Buffers(http_recorder.Side):
+    """Sends a client nothing before its answer is whole."""
+
+    held = b""
+
+    def write(self, data: bytes) -> None:
+        self.held += data
+        if self.name == "server" or self.held.endswith(b"0\r\n\r\n"):
+            super().write(self.held)
+            self.held = b""
+
+
 LANES = {
     "logs-late": LogsLate,
     "forwards-first": ForwardsFirst,
@@ -90,11 +123,15 @@ LANES = {
     "greedy": Greedy,
 }
 REDACTORS = {"failing-redactor": FailingRedactor, "blind-redactor": BlindRedactor, "dead-redactor": DeadRedactor}
+EVENT_BODIES = {"forgets-half-events": ForgetsHalfEvents, "forgets-chunks": ForgetsChunks}
+SIDES = {"ends-politely": EndsPolitely, "buffers": Buffers}
 
 if __name__ == "__main__":
     variant = sys.argv.pop(1)
     recorder.Lane = LANES.get(variant, recorder.Lane)  # type: ignore[misc]
     redact.Redactor = REDACTORS.get(variant, redact.Redactor)  # type: ignore[misc]
+    http_watch.EventBody = EVENT_BODIES.get(variant, http_watch.EventBody)  # type: ignore[misc]
+    http_recorder.Side = SIDES.get(variant, http_recorder.Side)  # type: ignore[misc]
     from harness.cli.main import main
 
     main()
