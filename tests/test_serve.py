@@ -1,0 +1,109 @@
+"""`codex-replay serve`: started as a user does, asked, and ended in every way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from harness.cli.main import main; main()", "serve"]
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+    with subprocess.Popen([*COMMAND, "--json", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield process, json.loads(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def ask(url: str) -> tuple[int, bytes]:
+    request = urllib.request.Request(url + "/v1/responses", b'{"model":"m","input":"hi","stream":true}')
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def is_gone(pid: int) -> bool:
+    """Wait until a process that is not our child has ended."""
+    fd = os.pidfd_open(pid)
+    try:
+        import select
+
+        return bool(select.select([fd], [], [], 10)[0])
+    finally:
+        os.close(fd)
+
+
+def test_it_serves_and_tells_each_request() -> None:
+    with serving() as (process, ready):
+        status, body = ask(ready["url"])
+        assert status == 200
+        assert b"response.completed" in body
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert (told["method"], told["path"], told["answer"]) == ("POST", "/v1/responses", "default")
+
+
+@pytest.mark.parametrize("name", ["script.json", "script.yaml"])
+def test_a_script_may_be_json_or_yaml(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text('["from the script"]' if name.endswith("json") else "turns:\n- from the script\n")
+    with serving("--script", str(path)) as (_, ready):
+        assert b"from the script" in ask(ready["url"])[1]
+        assert ask(ready["url"])[0] == 501
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_good_order(number: signal.Signals) -> None:
+    with serving() as (process, ready):
+        process.send_signal(number)
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        with pytest.raises(urllib.error.URLError):
+            ask(ready["url"])
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="this system cannot watch a process that is not our child")
+def test_the_backend_does_not_outlive_a_killed_serve() -> None:
+    with serving() as (process, ready):
+        process.kill()
+        process.wait(10)
+        with suppress(ProcessLookupError):
+            assert is_gone(ready["pid"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.json", "{", "neither JSON nor YAML"),
+        ("a.yaml", "a: [", "neither JSON nor YAML"),
+        ("a.json", '[{"itms": []}]', 'did you mean "items"'),
+        ("a.json", '[{"fault": "rest"}]', "'rest' is no fault"),
+        ("a.json", '{"auth": {"mode": "x"}}', "auth.mode must be one of"),
+        ("missing.json", None, "cannot be read"),
+    ],
+)
+def test_a_script_that_cannot_be_used_is_a_sentence(tmp_path: Path, name: str, text: str | None, sentence: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    done = subprocess.run([*COMMAND, "--script", str(tmp_path / name)], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
