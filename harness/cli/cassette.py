@@ -39,18 +39,34 @@ def group() -> None:
 @group.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...")
 @_JSON
-@click.option("--notes", is_flag=True, help="Print notes too: requests without a reply, payloads cut for size.")
+@click.option("--notes", is_flag=True, help="Print notes too: requests without a reply, payloads cut for size, the other side.")
+@click.option("--codex", metavar="V", help="Validate against this Codex's bundle, or a bundle of yours (default: the header's).")
+@click.option(
+    "--judge",
+    type=click.Choice(["server", "client", "both"]),
+    default="server",
+    show_default=True,
+    help="Whose frames must be valid and known; what the other side does wrong is a note.",
+)
 @sentences
-def lint(paths: tuple[str, ...], as_json: bool, notes: bool) -> None:
-    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets.
+def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str) -> None:
+    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame by the bundle.
 
     Of a folder all *.ndjson in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
     """
+    from harness.protocol.bundle import BundleError
+    from harness.shell.bundle_check import bundle_checks, bundle_of
     from harness.shell.lint import find_files
     from harness.shell.lint import lint as check
 
-    with progress("frames checked") as shown:
-        reports = [check(path, step=shown.step) for path in find_files(paths)]
+    checks = bundle_checks(codex, judge)
+    try:
+        if codex is not None:
+            bundle_of(codex)
+        with progress("frames checked") as shown:
+            reports = [check(path, checks, shown.step) for path in find_files(paths)]
+    except BundleError as error:
+        raise Unable(str(error)) from None
     if as_json:
         files = [{**asdict(report), "ok": report.ok} for report in reports]
         click.echo(json.dumps({"ok": all(report.ok for report in reports), "files": files}, indent=2))

@@ -21,8 +21,18 @@ from harness.core.jsontext import NotJson, loads
 from harness.core.redact import Redactor
 from harness.shell.cassette import CassetteError, CassetteReader
 
-#: A further check: what it has to say about one frame.
-Check = Callable[[Frame], Iterable[str]]
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a further check has to say about one frame: `level` and `check` as in `Finding`."""
+
+    level: str
+    check: str
+    message: str
+
+
+#: A further check, which sees the frames of one file in order.
+Check = Callable[[Frame], Iterable[Remark]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +69,17 @@ def _schema() -> jsonschema_rs.Validator:
         return jsonschema_rs.validator_for(loads(file.read()))
 
 
-def lint(path: str, checks: Sequence[Check] = (), step: Callable[[], None] = lambda: None) -> Report:
-    """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report says it."""
+def lint(
+    path: str, checks: Callable[[Header], Sequence[Check]] = lambda header: (), step: Callable[[], None] = lambda: None
+) -> Report:
+    """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report says it.
+
+    `checks` makes the further checks of a file from its header.
+    """
     report = Report(path)
     try:
         with CassetteReader(path) as reader:
-            _Linter(report, checks, step).run(reader)
+            _Linter(report, checks(reader.header), step).run(reader)
     except CassetteError as error:
         report.unreadable = str(error)
     return report
@@ -131,8 +146,8 @@ class _Linter:
         else:
             self._connection(frame, number)
         for check in self._checks:
-            for message in check(frame):
-                self._add("error", "bundle", number, frame, message)
+            for remark in check(frame):
+                self._add(remark.level, remark.check, number, frame, remark.message)
 
     def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> None:
         try:

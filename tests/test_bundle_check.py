@@ -1,0 +1,79 @@
+"""`cassette lint` holds each frame to a bundle: valid and known told apart, blamed on who wrote it, against any version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.cassette import group
+from harness.core.frames import Frame, Header
+from harness.core.jsontext import dumps
+from harness.protocol import schema_files
+from harness.shell.cassette import CassetteWriter
+
+ROOT = Path(__file__).resolve().parent.parent
+ASK = {"id": 1, "method": "account/read", "params": {}}
+ANSWER = {"id": 1, "result": {"account": None, "requiresOpenaiAuth": False}}
+
+
+def cassette(path: Path, *frames: tuple[str, Any], codex: str = "0.92.0", cut: int = 0) -> Path:
+    with CassetteWriter(path, Header(codex, "unknown", "a", {"rpc": "authored"})) as writer:
+        for n, (sender, message) in enumerate(frames, 1):
+            writer.write(Frame(0, n, "rpc", sender, raw=dumps(message) + b"\n", extra={"truncated": True} if n == cut else None))
+    return path
+
+
+def findings(path: Path, *options: str) -> tuple[int, list[tuple[str, str, int | None]]]:
+    done = CliRunner().invoke(group, ["lint", "--json", str(path), *options])
+    (file,) = json.loads(done.stdout)["files"]
+    return done.exit_code, [(f["level"], f["check"], f["frame"]) for f in file["findings"]]
+
+
+def test_a_sound_cassette_has_no_findings(tmp_path: Path) -> None:
+    assert findings(cassette(tmp_path / "a", ("client", ASK), ("server", ANSWER))) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"id": 1, "result": {"account": None, "requiresOpenaiAuth": "no"}}, ("error", "valid", 2)),
+        ({"id": 1, "result": {"account": None}}, ("error", "valid", 2)),
+        ({"id": 1, "result": {**ANSWER["result"], "more": 1}}, ("error", "known", 2)),  # type: ignore[dict-item]
+    ],
+)
+def test_what_the_server_breaks_is_an_error_of_its_verdict(tmp_path: Path, answer: Any, expected: Any) -> None:
+    assert findings(cassette(tmp_path / "a", ("client", ASK), ("server", answer))) == (1, [expected])
+
+
+def test_the_side_that_is_not_judged_gets_notes(tmp_path: Path) -> None:
+    path = cassette(tmp_path / "a", ("client", {**ASK, "params": {"choiceCount": 1}}), ("server", ANSWER))
+    assert findings(path) == (0, [("note", "known", 1)])
+    assert findings(path, "--judge", "client") == (1, [("error", "known", 1)])
+    assert findings(path, "--judge", "both") == (1, [("error", "known", 1)])
+
+
+def test_a_cut_frame_is_not_judged_but_its_answer_is(tmp_path: Path) -> None:
+    path = cassette(tmp_path / "a", ("client", {**ASK, "params": {"bogus": 1}}), ("server", ANSWER), cut=1)
+    assert findings(path, "--judge", "both") == (0, [("note", "cut-payload", 1)])
+
+
+def test_a_version_without_a_bundle_is_said_and_another_bundle_can_be_named(tmp_path: Path) -> None:
+    path = cassette(tmp_path / "a", ("client", ASK), ("server", {"id": 1, "result": {}}), codex="unknown")
+    assert findings(path) == (0, [("note", "bundle", 1)])
+    assert findings(path, "--codex", "0.92.0")[0] == 1
+    assert findings(path, "--codex", schema_files.folder("0.92.0"))[0] == 1
+
+
+def test_a_bundle_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    done = CliRunner().invoke(group, ["lint", str(cassette(tmp_path / "a", ("client", ASK))), "--codex", "0.0.1"])
+    assert done.exit_code == 2
+    assert "codex install 0.0.1" in done.stderr
+
+
+def test_every_recording_of_the_repository_is_sound() -> None:
+    done = CliRunner().invoke(group, ["lint", str(ROOT / "cassettes")])
+    assert (done.exit_code, done.stdout.rpartition(":")[2].strip()) == (0, "all sound."), done.stdout
