@@ -112,20 +112,9 @@ def failures(report: str, arguments: list[str]) -> list[str]:
     """Run pytest in this process, one of a pool; return the names of the cases that failed."""
     os.chdir(ROOT)
     said = io.StringIO()
-    options = [
-        "-q",
-        "--assert=plain",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "--report",
-        report,
-        "--wait",
-        "1",
-        "--validate",
-        "no",
-    ]
+    options = ["-q", "--assert=plain", "--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no"]
+    # Not this run's warnings: a failing run leaves more behind than a passing one.
+    options += [word for plugin in ("cacheprovider", "xdist", "unraisableexception") for word in ("-p", f"no:{plugin}")]
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         pytest.main([*arguments, *options])
     found = Path(report, "report.json")
