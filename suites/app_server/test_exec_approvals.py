@@ -1,0 +1,238 @@
+"""Who is asked about a command, what may be answered, and what each answer leads to.
+
+Source: real-codex-0.92.md section 4, "Turns, tools and approvals", and the bundle's CommandExecutionApprovalDecision and
+ReviewDecision. The request word for word, accept, decline and cancel are in test_approvals. What the model is told of a
+command is held to on a live server, by the script's `expect`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import MARKER, all_of, shell_call, text
+from suites.app_server.turns import (
+    ASKS,
+    FREE,
+    asked,
+    conversation,
+    ended,
+    items_of,
+    last_words,
+    msgs,
+    open_thread,
+    run,
+    say,
+    start,
+)
+
+REQUEST = "item/commandExecution/requestApproval"
+REJECTED = "exec command rejected by user"
+#: Why a recording of an interrupt with an open approval shows only one of two right ways.
+ABANDONED = "The abandoned approval counts as a denial, and the end of the call may or may not still come before the abort."
+TWICE = [{"items": [shell_call(MARKER)]}, {"items": [shell_call(MARKER, "call_2")]}, {"items": [text("Done")]}]
+
+
+def told(output: str, words: str = "Done") -> dict[str, Any]:
+    """A turn of the script that wants to be told this of call_1, and then says something."""
+    return {"items": [text(words)], "expect": {"outputs": {"call_1": output}}}
+
+
+def statuses(server: Server) -> list[tuple[str, str, int | None]]:
+    """Id, status and exit code of every completed command."""
+    return [(item["id"], item["status"], item["exitCode"]) for item in items_of(server, "commandExecution")]
+
+
+def test_accept_for_session(app_server: AppServer) -> None:
+    """acceptForSession: an identical command of the same session is not asked about again."""
+    server = app_server(TWICE)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.reply(server.server_request(REQUEST), {"decision": "acceptForSession"})
+    assert ended(server, thread)["status"] == "completed"
+    assert asked(server) == [REQUEST]
+    assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
+
+
+def test_accept_is_for_once(app_server: AppServer) -> None:
+    """accept: the same command is asked about again; the server counts its requests."""
+    server = app_server(TWICE)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    for number, call in enumerate(("call_1", "call_2")):
+        request = server.server_request(REQUEST)
+        assert (request["id"], request["params"]["itemId"]) == (number, call)
+        server.reply(request, {"decision": "accept"})
+    assert ended(server, thread)["status"] == "completed"
+    assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
+
+
+def test_accept_with_amendment(app_server: AppServer) -> None:
+    """acceptWithExecpolicyAmendment: whatever begins with the amended words is not asked about again, in later turns too."""
+    script = [{"items": [shell_call(MARKER)]}, {"items": [text("One")]}]
+    script += [{"items": [shell_call(f"{MARKER} more", "call_2")]}, {"items": [text("Two", id="msg_2")]}]
+    server = app_server(script)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    request = server.server_request(REQUEST)
+    amendment = request["params"]["proposedExecpolicyAmendment"]
+    assert amendment == MARKER.split()
+    server.reply(request, {"decision": {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": amendment}}})
+    ended(server, thread)
+    run(server, thread)
+    assert asked(server) == [REQUEST]
+    assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
+    assert last_words(server) == ["One", "Two"]
+
+
+#: What is no answer at all -> the result that is sent.
+NO_DECISION: dict[str, Any] = {"no-decision": {}, "null": None, "number": 5, "wrong-case": {"decision": "Accept"}}
+
+
+@pytest.mark.parametrize("row", NO_DECISION)
+def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
+    """An answer without a valid decision counts as decline: the command does not run, and the turn goes on."""
+    server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED, "Then not.")], bad_input=True)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.reply(server.server_request(REQUEST), NO_DECISION[row])
+    assert ended(server, thread)["status"] == "completed"
+    assert statuses(server) == [("call_1", "declined", None), ("call_1", "failed", -1)]
+    assert msgs(server, "exec_command_end")[0]["stderr"] == REJECTED
+    assert last_words(server) == ["Then not."]
+
+
+def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
+    """A JSON-RPC error in place of a decision leaves the turn hanging until turn/interrupt, and the server never ends."""
+    server = app_server([{"items": [shell_call(MARKER)]}], ends=None, racy=ABANDONED)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    request = server.server_request(REQUEST)
+    server.send({"id": request["id"], "error": {"code": -32000, "message": "The editor has no dialogs."}})
+    server.request("account/read", {})
+    assert all_of(server, "turn/completed") == []
+    assert items_of(server, "commandExecution") == []
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert ended(server, thread)["status"] == "interrupted"
+    assert msgs(server, "turn_aborted") == [{"reason": "interrupted"}]
+    assert statuses(server) in ([], [("call_1", "failed", -1)])
+
+
+#: name -> (approval policy, sandbox, the call's arguments, reason of the request (False: nothing is asked), status, exit code)
+POLICIES: dict[str, tuple[str, str, dict[str, Any], Any, str, int]] = {
+    "untrusted-harmless": ("untrusted", "read-only", {"command": "ls"}, False, "completed", 0),
+    "untrusted": ("untrusted", "danger-full-access", {"command": MARKER}, None, "completed", 0),
+    "on-request": ("on-request", "danger-full-access", {"command": MARKER}, False, "completed", 0),
+    "on-request-escalated": (
+        "on-request",
+        "read-only",
+        {"command": MARKER, "sandbox_permissions": "require_escalated", "justification": "To see the marker."},
+        "To see the marker.",
+        "completed",
+        0,
+    ),
+    "on-request-dangerous": ("on-request", "danger-full-access", {"command": "rm -rf nothing"}, None, "completed", 0),
+    "on-failure": (
+        "on-failure",
+        "read-only",
+        {"command": "touch marker"},
+        "command failed; retry without sandbox?",
+        "completed",
+        0,
+    ),
+    "on-failure-good": ("on-failure", "danger-full-access", {"command": MARKER}, False, "completed", 0),
+    "never": ("never", "danger-full-access", {"command": MARKER}, False, "completed", 0),
+    "never-failing": ("never", "danger-full-access", {"command": "echo out; exit 3"}, False, "failed", 3),
+    "never-dangerous": ("never", "danger-full-access", {"command": "rm -rf nothing"}, False, "failed", -1),
+}
+
+
+@pytest.mark.parametrize("row", POLICIES)
+def test_policy(app_server: AppServer, row: str) -> None:
+    """Each approval policy asks about its commands and no others; what is asked about is accepted here."""
+    policy, sandbox, arguments, reason, status, code = POLICIES[row]
+    call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
+    server = app_server([{"items": [call]}, {"items": [text("Done")]}])
+    thread = open_thread(server, approvalPolicy=policy, sandbox=sandbox)
+    start(server, thread)
+    if reason is not False:
+        request = server.server_request(REQUEST)
+        assert request["params"]["reason"] == reason
+        server.reply(request, {"decision": "accept"})
+    assert ended(server, thread)["status"] == "completed"
+    assert asked(server) == [REQUEST] * (reason is not False)
+    assert statuses(server) == [("call_1", status, code)]
+    assert last_words(server) == ["Done"]
+
+
+def test_never_escalated(app_server: AppServer) -> None:
+    """Under `never` a call that asks for more rights is turned down before it begins; only the model is told why."""
+    arguments = {"command": MARKER, "sandbox_permissions": "require_escalated", "justification": "To see the marker."}
+    call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
+    why = (
+        "approval policy is Never; reject command \N{EM DASH} "
+        "you should not ask for escalated permissions if the approval policy is Never"
+    )
+    server = app_server([{"items": [call]}, told(why)])
+    thread = open_thread(server, approvalPolicy="never", sandbox="read-only")
+    assert run(server, thread)["status"] == "completed"
+    assert asked(server) == []
+    assert items_of(server, "commandExecution", "started") == []
+    assert last_words(server) == ["Done"]
+
+
+def test_blocked_by_policy(app_server: AppServer) -> None:
+    """Under `never` a dangerous command fails without running, with the reason as its output."""
+    server = app_server([{"items": [shell_call("rm -rf nothing")]}, {"items": [text("Done")]}])
+    thread = open_thread(server, **FREE)
+    run(server, thread)
+    end = msgs(server, "exec_command_end")[0]
+    shell = end["command"]
+    why = f"`{shell[0]} -lc 'rm -rf nothing'` rejected: blocked by policy"
+    assert (end["exit_code"], end["stderr"], end["aggregated_output"]) == (-1, why, why)
+    assert items_of(server, "commandExecution")[0]["aggregatedOutput"] == why
+
+
+@pytest.mark.parametrize("decision", ["abort", "approved_for_session"])
+def test_v1_decision(app_server: AppServer, decision: str) -> None:
+    """v1: abort ends the turn with the command undone; approved_for_session covers the next identical command."""
+    server = app_server(TWICE if decision != "abort" else TWICE[:1])
+    talk = conversation(server, **ASKS)
+    say(server, talk)
+    server.reply(server.server_request("execCommandApproval"), {"decision": decision})
+    turn = ended(server, talk)
+    assert asked(server) == ["execCommandApproval"]
+    if decision == "abort":
+        assert turn["status"] == "interrupted"
+        assert msgs(server, "turn_aborted") == [{"reason": "interrupted"}]
+        assert last_words(server) == []
+        assert msgs(server, "exec_command_output_delta") == []
+    else:
+        assert turn["status"] == "completed"
+        assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
+
+
+def test_v1_amendment(app_server: AppServer) -> None:
+    """v1: approved_execpolicy_amendment names the words that are allowed from now on."""
+    server = app_server(TWICE)
+    talk = conversation(server, **ASKS)
+    say(server, talk)
+    request = server.server_request("execCommandApproval")
+    amendment = {"proposed_execpolicy_amendment": MARKER.split()}
+    server.reply(request, {"decision": {"approved_execpolicy_amendment": amendment}})
+    assert ended(server, talk)["status"] == "completed"
+    assert asked(server) == ["execCommandApproval"]
+    assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
+
+
+def test_v1_invalid_decision(app_server: AppServer) -> None:
+    """v1: v2's word `accept` is no decision, and counts as denied."""
+    server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED)], bad_input=True)
+    talk = conversation(server, **ASKS)
+    say(server, talk)
+    server.reply(server.server_request("execCommandApproval"), {"decision": "accept"})
+    assert ended(server, talk)["status"] == "completed"
+    assert statuses(server) == [("call_1", "failed", -1)]
+    assert last_words(server) == ["Done"]

@@ -1,0 +1,92 @@
+"""What a case does with threads and turns, and how it looks at what came: the steps that the modules of this suite share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.plugin import Server
+from suites.app_server.expected import all_of
+
+#: A thread in which every command but the harmless needs an approval, and an approved one may do anything.
+ASKS = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+#: A thread in which nothing is asked and commands may do anything.
+FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+
+
+def open_thread(server: Server, **settings: Any) -> str:
+    """Do the handshake and start a thread; return its id."""
+    server.initialize()
+    return another_thread(server, **settings)
+
+
+def another_thread(server: Server, **settings: Any) -> str:
+    """Start a thread on an initialized server; return its id."""
+    thread: str = server.request("thread/start", {"cwd": server.work, **settings})["thread"]["id"]
+    server.notification("thread/started")
+    return thread
+
+
+def start(server: Server, thread: str, words: str = "Go on.", **params: Any) -> Any:
+    """Start a turn; return the turn that turn/start answered."""
+    given = {"threadId": thread, "input": [{"type": "text", "text": words}], **params}
+    return server.request("turn/start", given)["turn"]
+
+
+def ended(server: Server, thread: str, turn: str | None = None) -> Any:
+    """Wait for the end of a turn (the thread's next one unless named); return it."""
+    while True:
+        found = server.notification("turn/completed", threadId=thread)["turn"]
+        if turn in (None, found["id"]):
+            return found
+
+
+def run(server: Server, thread: str, words: str = "Go on.", **params: Any) -> Any:
+    """Start a turn and wait for its end; return it."""
+    start(server, thread, words, **params)
+    return ended(server, thread)
+
+
+def conversation(server: Server, **settings: Any) -> str:
+    """Do the handshake, start a v1 conversation and listen to it; return its id."""
+    server.initialize()
+    found: str = server.request("newConversation", {"cwd": server.work, **settings})["conversationId"]
+    server.request("addConversationListener", {"conversationId": found})
+    return found
+
+
+def v1_items(words: str) -> list[dict[str, Any]]:
+    """The user's words as v1 items."""
+    return [{"type": "text", "data": {"text": words}}]
+
+
+def say(server: Server, conversation: str, words: str = "Go on.") -> None:
+    """Send a v1 user message."""
+    assert server.request("sendUserMessage", {"conversationId": conversation, "items": v1_items(words)}) == {}
+
+
+def last_words(server: Server) -> list[str | None]:
+    """The model's last message of each turn that ended by itself."""
+    return [params["msg"]["last_agent_message"] for params in all_of(server, "codex/event/task_complete")]
+
+
+def items_of(server: Server, type: str, which: str = "completed") -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
+    """The items of one type that were started or completed so far, in order."""
+    return [params["item"] for params in all_of(server, f"item/{which}") if params["item"]["type"] == type]
+
+
+def msgs(server: Server, type: str) -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
+    """The `msg` of every event of one type so far, in order, without its type."""
+    found = [params["msg"] for params in all_of(server, f"codex/event/{type}")]
+    assert all(msg["type"] == type for msg in found)
+    return [{key: value for key, value in msg.items() if key != "type"} for msg in found]
+
+
+def methods(server: Server) -> list[str]:
+    """The methods of every notification and request that the server has sent so far, in order."""
+    return [message["method"] for message in server.messages() if isinstance(message, dict) and "method" in message]
+
+
+def asked(server: Server) -> list[str]:
+    """The methods of every request that the server has sent so far, in order."""
+    sent = [message for message in server.messages() if isinstance(message, dict)]
+    return [message["method"] for message in sent if "method" in message and "id" in message]
