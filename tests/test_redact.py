@@ -774,7 +774,8 @@ def test_a_long_line_is_redacted_and_stays_whole() -> None:
     assert redacted == line.replace(b"planted-secret", b"redacted-token-1")
 
 
-ADVERSARIAL =         *(
+ADVERSARIAL = [
+    *(
         b'"api_key":"',
         b'\\"api_key\\":\\"',
         b"eyJ",
