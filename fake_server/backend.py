@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import resource
@@ -119,6 +120,8 @@ def main(argv: list[str] | None = None) -> int:
         except BadScript as error:
             return _fail(f"{given.script}: {error}")
     _allow_many_files()
+    gc.freeze()  # what is loaded stays; and a request makes many objects and no cycles, so look for them seldom
+    gc.set_threshold(50_000, 20, 50)
     try:
         asyncio.run(serve(Backend(script), given.host, given.port, exit_with_stdin=given.exit_with_stdin))
     except (OSError, OverflowError) as error:

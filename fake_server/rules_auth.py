@@ -24,7 +24,7 @@ Finding = tuple[str | None, str]
 class Asked:
     """A request as the rules see it: path, headers by name, the raw body, and the decoded one once `not_json` has looked."""
 
-    __slots__ = ("account", "bearer", "body", "calls", "data", "header", "items", "mode", "path", "state")
+    __slots__ = ("account", "bearer", "body", "calls", "data", "header", "items", "mode", "pairs", "path", "state")
 
     def __init__(self, path: str, header: Callable[[str], str | None], data: bytes, tokens: Tokens) -> None:
         self.path = path
@@ -34,6 +34,7 @@ class Asked:
         #: The items of `input` with their places, and those among them that are calls or outputs of calls.
         self.items: list[tuple[int, Any]] = []
         self.calls: list[tuple[int, Any]] = []
+        self.pairs: set[tuple[str, str]] | None = None
         self.account = tokens.account_id
         self.mode = tokens.mode
         if self.mode == "auto":

@@ -187,7 +187,7 @@ def item_fields(asked: Asked) -> Finding | None:
     for i, item in asked.calls:
         kind = item["type"]
         for field, types in ITEM_FIELDS[kind].items():
-            if not _is(item.get(field), types):
+            if type(item.get(field)) not in types:
                 wanted = " or ".join(TYPE_NAMES[t] for t in types)
                 had = f"is {_name(item[field])}" if field in item else "is missing"
                 return f"input[{i}].{field}", f'input[{i}]: a {kind} needs "{field}", {wanted}; it {had}.'
@@ -214,11 +214,18 @@ def message_content(asked: Asked) -> Finding | None:
     return None
 
 
+def _pairs(asked: Asked) -> set[tuple[str, str]]:
+    """The type and call id of every call and output; made once for the two rules that need it."""
+    if asked.pairs is None:
+        asked.pairs = {(item["type"], item["call_id"]) for _, item in asked.calls}
+    return asked.pairs
+
+
 def output_without_call(asked: Asked) -> Finding | None:
     """An output whose call is not in `input` (edge case 3); a previous response may hold it, where that is supported."""
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
-    calls = {(item["type"], item["call_id"]) for _, item in asked.calls}
+    calls = _pairs(asked)
     for i, item in asked.calls:
         call = CALL_OF.get(item["type"])
         if call is not None and (call, item["call_id"]) not in calls:
@@ -231,7 +238,7 @@ def output_without_call(asked: Asked) -> Finding | None:
 
 def call_without_output(asked: Asked) -> Finding | None:
     """A call in `input` that nothing answers."""
-    outputs = {(item["type"], item["call_id"]) for _, item in asked.calls}
+    outputs = _pairs(asked)
     for i, item in asked.calls:
         output = OUTPUT_OF.get(item["type"])
         if output is not None and (output, item["call_id"]) not in outputs:
@@ -247,9 +254,7 @@ def _reference(item: Mapping[str, object]) -> bool:
 
 
 def _is(value: object, types: tuple[type, ...]) -> bool:
-    if isinstance(value, bool):
-        return bool in types
-    return isinstance(value, types)
+    return type(value) in types  # exact: true is no integer, and JSON has no subclasses
 
 
 def _name(value: object) -> str:

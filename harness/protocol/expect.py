@@ -77,7 +77,7 @@ def input_items(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     given = body.get("input")
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": given}]
-    return [item for item in given if isinstance(item, Mapping)] if isinstance(given, list) else []
+    return [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
 
 
 def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
@@ -87,7 +87,7 @@ def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
         yield content
     elif isinstance(content, list):
         for part in content:
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
                 yield part["text"]
 
 

@@ -1,0 +1,179 @@
+"""The fake backend beside npm `@copilotkit/aimock`: CPU per streamed reply, start, memory; the same replies, alternating."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench.common import NotReady, Row
+
+AIMOCK = "1.43.0"
+ROUNDS, REPLIES, STARTS = 6, 120, 9
+#: 50 deltas of 40 characters.
+TEXT = "".join(f"word {i:03d} of a text that has fifty deltas. " for i in range(60))[: 50 * 40]
+DELTA = 40
+
+
+def aimock() -> Path:
+    """Return aimock's program, installed by npm into the cache once; raises `NotReady` where that cannot be done."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "codex-replay" / f"aimock-{AIMOCK}"
+    program = root / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
+    if not program.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise NotReady("npm is not there to install @copilotkit/aimock, which this is measured beside.")
+        root.mkdir(parents=True, exist_ok=True)
+        argv = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(root), f"@copilotkit/aimock@{AIMOCK}"]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        if done.returncode or not program.exists():
+            raise NotReady(f"npm could not install @copilotkit/aimock@{AIMOCK}: {(done.stderr or done.stdout)[-300:]}")
+    return program
+
+
+@contextlib.contextmanager
+def running(command: list[str], ready: bytes) -> Iterator[tuple[int, bytes, float]]:
+    """Run a server; yield its pid, the line that said it is ready, and the seconds until then."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as it is installed
+    begin = time.perf_counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env) as process:
+        try:
+            assert process.stdout is not None
+            line = b""
+            while ready not in line:
+                line = process.stdout.readline()
+                if not line:
+                    raise NotReady(f"{command[0]} ended before it was ready.")
+            yield process.pid, line, time.perf_counter() - begin
+        finally:
+            process.kill()
+
+
+def ours(script: Path) -> tuple[list[str], bytes]:
+    """Return the command of our backend and what it says when it is ready."""
+    return [sys.executable, "-m", "fake_server.backend", "--port", "0", "--script", str(script)], b'"url"'
+
+
+def theirs(fixtures: Path) -> tuple[list[str], bytes]:
+    """Return the command of aimock and what it says when it is ready."""
+    node = shutil.which("node")
+    if node is None:
+        raise NotReady("node is not there to run aimock with.")
+    return [node, str(aimock()), "-p", "0", "-f", str(fixtures), "-c", str(DELTA)], b"listening on"
+
+
+def request(size: int) -> bytes:
+    """Make a request body of about `size` bytes, shaped as Codex's are: instructions, tools, a conversation with outputs."""
+    user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go: marker-1"}]}
+    body: dict[str, Any] = {"model": "gpt-5.2-codex", "instructions": "", "input": [user], "tools": []}
+    if size > 1000:
+        body["instructions"] = "You are a coding agent.\n" * (size // 4 // 24)
+        schema = {"type": "object", "properties": {name: {"type": "string", "description": "words " * 20} for name in "abcdef"}}
+        for i in range(8):
+            body["tools"].append({"type": "function", "name": f"tool_{i}", "description": "words " * 40, "parameters": schema})
+        while len(json.dumps(body)) < size - 2000:
+            i = len(body["input"])
+            call = {"type": "function_call", "call_id": f"call_{i}", "name": "tool_0", "arguments": '{"a":"b"}'}
+            output = {"type": "function_call_output", "call_id": f"call_{i}", "output": "a line of output\n" * 60}
+            body["input"] += [call, output]
+        body["input"].append(user)
+    return json.dumps({**body, "store": False, "stream": True}).encode()
+
+
+def ask(url: str, body: bytes, count: int) -> int:
+    """Send a request so many times over one connection; return the length of a reply."""
+    parts = urlsplit(url)
+    lines = ["POST /v1/responses HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {len(body)}", "", ""]
+    head = "\r\n".join(lines).encode()
+    length = 0
+    with socket.create_connection((parts.hostname, parts.port), timeout=30) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count):
+            sock.sendall(head + body)
+            received = b""
+            while not received.endswith(b"\r\n0\r\n\r\n"):
+                data = sock.recv(1 << 18)
+                if not data:
+                    raise NotReady(f"A server closed in mid-reply: {received[-200:]!r}")
+                received += data
+            assert b"response.completed" in received, received[-300:]
+            length = len(received)
+    return length
+
+
+def cpu(pid: int) -> float:
+    """Return the CPU seconds a process has used, its own and the system's."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid: int) -> float:
+    """Return the resident memory of a process, in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def rows() -> list[Row]:
+    """Measure; Linux only, because CPU and memory are read from /proc."""
+    if not Path("/proc/self/stat").exists():
+        raise NotReady("This system has no /proc to read CPU time and memory from.")
+    with tempfile.TemporaryDirectory(prefix="codex-replay-bench-") as root:
+        script, fixtures = Path(root, "script.json"), Path(root, "fixtures")
+        fixtures.mkdir()
+        turn = {"match": "marker-1", "items": [TEXT], "delta": DELTA, "times": "always"}
+        script.write_text(json.dumps({"turns": [turn]}))
+        fixture = {"match": {"userMessage": "marker-1"}, "response": {"content": TEXT}}
+        (fixtures / "a.json").write_text(json.dumps({"fixtures": [fixture]}))
+        return [*starts(ours(script), theirs(fixtures)), *replies(ours(script), theirs(fixtures))]
+
+
+def starts(one: tuple[list[str], bytes], other: tuple[list[str], bytes]) -> list[Row]:
+    """Compare the time from spawn to ready, and the memory then."""
+    times: tuple[list[float], list[float]] = ([], [])
+    memory: tuple[list[float], list[float]] = ([], [])
+    for i in range(STARTS + 1):
+        for k, command in enumerate((one, other)):
+            with running(*command) as (pid, _, took):
+                if i:  # the first start fills caches
+                    times[k].append(took)
+                    memory[k].append(resident(pid))
+    start, rest = [statistics.median(t) for t in times], [statistics.median(m) for m in memory]
+    spawned = f"{start[0] * 1000:.0f} ms against {start[1] * 1000:.0f} ms, medians of {STARTS} alternating starts"
+    return [
+        Row("backend: cold start", start[0] / start[1], "of aimock's", 0.5, True, spawned),
+        Row("backend: memory at rest", rest[0] / rest[1], "of aimock's", 0.5, True, f"{rest[0]:.0f} MB against {rest[1]:.0f} MB"),
+    ]
+
+
+def replies(one: tuple[list[str], bytes], other: tuple[list[str], bytes]) -> list[Row]:
+    """Compare the CPU time of a streamed reply, to a small request and to one of 58 KB."""
+    found = []
+    with running(*one) as (mine, ready, _), running(*other) as (peer, listening, _):
+        url = json.loads(ready)["url"], listening.split()[-1].decode()
+        for name, size, limit in (("small request", 100, 0.25), ("58 KB request", 58_000, 0.4)):
+            body = request(size)
+            used = [0.0, 0.0]
+            lengths = [ask(each, body, REPLIES) for each in url]  # both are warm before anything counts
+            for _ in range(ROUNDS):
+                for k, pid in enumerate((mine, peer)):
+                    before = cpu(pid)
+                    ask(url[k], body, REPLIES)
+                    used[k] += cpu(pid) - before
+            each = [seconds / ROUNDS / REPLIES * 1000 for seconds in used]
+            detail = (
+                f"{each[0]:.2f} ms ({lengths[0]} bytes) against {each[1]:.2f} ms ({lengths[1]} bytes), request {len(body)} bytes"
+            )
+            found.append(Row(f"backend: CPU per streamed reply, {name}", used[0] / used[1], "of aimock's", limit, True, detail))
+        sizes = resident(mine), resident(peer)
+    detail = f"{sizes[0]:.0f} MB against {sizes[1]:.0f} MB, each with its ledger"
+    return [*found, Row("backend: memory after the replies", sizes[0] / sizes[1], "of aimock's", 0.5, True, detail)]
