@@ -187,28 +187,35 @@ class LiteClient:
 
     def _run(self, prompt: str, given: Mapping[str, str]) -> Run:
         __tracebackhide__ = True
+        kept = {name: value for name in ("PATH", "SYSTEMROOT", "TMPDIR") if (value := os.environ.get(name))}
+        home = str(self.folder / "home")
+        env = {**kept, "HOME": home, "LANG": "C.UTF-8", "NO_PROXY": "*", **given}
+        status, stdout, stderr = self.execute([*self.argv, prompt], env, home, self._wait)
+        ledger = self._session.ledger()[self._seen :]
+        self._seen += len(ledger)
+        requests = [self._request(entry) for entry in ledger]
+        run = Run(self.folder, -9 if status is None else status, stdout, stderr, requests, self._session.unused_turns())
+        if status is None:
+            raise SubjectFailure(f"The client did not end within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}")
+        return run
+
+    @staticmethod
+    def execute(argv: list[str], env: Mapping[str, str], cwd: str, seconds: float) -> tuple[int | None, bytes, str]:
+        """Run a command to its end, at most so long: its status (None: it had to be ended), stdout and stderr."""
+        __tracebackhide__ = True
         from harness.shell.process import CannotStart, Process
 
-        kept = {name: value for name in ("PATH", "SYSTEMROOT", "TMPDIR") if (value := os.environ.get(name))}
-        env = {**kept, "HOME": str(self.folder / "home"), "LANG": "C.UTF-8", "NO_PROXY": "*", **given}
         stdout: list[bytes] = []
         try:
-            process = Process([*self.argv, prompt], env=env, cwd=str(self.folder / "home"), on_stdout=stdout.append)
+            process = Process(argv, env=env, cwd=cwd, on_stdout=stdout.append)
         except CannotStart as error:
             raise SubjectFailure(f"--lite-client: {error}") from None
         try:
             process.close_stdin()
-            status = process.wait(self._wait)
+            status = process.wait(seconds)
         finally:
             process.stop(grace=0.2)
-        stderr = "\n".join(process.stderr_tail(1000))
-        ledger = self._session.ledger()[self._seen :]
-        self._seen += len(ledger)
-        requests = [self._request(entry) for entry in ledger]
-        run = Run(self.folder, -9 if status is None else status, b"".join(stdout), stderr, requests, self._session.unused_turns())
-        if status is None:
-            raise SubjectFailure(f"The client did not end within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}")
-        return run
+        return status, b"".join(stdout), "\n".join(process.stderr_tail(1000))
 
     def _request(self, entry: Mapping[str, Any]) -> Request:
         path = entry["path"].removeprefix(urlsplit(self._session.url).path)
