@@ -161,6 +161,10 @@ class Connection(asyncio.Protocol):
                 await self._handler(exchange)
         except (asyncio.CancelledError, Gone):
             self._transport.close()
+        except Exception:
+            # a mistake of ours: say so at once, where it can be seen, and do not let the client wait
+            self._transport.abort()
+            raise
         finally:
             self._task = None
         if self._broken is not None and self._broken[0]:

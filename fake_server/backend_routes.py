@@ -38,6 +38,10 @@ async def answer(exchange: Exchange, session: Session, path: str, query: str) ->
     except (asyncio.CancelledError, Gone):
         entry.close("gone")
         raise
+    except Exception as error:
+        entry.answer, entry.sentence = "broken", f"The backend itself failed: {error!r}."
+        entry.close("reset")
+        raise
 
 
 async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -97,8 +98,10 @@ class BackendProcess:
         self._refusing: socket.socket | None = None
         argv = [*(command or (sys.executable, "-m", "fake_server.backend")), "--host", host, "--port", str(port)]
         argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else [])]
+        # a file and not a pipe: nobody need read it for the backend to go on; `close` closes it
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env=env
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True, env=env
         )
         try:
             ready = self._ready(seconds)
@@ -120,8 +123,8 @@ class BackendProcess:
             found: dict[str, Any] = json.loads(line)
         except ValueError:
             self._process.kill()
-            _, complaint = self._process.communicate()
-            said = complaint.decode("utf-8", "replace").strip() or f"it printed {line!r}"
+            self._process.wait()
+            said = self.stderr().strip() or f"it printed {line!r}"
             raise BackendError(f"The backend did not start: {said}") from None
         return found
 
@@ -142,6 +145,11 @@ class BackendProcess:
             self._refusing = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets the port meanwhile
         return f"http://127.0.0.1:{self._refusing.getsockname()[1]}"
+
+    def stderr(self) -> str:
+        """Return what the backend has complained of so far; nothing, unless it is broken."""
+        size = os.fstat(self._stderr.fileno()).st_size
+        return os.pread(self._stderr.fileno(), min(size, 65536), max(0, size - 65536)).decode("utf-8", "replace")
 
     def call(self, method: str, path: str, value: object = None, *, seconds: float = 10.0) -> dict[str, Any]:
         """Ask the control API; raises `BackendError` with its sentence when it refuses or is gone."""
@@ -173,9 +181,9 @@ class BackendProcess:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+        if process.stdout is not None:
+            process.stdout.close()
+        self._stderr.close()
 
     def __enter__(self) -> BackendProcess:
         return self

@@ -6,6 +6,7 @@ The expected sentences are those of real-codex-0.92.md, sections 2 and 5; the fa
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -299,3 +300,15 @@ def test_an_interrupted_call_satisfies_the_rules_in_the_next_turn(backend: Backe
         assert client.notification("turn/completed")["turn"]["status"] == "interrupted"
         assert turn(client, thread)["status"] == "completed"
     assert session.problems() == []
+
+
+def test_codex_exec_runs_a_tool_and_says_the_text(backend: BackendProcess, tmp_path: Path) -> None:
+    session = backend.session("exec", [{"items": [call("shell_command", command="echo hi")]}, "finished"])
+    binary = find_installed("0.92.0")
+    assert binary is not None
+    home = HermeticHome(tmp_path, session.url)
+    argv = [str(binary), "exec", "--skip-git-repo-check", "do it"]
+    done = subprocess.run(argv, env=home.env, cwd=home.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "finished\n")
+    assert session.problems() == []
+    assert session.unused_turns() == []

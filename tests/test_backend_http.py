@@ -1,0 +1,190 @@
+"""The HTTP half of the backend: requests whole, byte by byte, pipelined; clients of every kind; no crash on any bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fake_server.backend_exchange import Exchange, frame
+from fake_server.backend_http import Connection
+
+POST = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-Odd-Case: 1\r\nx-odd-case: 2\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n"
+GET = b"GET /g HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+class Transport(asyncio.Transport):
+    """A transport that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: Any) -> None:
+        assert not self.closed, "written after the close"
+        self.written += bytes(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def echo(exchange: Exchange) -> None:
+    request = exchange.request
+    exchange.respond(200, [("x-path", request.target)], request.body)
+
+
+def talk(pieces: list[bytes], handler: Callable[[Exchange], Any] = echo, *, eof: bool = False) -> tuple[list[Any], Transport]:
+    """Feed pieces to a connection; return the requests it saw and what it wrote."""
+    seen: list[Any] = []
+
+    async def run() -> Transport:
+        async def handle(exchange: Exchange) -> None:
+            request = exchange.request
+            seen.append(
+                (request.method, request.target, request.version, list(request.headers), request.body, request.keep_alive)
+            )
+            await handler(exchange)
+
+        transport = Transport()
+        connection = Connection(handle, 1, set())
+        connection.connection_made(transport)
+        for piece in pieces:
+            if not transport.closed:
+                connection.data_received(piece)
+                await asyncio.sleep(0)
+        for _ in range(8):
+            await asyncio.sleep(0)
+        if eof:
+            connection.eof_received()
+            await asyncio.sleep(0)
+        connection.connection_lost(None)
+        await asyncio.sleep(0)
+        return transport
+
+    return seen, asyncio.run(run())
+
+
+@pytest.mark.parametrize("request_", [POST, CHUNKED, GET, POST + GET, CHUNKED + POST + GET], ids=range(5))
+def test_whole_and_byte_by_byte_are_the_same(request_: bytes) -> None:
+    whole, answer = talk([request_])
+    bytewise, answer_bytewise = talk([request_[i : i + 1] for i in range(len(request_))])
+    assert bytewise == whole
+    assert answer_bytewise.written == answer.written
+    assert len(whole) == request_.count(b"HTTP/1.1")
+
+
+def test_a_request_is_kept_as_it_came() -> None:
+    (seen,), answer = talk([POST])
+    headers = [("Host", "x"), ("X-Odd-Case", "1"), ("x-odd-case", "2"), ("Content-Length", "5")]
+    assert seen == ("POST", "/a?b=c", "1.1", headers, b"hello", True)
+    assert answer.written == b"HTTP/1.1 200 OK\r\nx-path: /a?b=c\r\ncontent-length: 5\r\n\r\nhello"
+    assert not answer.closed
+
+
+def test_an_old_client_gets_no_chunks() -> None:
+    async def stream(exchange: Exchange) -> None:
+        exchange.start(200, [])
+        exchange.write([b"a", b"b"])
+        exchange.end()
+
+    _, answer = talk([GET.replace(b"1.1", b"1.0")], stream)
+    assert answer.written == b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab"
+    assert answer.closed
+    _, answer = talk([GET], stream)
+    assert answer.written.endswith(b"transfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n")
+
+
+def test_connection_close_is_honoured() -> None:
+    _, answer = talk([GET.replace(b"host: x", b"connection: close")])
+    assert b"connection: close" in answer.written
+    assert answer.closed
+
+
+def test_a_client_that_asks_first_is_told_to_continue() -> None:
+    head, _, body = POST.partition(b"\r\n\r\n")
+    _, answer = talk([head + b"\r\nExpect: 100-continue\r\n\r\n", body])
+    assert answer.written.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+
+
+def test_head_has_no_body() -> None:
+    _, answer = talk([GET.replace(b"GET", b"HEAD")])
+    assert answer.written.endswith(b"\r\n\r\n")
+
+
+def test_what_is_not_http_is_answered_after_what_was() -> None:
+    _, answer = talk([GET + b"nonsense\r\n\r\n"])
+    assert answer.written.startswith(b"HTTP/1.1 200 OK")
+    assert b"HTTP/1.1 400 Bad Request" in answer.written
+    assert answer.closed
+
+
+def test_endless_headers_are_refused() -> None:
+    _, answer = talk([b"GET / HTTP/1.1\r\n", *[b"x: " + b"y" * 65536 + b"\r\n"] * 20])
+    assert b"HTTP/1.1 431 " in answer.written
+    assert answer.closed
+
+
+def test_half_a_request_and_the_end_of_the_client_close() -> None:
+    seen, answer = talk([POST[:40]], eof=True)
+    assert seen == []
+    assert answer.written == b""
+
+
+def test_a_mistake_of_ours_closes_at_once() -> None:
+    async def broken(exchange: Exchange) -> None:
+        raise LookupError("ours")
+
+    complaints: list[Any] = []
+
+    async def run() -> Transport:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context["exception"]))
+        transport = Transport()
+        connection = Connection(broken, 1, set())
+        connection.connection_made(transport)
+        connection.data_received(GET)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        gc.collect()  # asyncio complains of a task's exception when the task goes
+        return transport
+
+    assert asyncio.run(run()).closed
+    assert [str(complaint) for complaint in complaints] == ["ours"]
+
+
+def test_frames() -> None:
+    assert frame([b"abc", b"", b"x" * 16]) == b"3\r\nabc\r\n10\r\n" + b"x" * 16 + b"\r\n"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([POST, CHUNKED, GET, b"\r\n", b"\0", b"GET ", b"5\r\n", b" HTTP/9.9\r\n", b"x" * 100]), max_size=6),
+    st.data(),
+)
+def test_no_bytes_crash_it(parts: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=4)))
+    talk([stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)], eof=True)
