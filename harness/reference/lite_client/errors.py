@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 class Problem(Exception):
-    """The prompt cannot be answered; the text says what happened, and what to do where something can be done."""
+    """The prompt cannot be answered; the text says what happened, and what to do where something can be done.
+
+    `status` is that of the HTTP answer, if one said so.
+    """
+
+    status: int | None = None
 
 
 class Unauthorized(Problem):

@@ -1,0 +1,49 @@
+"""The minimal test scripts of codex-lite-protocol.md, under their names; each is run as a module and reads the LITE_ environment.
+
+python -m harness.reference.lite_client.examples.test_request
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from harness.reference.lite_client.auth import Auth
+from harness.reference.lite_client.client import Client
+from harness.reference.lite_client.errors import Problem
+from harness.reference.lite_client.settings import from_env
+from harness.reference.lite_client.tools import Tools
+
+#: "Tool Specs" of codex-lite-protocol.md.
+ADD: dict[str, Any] = {
+    "type": "function",
+    "name": "add",
+    "description": "Add two numbers",
+    "strict": False,
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+        "required": ["a", "b"],
+    },
+}
+WEB_SEARCH: dict[str, Any] = {"type": "web_search", "external_web_access": True}
+
+
+def connect(*specs: dict[str, Any]) -> Client:
+    """Return a client for a new conversation that declares these tools; raises `Problem`."""
+    settings = from_env(os.environ)
+    tools = Tools(None)
+    tools.specs = list(specs)
+    return Client(settings, Auth(settings.auth_file), tools)
+
+
+def run(script: Callable[[], int]) -> None:
+    """Run a script and end with its exit status; a problem is a sentence and status 1."""
+    try:
+        status = script()
+    except Problem as problem:
+        sys.stderr.write(f"{problem}\n")
+        status = 1
+    sys.exit(status)

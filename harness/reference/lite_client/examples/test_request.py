@@ -1,0 +1,31 @@
+"""A function tool and its follow-up: the model asks for a sum, we add, the model speaks."""
+
+from __future__ import annotations
+
+import json
+
+from harness.reference.lite_client.client import sent_back, user_message
+from harness.reference.lite_client.examples import ADD, connect, run
+from harness.reference.lite_client.tools import output_item
+
+
+def main() -> int:
+    """Return 0 when the model called `add` and then spoke."""
+    client = connect(ADD)
+    conversation = [user_message("What is 2 + 3? Use the add tool.")]
+    first = client.ask(conversation)
+    if not first.calls:
+        print(f"The model called nothing, but said: {first.text}")
+        return 1
+    for call in first.calls:
+        given = json.loads(call["arguments"])
+        output = str(given["a"] + given["b"])
+        print(f"{call['name']}({call['arguments']}) -> {output}")
+        conversation += [sent_back(call) or call, output_item(call, output)]
+    second = client.ask(conversation)
+    print(second.text)
+    return 0 if second.text else 1
+
+
+if __name__ == "__main__":
+    run(main)

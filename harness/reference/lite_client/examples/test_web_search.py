@@ -1,0 +1,38 @@
+"""Web search, which the backend does itself: its events go by, and the text comes after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from harness.reference.lite_client import sse, transport
+from harness.reference.lite_client.client import Client, user_message
+from harness.reference.lite_client.examples import WEB_SEARCH, connect, run
+
+
+class Watching(Client):
+    """A client that prints what it hears of a search."""
+
+    def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
+        """Yield the events as they are, and print those of a search."""
+        for name, data in sse.events(answer.chunks()):
+            item = json.loads(data).get("item", {})
+            if name.startswith("response.web_search_call."):
+                print(name)
+            elif item.get("type") == "web_search_call":
+                print(f"{name}: {item.get('status')} {json.dumps(item.get('action', {}))}")
+            yield name, data
+
+
+def main() -> int:
+    """Return 0 when the model searched and then spoke."""
+    plain = connect(WEB_SEARCH)
+    client = Watching(plain.settings, plain.auth, plain.tools)
+    answer = client.ask([user_message("Use web search to find out what the weather is in Oslo.")])
+    print(answer.text)
+    searched = any(item.get("type") == "web_search_call" for item in answer.items)
+    return 0 if searched and answer.text else 1
+
+
+if __name__ == "__main__":
+    run(main)
