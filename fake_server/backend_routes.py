@@ -49,6 +49,7 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
     if request.upgrade:
         # real-codex-0.92.md section 1: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
         refuse(exchange, entry, Violation("upgrade", 426, "upgrade_required", "There is no WebSocket here: use HTTP with SSE."))
+        entry.answer, entry.sentence = "route", None  # the ordinary answer to an ordinary attempt, and no mistake
         return
     try:
         entry.body = decoded_body(request)

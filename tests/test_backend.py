@@ -191,6 +191,8 @@ def test_an_upgrade_is_answered_426(backend: BackendProcess) -> None:
     session = backend.session("ws", ["ok"])
     headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-key": "x", "sec-websocket-version": "13"}
     assert ask(session.url + "/v1/responses", method="GET", headers=headers)[0] == 426
+    assert session.problems() == []
+    assert session.ledger()[0]["status"] == 426
 
 
 def test_models_have_an_etag(backend: BackendProcess) -> None:
