@@ -60,11 +60,16 @@ def _validator(version: str) -> Validator:
     return Validator(load(version))
 
 
-def make_checkers(version: str) -> list[FrameChecker]:
-    """Return the checkers for a subject of this Codex version: none where we have no bundle of it."""
+def has_bundle(version: str) -> bool:
+    """Tell whether frames of this Codex version can be judged."""
     from harness.protocol.schema_files import versions
 
-    return [BundleChecker(version)] if version in versions() else []
+    return version in versions()
+
+
+def make_checkers(version: str) -> list[FrameChecker]:
+    """Return the checkers for a subject of this Codex version: none where we have no bundle of it."""
+    return [BundleChecker(version)] if has_bundle(version) else []
 
 
 def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[Finding]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.plugin.options import Settings, add_options, read_settings
+from harness.plugin.progress import VARIABLE, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -32,13 +33,17 @@ class Session:
     """What one pytest process shares among its cases."""
 
     def __init__(self, config: pytest.Config, settings: Settings, subject: Subject) -> None:
+        from harness.plugin.checking import has_bundle
         from harness.plugin.verdict import Verdict
 
         self.settings = settings
         self.subject = subject
         self.verdict: Verdict = Verdict(subject.name, subject.version, settings.profile, settings.record)
+        self.verdict.validated = settings.validate and has_bundle(subject.version)
         self.started = time.monotonic()
-        self.report_folder = settings.report or config.rootpath / "reports" / subject.slug
+        # Packaged suites may be run from anywhere: without a project of the user's own, reports go where the run was started.
+        base = config.rootpath if config.inipath else config.invocation_params.dir
+        self.report_folder = settings.report or base / "reports" / subject.slug
         self.root = config.rootpath
         self._backend: BackendProcess | None = None
 
@@ -89,6 +94,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SESSION] = session = Session(config, settings, subject)
     if not hasattr(config, "workerinput"):  # with pytest-xdist the controller collects
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
+        if os.environ.get(VARIABLE, "").isdigit():
+            config.pluginmanager.register(Progress(int(os.environ[VARIABLE])), "codex-replay-progress")
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
 

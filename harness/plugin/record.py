@@ -61,11 +61,11 @@ def write_cassette(
     client's long lines may be; longer ones are left out and the frame is marked as truncated. Raises `CassetteError`.
     """
     from harness.core.redact import Redactor
-    from harness.protocol.bundle import load
+    from harness.shell.codex_origin import bundle_of
 
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    header = Header(version, load(version).sha256, str(name), {"rpc": "recorded"})
+    header = Header(version, bundle_of(version), str(name), {"rpc": "recorded"})
     try:
         with CassetteWriter(draft, header, Redactor(paths=dict(homes))) as writer:
             for frame in frames:

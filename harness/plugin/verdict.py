@@ -1,6 +1,6 @@
 """What a run comes to: a table for the terminal, report.json and junit.xml for machines, and the exit status.
 
-report.json is `{"report": 1, "verdict", "subject", "codex", "profile", "record", "seconds", "cases": [...]}`; a case is
+report.json is `{"report": 1, "verdict", "subject", "codex", "profile", "record", "validated", "seconds", "cases": [...]}`; a case is
 `{"suite", "module", "case", "outcome", "seconds", "message", "recorded"}` with outcome passed, failed or skipped.
 Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 """
@@ -36,6 +36,7 @@ class Verdict:
         self.subject, self.codex, self.profile, self.record = subject, codex, profile, record
         self.cases: dict[str, CaseResult] = {}
         self.seconds = 0.0
+        self.validated = True
 
     def add(self, said: dict[str, Any], outcome: str, seconds: float, message: str) -> None:
         """Take in one phase of a case; a failure in any phase is the case's."""
@@ -79,6 +80,8 @@ class Verdict:
     def sentence(self) -> str:
         """Return the verdict in one line."""
         of = f"app-server {self.subject} (Codex {self.codex}), profile {self.profile}"
+        if not self.validated:
+            of += ", frames not validated"
         if self.word == "nothing verified":
             return f"NOTHING VERIFIED: no case passed; {of}."
         if self.word == "failed":
@@ -96,6 +99,7 @@ class Verdict:
             "codex": self.codex,
             "profile": self.profile,
             "record": self.record,
+            "validated": self.validated,
             "seconds": round(self.seconds, 3),
             "cases": [asdict(case) for case in self.cases.values()],
         }
