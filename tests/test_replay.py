@@ -228,6 +228,31 @@ def test_a_turn_is_not_said_to_be_interrupted_before_the_client_has_interrupted_
     assert drain(player) == [frames[7].raw, frames[8].raw, frames[9].raw]
 
 
+@pytest.mark.parametrize("error_reply", [False, True], ids=["unanswered", "error"])
+def test_what_ends_an_abandoned_call_waits_for_the_interrupt(error_reply: bool) -> None:
+    """A server request without a result blocks its thread: what comes then, up to the abort, the interrupt has caused."""
+    of = {"threadId": "T", "turnId": "0"}
+    reply = [("client", {"id": 0, "error": {"code": -1, "message": "no"}})] if error_reply else []
+    frames = log(
+        ("client", {"id": 1, "method": "turn/start", "params": {"threadId": "T"}}),
+        ("server", {"id": 1, "result": {"turn": {"id": "0"}}}),
+        ("server", {"method": "item/commandExecution/requestApproval", "id": 0, "params": of}),
+        *reply,
+        ("client", {"id": 2, "method": "turn/interrupt", "params": of}),
+        ("server", {"method": "item/completed", "params": of}),
+        ("server", {"method": "codex/event/turn_aborted", "params": {"id": "0", "msg": {}, "conversationId": "T"}}),
+        ("server", {"id": 2, "result": {}}),
+        ("server", {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "0"}}}),
+    )
+    player = deck(frames)
+    client = [frame for frame in frames if frame.sender == "client"]
+    said = []
+    for frame in client:
+        assert player.receive(live(frame.value)) is None
+        said.append(len(drain(player)))
+    assert said == [2, *([0] if error_reply else []), 4]
+
+
 def test_live_ids_are_spliced_into_the_recorded_bytes_wherever_the_id_stands() -> None:
     frames = log(
         ("client", {"id": 1, "method": "a", "params": {"id": 1}}),

@@ -5,7 +5,8 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
 - a response waits for its request;
 - a frame of a turn waits for the request that opened the turn, a frame of a thread for the request that opened the thread;
 - both wait for the replies to server requests that stood before them in the same thread;
-- the frame that says a turn was interrupted waits for the interrupting request;
+- the frame that says a turn was interrupted waits for the interrupting request, and so does what a thread says between the
+  two while a request of its own has no result: without a result or an interrupt it would say nothing;
 - a frame that names no thread goes with the frame before it, as the real server writes the two together.
 
 It never waits for a client frame that merely stood earlier. Frames of one thread keep their order among themselves: they form
@@ -33,7 +34,7 @@ UNKNOWN = 0
 class _Thread:
     """What the recording has told so far of one thread (or v1 conversation)."""
 
-    __slots__ = ("interrupts", "new_replies", "opener", "submissions", "turns", "unclaimed")
+    __slots__ = ("asking", "interrupts", "new_replies", "opener", "submissions", "turns", "unclaimed")
 
     def __init__(self, opener: int | None) -> None:
         self.opener = opener
@@ -41,6 +42,7 @@ class _Thread:
         self.unclaimed: list[int] = []  # turn-opening requests whose turn has not been seen yet
         self.submissions: list[tuple[int, bool]] = []  # (client frame, opens a turn?), at the index the server gave it
         self.interrupts: list[int] = []
+        self.asking: set[Any] = set()  # its server requests that have no result (an error is none: the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
 
 
@@ -72,6 +74,8 @@ class Causality:
         elif sort in ("response", "error"):
             thread = self._threads.get(self._server_requests.get(_key(value["id"])) or "")
             if thread is not None:
+                if sort == "response":
+                    thread.asking.discard(_key(value["id"]))
                 thread.new_replies.append(frame.n)
                 thread.submissions.append((frame.n, False))
 
@@ -150,6 +154,11 @@ class Causality:
         thread.new_replies = []
         if value["method"] in self._interrupted and thread.interrupts:
             waits.append(thread.interrupts.pop(0))
+            thread.asking.clear()
+        elif thread.interrupts and thread.asking:
+            waits.append(thread.interrupts[0])
+        if is_request:
+            thread.asking.add(_key(value["id"]))
         return ("thread", name), tuple(waits)
 
     @staticmethod
