@@ -11,6 +11,8 @@ from suites.app_server.expected import all_of
 ASKS = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
 #: A thread in which nothing is asked and commands may do anything.
 FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+#: Why a recording shows only one of two right ways to interrupt a call that waits for an answer.
+ABANDONED = "The end of the call, as failed, may or may not still come before the abort."
 
 
 def open_thread(server: Server, **settings: Any) -> str:

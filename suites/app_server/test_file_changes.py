@@ -1,0 +1,233 @@
+"""File changes: the patch as an item and as an event, its approval, each decision, and the diff of the turn.
+
+Source: real-codex-0.92.md section 4, "Turns, tools and approvals", and the bundle's FileChangeApprovalDecision and
+PatchApplyStatus.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, event, events, item_notification, text
+from suites.app_server.turns import (
+    ABANDONED,
+    asked,
+    conversation,
+    ended,
+    items_of,
+    last_words,
+    methods,
+    msgs,
+    open_thread,
+    run,
+    say,
+    start,
+)
+
+REQUEST = "item/fileChange/requestApproval"
+ASKS = {"approvalPolicy": "untrusted", "sandbox": "workspace-write"}
+FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+ADD = "*** Begin Patch\n*** Add File: new.txt\n+one\n+two\n*** End Patch\n"
+UPDATE = "*** Begin Patch\n*** Update File: old.txt\n@@\n-one\n+two\n*** End Patch\n"
+MOVE = "*** Begin Patch\n*** Update File: old.txt\n*** Move to: moved.txt\n@@\n-one\n+two\n*** End Patch\n"
+DELETE = "*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n"
+DONE = "Success. Updated the following files:\nA new.txt\n"
+
+
+def patch(words: str, call_id: str = "call_1") -> dict[str, Any]:
+    """Return a script's item: the model wants this patch to be applied."""
+    return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": words}
+
+
+def with_old_file(root: Path) -> None:
+    """Put old.txt into the working directory."""
+    (root / "work" / "old.txt").write_text("one\n")
+
+
+def added(server: Server) -> dict[str, Any]:
+    """The change of the patch ADD, as the item has it."""
+    return {"path": f"{server.work}/new.txt", "kind": {"type": "add"}, "diff": "one\ntwo\n"}
+
+
+def statuses(server: Server) -> list[tuple[str, str]]:
+    """Id and status of every completed file change."""
+    return [(item["id"], item["status"]) for item in items_of(server, "fileChange")]
+
+
+def test_request(app_server: AppServer) -> None:
+    """The order before the request, and the request word for word."""
+    server = app_server([{"items": [patch(ADD)]}, {"items": [text("Done")]}])
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    request = server.server_request(REQUEST)
+    before = [each for each in events(server, "0") if "atch" in each[0] or "fileChange" in str(each)]
+    server.reply(request, {"decision": "accept"})
+    ended(server, thread)
+    of = {"call_id": "call_1", "turn_id": "0"}
+    changes = {f"{server.work}/new.txt": {"type": "add", "content": "one\ntwo\n"}}
+    item = {"type": "fileChange", "id": "call_1", "changes": [added(server)], "status": "inProgress"}
+    assert before == [
+        event(thread, "0", "patch_apply_begin", **of, auto_approved=False, changes=changes),
+        item_notification("started", thread, "0", item),
+        event(thread, "0", "apply_patch_approval_request", **of, changes=changes),
+    ]
+    assert request == {
+        "method": REQUEST,
+        "id": 0,
+        "params": {"threadId": thread, "turnId": "0", "itemId": "call_1", "reason": None, "grantRoot": None},
+    }
+
+
+def test_accept(app_server: AppServer) -> None:
+    """accept: what apply_patch says as output, patch_apply_end, one item/completed, and then the diff of the turn."""
+    expect = {"outputs": {"call_1": f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{DONE}"}}
+    server = app_server([{"items": [patch(ADD)]}, {"items": [text("Done")], "expect": expect}])
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.reply(server.server_request(REQUEST), {"decision": "accept"})
+    assert ended(server, thread)["status"] == "completed"
+    said = [params["delta"] for params in all_of(server, "item/fileChange/outputDelta")]
+    assert "".join(said) == DONE
+    changes = {f"{server.work}/new.txt": {"type": "add", "content": "one\ntwo\n"}}
+    end = {"call_id": "call_1", "turn_id": "0", "stdout": DONE, "stderr": "", "success": True, "changes": changes}
+    assert msgs(server, "patch_apply_end") == [end]
+    assert items_of(server, "fileChange") == [
+        {"type": "fileChange", "id": "call_1", "changes": [added(server)], "status": "completed"}
+    ]
+    assert last_words(server) == ["Done"]
+
+
+def test_turn_diff(app_server: AppServer) -> None:
+    """turn/diff/updated has the unified diff of the whole turn so far, and codex/event/turn_diff the same before it."""
+    second = "*** Begin Patch\n*** Add File: second.txt\n+three\n*** End Patch\n"
+    server = app_server([{"items": [patch(ADD)]}, {"items": [patch(second, "call_2")]}, {"items": [text("Done")]}])
+    thread = open_thread(server, **FREE)
+    run(server, thread)
+    told = [params["diff"] for params in all_of(server, "turn/diff/updated")]
+    assert {(params["threadId"], params["turnId"]) for params in all_of(server, "turn/diff/updated")} == {(thread, "0")}
+    assert told == [msg["unified_diff"] for msg in msgs(server, "turn_diff")]
+    name = f"{server.work}/new.txt"
+    head, body = told[0].split("--- /dev/null\n")
+    assert head.startswith(f"diff --git a/{name} b/{name}\nnew file mode 100644\nindex ")
+    assert body == f"+++ b/{name}\n@@ -0,0 +1,2 @@\n+one\n+two\n"
+    assert told[-1].startswith(told[0])
+    assert told[-1].endswith(f"+++ b/{server.work}/second.txt\n@@ -0,0 +1 @@\n+three\n")
+    seen = methods(server)
+    at = seen.index("turn/diff/updated")
+    assert seen[at - 1] == "codex/event/turn_diff"
+    assert "item/completed" in seen[:at]
+
+
+@pytest.mark.parametrize("decision", ["decline", "anything"])
+def test_decline(app_server: AppServer, decision: str) -> None:
+    """decline: two item/completed for one id, declined and failed, and the turn goes on. An invalid decision is a decline."""
+    why = "patch rejected by user"
+    script = [{"items": [patch(ADD)]}, {"items": [text("Then not.")], "expect": {"outputs": {"call_1": why}}}]
+    server = app_server(script, bad_input=decision == "anything")
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.reply(server.server_request(REQUEST), {"decision": decision})
+    assert ended(server, thread)["status"] == "completed"
+    assert statuses(server) == [("call_1", "declined"), ("call_1", "failed")]
+    end = msgs(server, "patch_apply_end")[0]
+    assert (end["success"], end["stdout"], end["stderr"]) == (False, "", why)
+    assert all_of(server, "turn/diff/updated") == []
+    assert last_words(server) == ["Then not."]
+
+
+def test_cancel(app_server: AppServer) -> None:
+    """cancel: the file change is declined, and the turn is interrupted."""
+    server = app_server([{"items": [patch(ADD)]}], racy=ABANDONED)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.notification("thread/tokenUsage/updated")  # else it comes or not
+    server.reply(server.server_request(REQUEST), {"decision": "cancel"})
+    assert ended(server, thread)["status"] == "interrupted"
+    assert statuses(server)[0] == ("call_1", "declined")
+    assert msgs(server, "turn_aborted") == [{"reason": "interrupted"}]
+    assert last_words(server) == []
+
+
+def test_accept_for_session(app_server: AppServer) -> None:
+    """acceptForSession: the next change to the same file is not asked about."""
+    again = "*** Begin Patch\n*** Update File: new.txt\n@@\n one\n-two\n+three\n*** End Patch\n"
+    server = app_server([{"items": [patch(ADD)]}, {"items": [patch(again, "call_2")]}, {"items": [text("Done")]}])
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.reply(server.server_request(REQUEST), {"decision": "acceptForSession"})
+    assert ended(server, thread)["status"] == "completed"
+    assert asked(server) == [REQUEST]
+    assert statuses(server) == [("call_1", "completed"), ("call_2", "completed")]
+
+
+#: name -> (the patch, kind of the change, its diff)
+KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "update": (UPDATE, {"type": "update", "move_path": None}, "@@ -1 +1 @@\n-one\n+two\n"),
+    "delete": (DELETE, {"type": "delete"}, "one\n"),
+    "move": (MOVE, {"type": "update", "move_path": "moved.txt"}, "@@ -1 +1 @@\n-one\n+two\n"),
+}
+
+
+@pytest.mark.parametrize("row", KINDS)
+def test_kind(app_server: AppServer, row: str) -> None:
+    """Each kind of change has its own diff: of an update the hunks, of a deleted file what it held."""
+    words, kind, diff = KINDS[row]
+    server = app_server([{"items": [patch(words)]}, {"items": [text("Done")]}], prepare=with_old_file)
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    started, done = items_of(server, "fileChange", "started")[0], items_of(server, "fileChange")[0]
+    if kind.get("move_path"):
+        kind = {**kind, "move_path": f"{server.work}/moved.txt"}
+        diff += f"\n\nMoved to: {server.work}/moved.txt"
+    assert started["changes"] == done["changes"] == [{"path": f"{server.work}/old.txt", "kind": kind, "diff": diff}]
+    assert (started["status"], done["status"]) == ("inProgress", "completed")
+    assert msgs(server, "patch_apply_begin")[0]["auto_approved"] is True
+    assert asked(server) == []
+
+
+def test_patch_that_does_not_apply(app_server: AppServer) -> None:
+    """A patch that fits no file never becomes an item; only the model is told."""
+    script = [{"items": [patch(UPDATE)]}, {"items": [text("Pity.")]}]
+    server = app_server(script)
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    assert items_of(server, "fileChange", "started") == []
+    assert last_words(server) == ["Pity."]
+
+
+@pytest.mark.parametrize(
+    ("decision", "status"),
+    [("approved", [["completed"]]), ("denied", [["failed"]]), ("abort", [[], ["failed"]])],
+    ids=["approved", "denied", "abort"],
+)
+def test_v1(app_server: AppServer, decision: str, status: list[list[str]]) -> None:
+    """v1 asks by applyPatchApproval, and never tells the turn's diff as a notification; abort may leave the item open."""
+    script = [{"items": [patch(ADD)]}, {"items": [text("Done")]}]
+    aborts = decision == "abort"
+    server = app_server(script[:1] if aborts else script, racy=ABANDONED if aborts else "")
+    talk = conversation(server, **ASKS)
+    say(server, talk)
+    server.notification("thread/tokenUsage/updated")
+    request = server.server_request("applyPatchApproval")
+    server.reply(request, {"decision": decision})
+    turn = ended(server, talk)
+    assert request == {
+        "method": "applyPatchApproval",
+        "id": 0,
+        "params": {
+            "conversationId": talk,
+            "callId": "call_1",
+            "fileChanges": {f"{server.work}/new.txt": {"type": "add", "content": "one\ntwo\n"}},
+            "reason": None,
+            "grantRoot": None,
+        },
+    }
+    assert turn["status"] == ("interrupted" if aborts else "completed")
+    assert [end for _, end in statuses(server)] in status
+    assert last_words(server) == ([] if aborts else ["Done"])
+    assert all_of(server, "turn/diff/updated") == []
+    assert bool(msgs(server, "turn_diff")) is (decision == "approved")
