@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+class NoSuchSuite(click.UsageError):
+    """A SUITE argument names nothing; the status is the one that pytest has for usage errors."""
+
+    exit_code = 4
+
+
 def suites_folder() -> Path:
     """Return the suites of the working directory, else those that are installed with this package."""
     here = Path("suites")
@@ -31,7 +37,7 @@ def suites_folder() -> Path:
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
-    """Return paths for SUITE arguments: a path, a node id, or the name of a suite; raises `click.UsageError`."""
+    """Return paths for SUITE arguments: a path, a node id, or the name of a suite; raises `NoSuchSuite`."""
     folder = suites_folder()
     found = []
     for name in names:
@@ -42,9 +48,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
             found.append(f"{folder / path}{colons}{rest}")
         else:
             known = ", ".join(sorted(item.name for item in folder.iterdir() if item.is_dir() and not item.name.startswith("_")))
-            error = click.UsageError(f"There is no suite {name!r}. The suites are {known}; a path of your own will do as well.")
-            error.exit_code = 4  # as pytest's
-            raise error
+            raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; a path of your own will do as well.")
     return found or [str(folder)]
 
 

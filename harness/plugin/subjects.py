@@ -30,8 +30,9 @@ class Subject:
 
     @property
     def slug(self) -> str:
-        """The name as part of a file name."""
-        return "".join(c if c.isalnum() or c in "@.-" else "_" for c in self.name)[:60]
+        """The name as part of a file name: of a command line its words without their folders."""
+        short = " ".join(word.rsplit("/", 1)[-1] for word in self.name.split())
+        return "".join(c if c.isalnum() or c in "@.-" else "_" for c in short)[:60]
 
 
 def parse_app_server(text: str) -> Subject:

@@ -1,7 +1,7 @@
 """What a run comes to: a table for the terminal, report.json and junit.xml for machines, and the exit status.
 
-report.json is `{"report": 1, "verdict", "subject", "codex", "profile", "record", "validated", "seconds", "cases": [...]}`; a case is
-`{"suite", "module", "case", "outcome", "seconds", "message", "recorded"}` with outcome passed, failed or skipped.
+report.json is `{"report": 1, "verdict", "subject", "codex", "profile", "record", "validated", "seconds", "cases": [...]}`; a case
+is `{"suite", "module", "case", "outcome", "seconds", "message", "recorded"}` with outcome passed, failed or skipped.
 Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 """
 
