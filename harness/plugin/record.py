@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.core.frames import Frame, Header
+from harness.core.frames import Frame, Header, encode_header
 from harness.core.jsontext import dumps
 from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from harness.core.redact import Redactor
 
 LONGEST_LINE = 1 << 18
 
@@ -52,22 +54,28 @@ def _is_long(value: Any, longest: int) -> bool:
     return isinstance(value, str) and len(value) > longest
 
 
-def write_cassette(
-    path: Path, name: CaseName, version: str, frames: Iterable[Frame], homes: Mapping[str, str], cut: int | None = None
-) -> bool:
-    """Write a run to `path` unless what is there says the same; return whether the file changed.
+def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
+    """Return the header of a case's cassette.
 
-    `homes` maps directories of this machine to what they are called in the cassette. `cut` is how long the strings of the
-    client's long lines may be; longer ones are left out and the frame is marked as truncated. Raises `CassetteError`.
+    `upstream` is what stood behind the server: the script and the configuration, for whoever wants to play the case to another
+    server (`codex-replay replay`). The server's requests are its own, what the model answers is ours.
     """
-    from harness.core.redact import Redactor
     from harness.shell.codex_origin import bundle_of
 
+    origin = {"rpc": "recorded", "http.client": "recorded", "http.server": "authored"}
+    return Header(version, bundle_of(version), str(name), origin, {"upstream": dict(upstream)})
+
+
+def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor: Redactor, cut: int | None = None) -> bool:
+    """Write a run to `path` unless what is there says the same; return whether the file changed.
+
+    `cut` is how long the strings of the client's long lines may be; longer ones are left out and the frame is marked as
+    truncated. Raises `CassetteError`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    header = Header(version, bundle_of(version), str(name), {"rpc": "recorded"})
     try:
-        with CassetteWriter(draft, header, Redactor(paths=dict(homes))) as writer:
+        with CassetteWriter(draft, header, redactor) as writer:
             for frame in frames:
                 writer.write(_shortened(frame, cut) if len(frame.raw) > LONGEST_LINE else frame)
         if path.exists() and _same(path, draft):
@@ -84,10 +92,11 @@ def _same(old: Path, new: Path) -> bool:
 
     try:
         with CassetteReader(old) as before, CassetteReader(new) as now:
-            about = [
-                (reader.header.codex, reader.header.bundle, reader.header.case, reader.header.origin) for reader in (before, now)
-            ]
-            return about[0] == about[1] and equal_after_normalisation(list(before), list(now)) and before.truncated is None
+            return (
+                encode_header(before.header) == encode_header(now.header)
+                and equal_after_normalisation(list(before), list(now))
+                and before.truncated is None
+            )
     except CassetteError:
         return False
 

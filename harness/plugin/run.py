@@ -12,13 +12,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harness.core.redact import Redactor
 from harness.plugin.checking import judge, make_checkers
-from harness.plugin.record import write_cassette
+from harness.plugin.record import header_of, write_cassette
+from harness.plugin.upstream import RecordedUpstream
 from harness.shell.client import Client, SubjectFailure, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from harness.core.frames import Frame
     from harness.plugin.options import Settings
     from harness.plugin.record import CaseName
     from harness.plugin.subjects import Subject
@@ -39,8 +42,10 @@ class Server(Client):
     racy = ""
     ends: int | None = 0
     cassette: Path
-    homes: Mapping[str, str]
+    redactor: Redactor
     upstream: BackendSession | None = None
+    recorded: RecordedUpstream | None = None
+    behind: Mapping[str, Any]
 
     def initialize(self, **client_info: Any) -> Any:
         """Do the handshake, initialize and initialized, and return the result of the former."""
@@ -152,10 +157,14 @@ class Case:
         cassette = self.name.path(self._cassettes, len(self.servers) + 1)
         root = self._folder()
         upstream = None
+        homes = {str(root / "home"): RECORDED_HOME, str(root / "work"): f"{RECORDED_HOME}/work"}
+        redactor, recorded = Redactor(paths=homes), None
         if self._subject.live:
             session = str(self.name) if not self.servers else f"{self.name}.{len(self.servers) + 1}"
             upstream = self._backend().session(session, script if script is not None else {"turns": []})
-            env, home, work = self._live_home(root, upstream.url, config, auth)
+            if self._settings.record != "none":
+                recorded = RecordedUpstream(upstream.url, redactor)
+            env, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)
             if prepare is not None:
                 prepare(root)
         else:
@@ -164,11 +173,12 @@ class Case:
                     f"There is no recording of {self.name} ({cassette}); "
                     f"make it with --app-server codex@{self._subject.version} --record new."
                 )
-            env, home, work = _fake_home(root, cassette, match)
+            env, work = _fake_home(root, cassette, match)
         server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
         server.work, server.live, server.bad_input = work, self._subject.live, bad_input
         server.cut, server.racy, server.ends = cut, racy, ends
-        server.cassette, server.upstream, server.homes = cassette, upstream, {home: RECORDED_HOME, work: f"{RECORDED_HOME}/work"}
+        server.cassette, server.upstream, server.redactor, server.recorded = cassette, upstream, redactor, recorded
+        server.behind = {"script": script, "config": config}
         self.servers.append(server)
         return server
 
@@ -178,7 +188,7 @@ class Case:
 
     def _live_home(
         self, root: Path, url: str, config: Mapping[str, Any] | None, auth: str | Mapping[str, Any] | None
-    ) -> tuple[dict[str, str], str, str]:
+    ) -> tuple[dict[str, str], str]:
         from harness.shell.codex import HermeticHome
         from harness.shell.codex.home import ApiKey, ChatGpt
 
@@ -187,7 +197,7 @@ class Case:
         if auth is not None:
             known = {"api_key": ApiKey, "chatgpt": ChatGpt}
             home.write_auth(known[auth]().encode() if isinstance(auth, str) else auth)
-        return dict(home.env), str(home.home), str(home.work)
+        return dict(home.env), str(home.work)
 
     # -- the end ---------------------------------------------------------------------------------------------------------
 
@@ -234,8 +244,18 @@ class Case:
     def _record(self, server: Server) -> None:
         if (self._settings.record == "new" or server.racy) and server.cassette.exists():
             return
-        if write_cassette(server.cassette, self.name, self._subject.version, server.timeline, server.homes, server.cut):
+        header = header_of(self.name, self._subject.version, server.behind)
+        if write_cassette(server.cassette, header, self._both_seams(server), server.redactor, server.cut):
             self.recorded.append(str(server.cassette))
+
+    @staticmethod
+    def _both_seams(server: Server) -> list[Frame]:
+        if server.recorded is None:
+            return server.timeline
+        server.recorded.close()
+        if server.recorded.failure:
+            raise SubjectFailure(f"The http seam could not be recorded: {server.recorded.failure}")
+        return sorted([*server.timeline, *server.recorded.frames(server.started)], key=lambda frame: frame.t)
 
     def traffic(self, most: int = 60) -> str:
         """Return the last frames of each server, for people, and the end of its stderr."""
@@ -254,11 +274,13 @@ class Case:
         """End every server; nothing of them is left."""
         for server in self.servers:
             server.stop()
+            if server.recorded is not None:
+                server.recorded.close()
             if server.upstream is not None:
                 server.upstream.close()
 
 
-def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str, str]:
+def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str]:
     """Make the folders a live server would have; the fake is told no more than it must know."""
     home, tmp, work = (root / name for name in ("home", "tmp", "work"))
     for folder in (home, tmp, work):
@@ -272,4 +294,4 @@ def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], 
         "FAKE_CODEX_CASSETTE": str(cassette),
         "FAKE_CODEX_MATCH": match,
     }
-    return env, str(home), str(work)
+    return env, str(work)

@@ -42,7 +42,7 @@ class Client:
     """One conversation with one app-server.
 
     `timeline` holds every frame of both sides in the order of their passing, `t` in seconds since the start. `timeout` in
-    seconds is how long a wait lasts when it is not told otherwise.
+    seconds is how long a wait lasts when it is not told otherwise. `started` is when `t` was 0, as `time.monotonic` gives it.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Client:
         self._sent = LineSplitter()
         self._ended = False
         self._next_id = 0
-        self._start = time.monotonic()
+        self.started = time.monotonic()
         self.process = Process(argv, env=env, cwd=cwd, on_stdout=self._on_stdout)
 
     def _on_stdout(self, data: bytes) -> None:
@@ -77,7 +77,7 @@ class Client:
             self._changed.notify_all()
 
     def _add(self, sender: str, raw: bytes) -> None:
-        self.timeline.append(Frame(len(self.timeline) + 1, time.monotonic() - self._start, "rpc", sender, "msg", raw))
+        self.timeline.append(Frame(len(self.timeline) + 1, time.monotonic() - self.started, "rpc", sender, "msg", raw))
 
     # -- sending ---------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from harness.core.frames import Frame
-from harness.shell.cassette import CassetteError, CassetteWriter
+from harness.shell.cassette import CassetteError
+
+
+class Writer(Protocol):
+    """Where frames go: a `CassetteWriter`, or what takes its place. `frames` counts them, `path` names it to people."""
+
+    path: str
+    frames: int
+
+    def write(self, frame: Frame) -> None:
+        """Take one frame."""
+
+    def abandon(self) -> None:
+        """End without having it all."""
+
+    def close(self) -> None:
+        """End."""
 
 
 class Log:
@@ -17,7 +34,7 @@ class Log:
     cassette is truncated but never wrong.
     """
 
-    def __init__(self, writer: CassetteWriter, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, writer: Writer, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self.on = True
         self._writer = writer
         self._say = say

@@ -1,0 +1,65 @@
+"""The http seam of a case that is being recorded: the recorder stands between the real server and the scripted backend."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from harness.shell.http_recorder import HttpRecorder
+from harness.shell.record_log import Log
+
+if TYPE_CHECKING:
+    from harness.core.frames import Frame
+    from harness.core.redact import Redactor
+
+
+class Frames:
+    """Takes frames in the place of a cassette's writer, until the case has passed and deserves one."""
+
+    path = "the http seam"
+
+    def __init__(self) -> None:
+        self.kept: list[Frame] = []
+        self.frames = 0
+
+    def write(self, frame: Frame) -> None:
+        """Keep one frame."""
+        self.frames += 1
+        self.kept.append(frame)
+
+    def abandon(self) -> None:
+        """End without having it all; `RecordedUpstream.failure` says why."""
+
+    def close(self) -> None:
+        """End."""
+
+
+class RecordedUpstream:
+    """Passes a server's requests on to `url` and keeps what both sides said. `failure` is a sentence if that went wrong."""
+
+    def __init__(self, url: str, redactor: Redactor) -> None:
+        self.failure = ""
+        self.started = time.monotonic()
+        self._kept = Frames()
+        self._log = Log(self._kept, self._fail)
+        self._recorder = HttpRecorder(url, "127.0.0.1:0", self._log, redactor, self._fail)
+        self.url = self._recorder.url
+        self._open = True
+        self._recorder.start()
+
+    def _fail(self, why: str) -> None:
+        self.failure = self.failure or why
+
+    def frames(self, since: float) -> list[Frame]:
+        """Return what was recorded, timed from `since` (as `time.monotonic` gives it)."""
+        for frame in self._kept.kept:
+            frame.t = max(0.0, frame.t + self.started - since)
+        self.started = since
+        return self._kept.kept
+
+    def close(self) -> None:
+        """Listen no more; a second call does nothing."""
+        if self._open:
+            self._open = False
+            self._recorder.stop()
+            self._log.close()
