@@ -135,8 +135,9 @@ class Run:
 class LiteClient:
     """What the `lite_client` fixture is: call it to run the client. Runs of one case share a folder and a session."""
 
-    def __init__(self, argv: tuple[str, ...], folder: Path, session: BackendSession, wait: float) -> None:
+    def __init__(self, argv: tuple[str, ...], cwd: Path, folder: Path, session: BackendSession, wait: float) -> None:
         self.argv = argv
+        self.cwd = cwd
         self.folder = folder
         self.runs: list[Run] = []
         self._session = session
@@ -188,9 +189,8 @@ class LiteClient:
     def _run(self, prompt: str, given: Mapping[str, str]) -> Run:
         __tracebackhide__ = True
         kept = {name: value for name in ("PATH", "SYSTEMROOT", "TMPDIR") if (value := os.environ.get(name))}
-        home = str(self.folder / "home")
-        env = {**kept, "HOME": home, "LANG": "C.UTF-8", "NO_PROXY": "*", **given}
-        status, stdout, stderr = self.execute([*self.argv, prompt], env, home, self._wait)
+        env = {**kept, "HOME": str(self.folder / "home"), "LANG": "C.UTF-8", "NO_PROXY": "*", **given}
+        status, stdout, stderr = self.execute([*self.argv, prompt], env, str(self.cwd), self._wait)
         ledger = self._session.ledger()[self._seen :]
         self._seen += len(ledger)
         requests = [self._request(entry) for entry in ledger]
@@ -247,8 +247,7 @@ def parse_lite_client(text: str) -> tuple[str, ...]:
     program = shutil.which(argv[0]) if argv else None
     if program is None:
         raise pytest.UsageError(f"--lite-client {text}: there is no such program; give reference, or a whole command line.")
-    # The client runs in a folder of its own, so what is relative to this one must be made absolute.
-    return (os.path.abspath(program), *(os.path.abspath(word) if os.path.exists(word) else word for word in argv[1:]))
+    return (os.path.abspath(program), *argv[1:])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -302,5 +301,5 @@ def lite_client(
     """Run the lite client that `--lite-client` names: `run = lite_client("Hello", script=[{"items": ["Hi"]}])`."""
     session = lite_client_backend().session(f"lite:{request.node.nodeid}", {"turns": []})
     wait = read_settings(request.config).wait or WAIT
-    yield LiteClient(lite_client_command, tmp_path, session, wait)
+    yield LiteClient(lite_client_command, request.config.invocation_params.dir, tmp_path, session, wait)
     session.close()
