@@ -68,9 +68,11 @@ SESSION = pytest.StashKey[Session]()
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options, and bring in the fixtures of the other subjects."""
     add_options(parser)
-    from harness.plugin import lite_client
+    from harness.plugin import editor_client, fixtures, lite_client
 
     pluginmanager.register(lite_client, "codex-replay-lite-client")
+    pluginmanager.register(editor_client, "codex-replay-editor-client")
+    pluginmanager.register(fixtures, "codex-replay-fixtures")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -20,6 +20,11 @@ KEYS: dict[str, tuple[Any, str, str]] = {
         "The app-server under test: fake, fake:CMD, codex@VERSION, or a command line. Default: fake.",
     ),
     "lite-client": ("reference", "SUBJECT", "The lite client under test: reference, or a command line (docs/lite-client.md)."),
+    "editor-client": (
+        "reference",
+        "SUBJECT",
+        "The editor client under test: reference, or a command line with {codex} in it (docs/editor-client.md).",
+    ),
     "backend": (None, "SUBJECT", "Reserved: the Responses backend under test."),
     "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
     "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
@@ -36,6 +41,7 @@ class Settings:
 
     app_server: str
     lite_client: str
+    editor_client: str
     backend: str | None
     record: str
     profile: str

@@ -1,0 +1,290 @@
+"""A server in the hand of a test: it plays a list of steps to whoever speaks JSON-RPC to it, byte by byte as it is told.
+
+Where fake-codex behaves as Codex does, this one behaves as the case wants it: fragments, several messages in one write, CRLF,
+another spelling, a death in mid-turn. It is no app-server and knows no protocol beyond JSON-RPC.
+
+    python -m fake_server.byte_server FOLDER [the arguments a codex is given]
+
+    FOLDER/steps.json       {"runs": [STEPS, ...]}: what the first start plays, the second, ...
+    FOLDER/ledger.ndjson    what happened, one JSON object a line: run, got, sent, eof, exit, lost
+    FOLDER/gates/NAME       a named pipe; a byte written into it opens the gate
+
+A step is an object with one of these keys:
+
+    expect METHOD           wait for a request or notification of the client
+    expect_reply ID         wait for the client's answer to the server's request ID
+    reply RESULT            answer the request that was expected last
+    refuse ERROR            answer it with an error
+    send MESSAGE            write a message
+    together [MESSAGE...]   write several messages at once
+    raw TEXT                write this text as it stands
+    write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
+    gate NAME               hold here until the gate is opened
+    quiet SECONDS           hold here until the client has said nothing for so long
+    stderr BYTES            write so many bytes of noise to stderr
+    exit STATUS             end at once
+    stay                    do not end with stdin: wait to be killed
+
+A request of the client that no later step expects is refused as Codex refuses a method it does not know. After the last step
+the server answers nothing more and ends with its stdin, as it does whenever its stdin ends. Exit status: 0, that of `exit`,
+or 2 when it could not play.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import termios
+import time
+from typing import Any
+
+INVALID_REQUEST = -32600  # what the real server says to a method that it does not have
+SIOCOUTQ = getattr(termios, "TIOCOUTQ", 0x5411)
+#: How long a fragment may lie unread before the next one is written all the same, in seconds.
+PATIENCE = 0.05
+
+
+class EndOfInput(Exception):
+    """The client has closed our stdin."""
+
+
+class Ledger:
+    """Takes down what happens; each line is on disk before the next thing happens."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def add(self, **said: Any) -> None:
+        """Add a line."""
+        os.write(self._file, json.dumps(said).encode() + b"\n")
+
+
+class Writer:
+    """Writes to stdout in the manner that the `write` steps ask for."""
+
+    def __init__(self) -> None:
+        self.split = 0
+        self.eol = "\n"
+        self.ascii = False
+
+    def encode(self, message: Any) -> bytes:
+        """Return a message as the line that it goes out as."""
+        text = json.dumps(message, ensure_ascii=self.ascii, separators=(",", ":"))
+        return text.encode("utf-8", "surrogatepass") + self.eol.encode()
+
+    def write(self, data: bytes) -> None:
+        """Write it all; in pieces of `split` bytes each of which the client has read before the next is written."""
+        size = self.split or len(data)
+        for at in range(0, len(data), size):
+            view = memoryview(data)[at : at + size]
+            while view:
+                view = view[os.write(1, view) :]
+            if self.split:
+                _wait_until_read()
+
+
+def _wait_until_read() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and any(_unread(request) for request in (termios.FIONREAD, SIOCOUTQ)):
+        os.sched_yield()
+
+
+def _unread(request: int) -> int:
+    """How many bytes lie in stdout unread: the one request tells it of a pipe, the other of a socket."""
+    count = array.array("i", [0])
+    try:
+        fcntl.ioctl(1, request, count)
+    except OSError:
+        return 0
+    return count[0]
+
+
+class Player:
+    """Plays the steps of one start."""
+
+    def __init__(self, steps: list[dict[str, Any]], folder: str, ledger: Ledger) -> None:
+        self.steps = steps
+        self.folder = folder
+        self.ledger = ledger
+        self.writer = Writer()
+        self.stays = False
+        self._at = 0
+        self._inbox: list[dict[str, Any]] = []
+        self._pieces: list[bytes] = []
+        self._asked: Any = None
+
+    def play(self) -> int:
+        """Play all steps and wait for the end of stdin; return the exit status. Raises ValueError for what is no step."""
+        try:
+            for at, step in enumerate(self.steps):
+                self._at = at
+                (name, value), *rest = step.items()
+                if rest or not hasattr(self, f"step_{name}"):
+                    raise ValueError(f"{json.dumps(step)} is no step; the docstring of fake_server.byte_server has them all.")
+                getattr(self, f"step_{name}")(value)
+            self._at = len(self.steps)
+            while True:
+                self._receive()
+        except EndOfInput:
+            self.ledger.add(eof=True)
+        while self.stays:
+            signal.pause()
+        return 0
+
+    # -- the steps -------------------------------------------------------------------------------------------------------
+
+    def step_expect(self, method: str) -> None:
+        """Wait for a request or notification."""
+        message = self._take(lambda m: m.get("method") == method)
+        self._asked = message.get("id")
+
+    def step_expect_reply(self, asked: Any) -> None:
+        """Wait for the answer to a request of ours."""
+        self._take(lambda m: "method" not in m and "id" in m and m["id"] == asked and type(m["id"]) is type(asked))
+
+    def step_reply(self, result: Any) -> None:
+        """Answer with a result."""
+        self._send({"id": self._asked, "result": result})
+
+    def step_refuse(self, error: Any) -> None:
+        """Answer with an error."""
+        self._send({"error": error, "id": self._asked})
+
+    def step_send(self, message: Any) -> None:
+        """Write a message."""
+        self._send(message)
+
+    def step_together(self, messages: list[Any]) -> None:
+        """Write several messages at once."""
+        for message in messages:
+            self.ledger.add(sent=message.get("method", "reply"))
+        self.writer.write(b"".join(self.writer.encode(message) for message in messages))
+
+    def step_raw(self, text: str) -> None:
+        """Write text as it stands."""
+        self.ledger.add(sent="raw")
+        self.writer.write(text.encode("utf-8", "surrogatepass"))
+
+    def step_write(self, how: dict[str, Any]) -> None:
+        """Change the manner of writing."""
+        self.writer.split = how.get("split", 0)
+        self.writer.eol = how.get("eol", "\n")
+        self.writer.ascii = how.get("ascii", False)
+
+    def step_gate(self, name: str) -> None:
+        """Hold until the gate is opened."""
+        self.ledger.add(gate=name)
+        with open(os.path.join(self.folder, "gates", name), "rb") as gate:
+            gate.read(1)
+
+    def step_quiet(self, seconds: float) -> None:
+        """Hold until the client has been quiet for so long."""
+        while select.select([0], [], [], seconds)[0]:
+            self._receive()
+
+    def step_stderr(self, size: int) -> None:
+        """Write noise to stderr."""
+        line = b"WARN codex_app_server: something that nobody should have to read here ........\n"
+        noise = memoryview(line * (size // len(line) + 1))
+        while noise:
+            noise = noise[os.write(2, noise) :]
+
+    def step_exit(self, status: int) -> None:
+        """End at once."""
+        self.ledger.add(exit=status)
+        os._exit(status)
+
+    def step_stay(self, stays: bool) -> None:
+        """Do not end with stdin."""
+        self.stays = stays
+
+    # -- messages --------------------------------------------------------------------------------------------------------
+
+    def _send(self, message: Any) -> None:
+        self.ledger.add(sent=message.get("method", "reply"))
+        self.writer.write(self.writer.encode(message))
+
+    def _take(self, wanted: Any) -> dict[str, Any]:
+        """Return the first message that is wanted, waiting for it; the others stay for later steps."""
+        while True:
+            for message in self._inbox:
+                if wanted(message):
+                    self._inbox.remove(message)
+                    return message
+            self._receive()
+
+    def _receive(self) -> None:
+        """Read once and take in the lines that are whole; raises `EndOfInput`."""
+        data = os.read(0, 1 << 16)
+        if not data:
+            raise EndOfInput
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            whole = b"".join([*self._pieces, line])
+            self._pieces.clear()
+            self._line(whole)
+        self._pieces.append(rest)
+
+    def _line(self, line: bytes) -> None:
+        self.ledger.add(got=line.decode("utf-8", "surrogateescape"))
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return  # the real server is silent too; the ledger has it
+        if not isinstance(message, dict):
+            return
+        method = message.get("method")
+        expected = any(step.get("expect") == method for step in self.steps[self._at :])
+        if method is not None and "id" in message and not expected:
+            text = f"Invalid request: unknown variant `{method}`"
+            self._send({"error": {"code": INVALID_REQUEST, "message": text}, "id": message["id"]})
+        else:
+            self._inbox.append(message)
+
+
+def claim_run(folder: str) -> int:
+    """Return the number of this start, from 0."""
+    number = 0
+    while True:
+        try:
+            os.close(os.open(os.path.join(folder, f"run.{number}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            return number
+        except FileExistsError:
+            number += 1
+
+
+def main(argv: list[str]) -> int:
+    """Play the next run of a folder; return the exit status."""
+    if not argv:
+        sys.stderr.write("byte_server: give the folder of its steps.json.\n")
+        return 2
+    folder = argv[0]
+    try:
+        with open(os.path.join(folder, "steps.json"), encoding="utf-8") as file:
+            runs = json.load(file)["runs"]
+        ledger = Ledger(os.path.join(folder, "ledger.ndjson"))
+        number = claim_run(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({error!r}).\n")
+        return 2
+    ledger.add(run=number, pid=os.getpid(), argv=argv[1:])
+    if number >= len(runs):
+        ledger.add(lost=f"This is start {number + 1}, and there are steps for {len(runs)}.")
+        return 2
+    try:
+        return Player(runs[number], folder, ledger).play()
+    except ValueError as error:
+        ledger.add(lost=str(error))
+        sys.stderr.write(f"byte_server: {error}\n")
+    except OSError as error:
+        ledger.add(lost=f"The client no longer reads ({error.strerror}).")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,194 @@
+"""The `editor_client` fixture: start an editor by its command and put a server of the case's choice into its hand.
+
+`--editor-client` names the subject: `reference`, or a command line that keeps to docs/editor-client.md, in which `{codex}` is
+replaced by the path of the codex to start. That codex is a small program in the case's folder which becomes, with the
+environment that the case wants and nothing of the editor's, one of
+
+    the app-server that `--app-server` names, the scripted fake or the real Codex, behind a tap  `editor_client(script=[...])`
+    the byte server, which plays the steps that the case gives it                               `editor_client(server=[...])`
+
+Each check bears `@pytest.mark.spec(id, where, line)`, as those of the lite client do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.plugin.editor import Editor, Turn
+from harness.plugin.options import read_settings
+from harness.shell.client import SubjectFailure
+from harness.shell.process import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+    from harness.plugin.subjects import Subject
+    from harness.shell.backend_process import BackendProcess, BackendSession
+
+__all__ = ["Editor", "EditorClient", "SubjectFailure", "Turn"]
+
+#: How long a check waits for one report, in seconds, unless `--wait` says otherwise.
+WAIT, WAIT_LIVE = 10.0, 30.0
+#: A Codex that asks before commands and changes, and may do anything once it is allowed to.
+ASKS: Mapping[str, Any] = {"approval_policy": "untrusted", "sandbox_mode": "danger-full-access"}
+
+
+class EditorClient:
+    """What the `editor_client` fixture is: call it to start the editor."""
+
+    def __init__(
+        self, command: str, subject: Subject, folder: Path, wait: float, backend: Callable[[], BackendProcess], name: str
+    ) -> None:
+        self.command = command
+        self.subject = subject
+        self.folder = folder
+        self.editors: list[Editor] = []
+        self._wait = wait
+        self._backend = backend
+        self._name = name
+
+    def __call__(
+        self,
+        script: object = None,
+        *,
+        server: Sequence[Any] | None = None,
+        codex: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Editor:
+        """Start the editor.
+
+        `script` is what the model says (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
+        the byte server, or a list of such lists, one for each start. `codex` is the path to give instead of either. `config`
+        adds to the real Codex's configuration, `env` to the environment of the fake one.
+        """
+        __tracebackhide__ = True
+        root = self.folder / f"editor{len(self.editors) + 1}"
+        project, home = root / "my project", root / "editor home"
+        for folder in (project, home, root / "gates"):
+            folder.mkdir(parents=True)
+        upstream = None
+        if codex is None and server is not None:
+            codex = self._byte_server(root, server)
+        elif codex is None:
+            codex, upstream = self._app_server(root, script, config or {}, env or {})
+        kept = {name: value for name in ("PATH", "SYSTEMROOT", "TMPDIR") if (value := os.environ.get(name))}
+        given = {**kept, "HOME": str(home), "LANG": "C.UTF-8"}
+        argv = editor_argv(self.command, codex)
+        ledger = root / "ledger.ndjson"
+        editor = Editor(argv, env=given, project=project, ledger_path=ledger, wait=self._wait, upstream=upstream)
+        self.editors.append(editor)
+        return editor
+
+    def _byte_server(self, root: Path, steps: Sequence[Any]) -> str:
+        runs = [list(run) for run in steps] if steps and isinstance(steps[0], list) else [list(steps)]
+        (root / "steps.json").write_text(json.dumps({"runs": runs}), encoding="utf-8")
+        for step in (step for run in runs for step in run):
+            if "gate" in step:
+                os.mkfifo(root / "gates" / step["gate"])
+        kept = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_START") if name in os.environ}
+        return stand_in(root / "codex", [sys.executable, "-I", "-m", "fake_server.byte_server", str(root)], kept)
+
+    def _app_server(
+        self, root: Path, script: object, config: Mapping[str, Any], env: Mapping[str, str]
+    ) -> tuple[str, BackendSession | None]:
+        argv = self.subject.argv[:-1] if self.subject.argv[-1] == "app-server" else self.subject.argv
+        upstream = None
+        if self.subject.live:
+            from harness.shell.codex import HermeticHome
+
+            upstream = self._backend().session(f"{self._name}.{len(self.editors) + 1}", script if script is not None else [])
+            version = self.subject.version if self.subject.version[:1].isdigit() else "0.92.0"
+            environ = dict(HermeticHome(root, upstream.url, version=version, extra_config={**ASKS, **config}).env)
+        else:
+            (root / "script.json").write_text(json.dumps(script if script is not None else []), encoding="utf-8")
+            environ = {"PATH": os.environ.get("PATH", os.defpath), "FAKE_CODEX_SCRIPT": str(root / "script.json"), **env}
+        tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(root / "ledger.ndjson"), "--"]
+        return stand_in(root / "codex", [*tap, *argv], environ), upstream
+
+
+def stand_in(path: Path, argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """Write an executable that becomes `argv`, its own arguments after them, with this environment alone; return its path."""
+    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
+    # The mark is how a process is found again that has left its group.
+    mark = f'{MARK}="${{{MARK}-}}"'
+    path.write_text(f'#!/bin/sh\nexec env -i {settings} {mark} {shlex.join(argv)} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def editor_argv(command: str, codex: str) -> list[str]:
+    """Return the command line of an editor; raises `pytest.UsageError` with a sentence."""
+    if command == "reference":
+        return [sys.executable, "-m", "harness.reference.editor_client", codex]
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise pytest.UsageError(f"--editor-client {command}: this is no command line ({error}).") from None
+    program = shutil.which(words[0]) if words else None
+    if program is None:
+        raise pytest.UsageError(
+            f"--editor-client {command}: there is no such program; give reference, or a command line with {{codex}} in it."
+        )
+    if not any("{codex}" in word for word in words[1:]):
+        raise pytest.UsageError(
+            f"--editor-client {command}: it must hold {{codex}}, which becomes the path of the codex to start; "
+            "see docs/editor-client.md."
+        )
+    # The editor runs in a folder of its own, so what is relative to this one must be made absolute.
+    rest = [os.path.abspath(word) if os.path.exists(word) else word for word in words[1:]]
+    return [os.path.abspath(program), *(word.replace("{codex}", codex) for word in rest)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the option before anything is collected."""
+    editor_argv(read_settings(config).editor_client, "codex")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show beside a failure what the editor's user and its server saw."""
+    report = yield
+    client = getattr(item, "funcargs", {}).get("editor_client")
+    if report.failed and report.when == "call" and isinstance(client, EditorClient):
+        for number, editor in enumerate(client.editors, 1):
+            report.sections.append((f"Editor {number}", editor.traffic(60)))
+    return report
+
+
+@pytest.fixture
+def editor_client_command(request: pytest.FixtureRequest) -> str:
+    """The command of the editor under test, as it was given."""
+    return str(read_settings(request.config).editor_client)
+
+
+@pytest.fixture
+def editor_client(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    lite_client_backend: Callable[[], BackendProcess],
+    editor_client_command: str,
+) -> Iterator[EditorClient]:
+    """Start the editor that `--editor-client` names: `editor = editor_client(script=["Hi"]); editor.turn("Hello").text`."""
+    from harness.plugin.subjects import BadSubject, parse_app_server
+
+    settings = read_settings(request.config)
+    try:
+        subject = parse_app_server(settings.app_server)
+    except BadSubject as error:
+        raise pytest.UsageError(str(error)) from None
+    wait = settings.wait or (WAIT_LIVE if subject.live else WAIT)
+    client = EditorClient(editor_client_command, subject, tmp_path, wait, lite_client_backend, f"editor:{request.node.nodeid}")
+    yield client
+    for editor in client.editors:
+        editor.stop()
+        if editor.upstream is not None:
+            editor.upstream.close()

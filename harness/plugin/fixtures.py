@@ -1,0 +1,1 @@
+"""The `fake_codex` and `codex_backend` fixtures."""

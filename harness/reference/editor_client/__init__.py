@@ -1,0 +1,11 @@
+"""The reference editor client: what codex.nvim does, without the editor. It runs as a program:
+
+    python -m harness.reference.editor_client CODEX
+
+It starts `CODEX app-server`, speaks JSON-RPC with it as codex-nvim-integration.txt has it, and is driven by the NDJSON lines
+of docs/editor-client.md on its own stdin and stdout. It imports the standard library and nothing else.
+
+    __main__     one loop over the two inputs, the driver's and the server's
+    connection   the process and JSON-RPC: lines, ids, who waits for which answer (connection.lua)
+    session      one thread and its turns: prompts, approvals, what is shown (session.lua)
+"""

@@ -1,0 +1,68 @@
+"""Run the client: `python -m harness.reference.editor_client CODEX`; see docs/editor-client.md for what it reads and writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from typing import Any
+
+from harness.reference.editor_client.session import Session
+
+
+def report(kind: str, **fields: Any) -> None:
+    """Tell the driver what the user sees."""
+    os.write(1, json.dumps({"report": kind, **fields}).encode() + b"\n")
+
+
+def obey(session: Session, line: bytes) -> bool:
+    """Do what a line of the driver says; False when it was the last."""
+    if not line.strip():
+        return True
+    command = json.loads(line)
+    what = command["do"]
+    if what == "prompt":
+        session.prompt(command["text"])
+    elif what == "decide":
+        session.decide(command["id"], command["decision"])
+    elif what == "interrupt":
+        session.interrupt()
+    return bool(what != "shutdown")
+
+
+def run(session: Session) -> None:
+    """Serve the driver and the server until the driver says shutdown or ends its side."""
+    rest = b""
+    while True:
+        inputs: list[Any] = [0] if session.connection is None else [0, session.connection]
+        ready = select.select(inputs, [], [])[0]
+        if 0 in ready:
+            data = os.read(0, 1 << 16)
+            *lines, rest = (rest + data).split(b"\n")
+            if not data or not all(obey(session, line) for line in lines):
+                return
+        elif ready:
+            session.receive()
+
+
+def main(argv: list[str]) -> int:
+    """Run until the driver ends it; return the exit status."""
+    if len(argv) != 1:
+        sys.stderr.write("Give the codex to start: python -m harness.reference.editor_client CODEX\n")
+        return 2
+    session = Session(argv[0], report)
+    try:
+        run(session)
+    except (BrokenPipeError, KeyboardInterrupt):
+        return 1
+    except (ValueError, KeyError, TypeError) as error:
+        sys.stderr.write(f"The driver sent what docs/editor-client.md does not have: {error!r}.\n")
+        return 2
+    finally:
+        session.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""Starts and stops the server process, encodes and decodes JSON-RPC, and hands on what comes.
+
+Strategy: nothing here blocks but `write` and `stop`; the loop in `__main__` calls `receive` when the server's stdout is readable.
+Lines end at b"\\n" alone and are decoded whole, so that no fragment and no odd character inside a string can cut one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+METHOD_NOT_FOUND = -32601
+#: How long a server may take to end once its stdin has ended, in seconds; one with a pending approval never does.
+GRACE = 2.0
+
+Message = dict[str, Any]
+Then = Callable[[Any], None]
+Failed = Callable[[str], None]
+
+
+class Gone(Exception):
+    """The server is no longer there, or could not be started; the text says what happened."""
+
+
+class Connection:
+    """One run of the server. `on_message` gets its notifications and requests. Raises `Gone` if it cannot be started."""
+
+    def __init__(self, command: Sequence[str], on_message: Callable[[Message], None]) -> None:
+        self._on_message = on_message
+        self._waiting: dict[int, tuple[Then, Failed]] = {}
+        self._next_id = 1
+        self._pieces: list[bytes] = []
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        except OSError as error:
+            raise Gone(f"{command[0]} cannot be started ({error.strerror}).") from None
+
+    def fileno(self) -> int:
+        """The descriptor to wait on until the server says something."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    # -- out -------------------------------------------------------------------------------------------------------------
+
+    def request(self, method: str, params: Any, then: Then, failed: Failed) -> None:
+        """Ask; `then` gets the result, or `failed` the words of the error. Raises `Gone`."""
+        asked = self._next_id
+        self._next_id += 1
+        self._waiting[asked] = (then, failed)
+        self.write({"id": asked, "method": method, "params": params})
+
+    def notify(self, method: str) -> None:
+        """Send a notification. Raises `Gone`."""
+        self.write({"method": method})
+
+    def answer(self, request: Message, result: Any) -> None:
+        """Answer a request of the server. Raises `Gone`."""
+        self.write({"id": request["id"], "result": result})
+
+    def refuse(self, request: Message) -> None:
+        """Tell the server that its request is none that we know. Raises `Gone`."""
+        error = {"code": METHOD_NOT_FOUND, "message": f"Method not found: {request['method']}"}
+        self.write({"id": request["id"], "error": error})
+
+    def write(self, message: Message) -> None:
+        """Write one message as one line. Raises `Gone`."""
+        view = memoryview(self.encode(message))
+        assert self._process.stdin is not None
+        try:
+            while view:
+                view = view[self._process.stdin.write(view) :]
+        except OSError:
+            raise Gone(self._epitaph()) from None
+
+    def encode(self, message: Message) -> bytes:
+        """Return the line of a message."""
+        return json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+    # -- in --------------------------------------------------------------------------------------------------------------
+
+    def receive(self) -> None:
+        """Read once and hand on each message that is whole. Raises `Gone` at the end of the server's stdout."""
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(1 << 16)
+        if not data:
+            raise Gone(self._epitaph())
+        for line in self.lines(data):
+            self._line(line)
+
+    def lines(self, data: bytes) -> list[bytes]:
+        """Return the lines that `data` completes."""
+        self._pieces.append(data)
+        if b"\n" not in data:
+            return []
+        *whole, rest = b"".join(self._pieces).split(b"\n")
+        self._pieces = [rest]
+        return whole
+
+    def _line(self, line: bytes) -> None:
+        message = self.decode(line)
+        if message is None:
+            return
+        if "method" in message:
+            self._on_message(message)
+        elif "id" in message:
+            self.answered(message)
+
+    def decode(self, line: bytes) -> Message | None:
+        """Return the message of a line, or None if it is none: a stray line is no reason to give up."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return None
+        return message if isinstance(message, dict) else None
+
+    def answered(self, reply: Message) -> None:
+        """Hand an answer to whoever waits for it."""
+        asked = reply["id"]
+        if isinstance(asked, bool) or not isinstance(asked, int) or asked not in self._waiting:
+            return
+        then, failed = self._waiting.pop(asked)
+        if "error" in reply:
+            error = reply["error"]
+            failed(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+        else:
+            then(reply.get("result"))
+
+    # -- the end ---------------------------------------------------------------------------------------------------------
+
+    def _epitaph(self) -> str:
+        try:
+            status = self._process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            return "codex has closed its output."
+        return f"codex has ended (exit status {status})." if status >= 0 else f"codex was killed (signal {-status})."
+
+    def stop(self) -> None:
+        """End the server: close its stdin, and if that is not enough, terminate it; nothing of it is left."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
+        for end in (None, process.terminate, process.kill):
+            if end is not None:
+                end()
+            try:
+                process.wait(GRACE)
+                return
+            except subprocess.TimeoutExpired:
+                continue

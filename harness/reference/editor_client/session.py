@@ -1,0 +1,266 @@
+"""One thread and its turns: prompts in, text out, approvals in between.
+
+Strategy: prompts wait in a queue; `_advance` does the next step that is possible: start the server, shake hands, start the
+thread, start the turn. A server that is gone resets all of it, so that the next prompt begins anew. Fields are read in either
+spelling, thread_id or threadId: the document says the one, the real server the other. What codex/event/* notifications tell
+comes as item/* and turn/* as well, so they are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from harness.reference.editor_client.connection import Connection, Gone, Message
+
+CLIENT_INFO = {"name": "codex-replay-editor", "title": "The reference editor client", "version": "0.1.0"}
+APPROVALS = {"item/commandExecution/requestApproval": "command", "item/fileChange/requestApproval": "fileChange"}
+#: What the user chose -> what the server is told. Dismissing the picker cancels.
+DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
+
+Report = Callable[..., None]
+
+
+def field(value: Any, name: str) -> Any:
+    """Return a field of an object by its camelCase name, in that spelling or in snake_case; None if there is neither."""
+    if not isinstance(value, dict):
+        return None
+    return value[name] if name in value else value.get(re.sub("[A-Z]", lambda m: "_" + m[0].lower(), name))
+
+
+class Session:
+    """What the editor has open. `report(kind, **fields)` shows something to the user."""
+
+    def __init__(self, codex: str, report: Report) -> None:
+        self.connection: Connection | None = None
+        self.cwd = os.getcwd()
+        self._codex = codex
+        self._report = report
+        self._prompts: list[str] = []
+        self._approvals = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._ready = False
+        self._opening = False
+        self._thread: str | None = None
+        self._running = False
+        self._turn: str | None = None
+        self._ended: set[str] = set()
+        self._interrupting = False
+        self._asked: dict[int, Message] = {}
+        self._shown: set[str] = set()
+        self._complaint = ""
+
+    # -- what the user does ------------------------------------------------------------------------------------------------
+
+    def prompt(self, text: str) -> None:
+        """Send a prompt; if a turn runs, after it."""
+        self._prompts.append(text)
+        self._guarded(self._advance)
+
+    def decide(self, approval: int, decision: str) -> None:
+        """Answer an approval."""
+        request = self._asked.pop(approval, None)
+        if request is None or self.connection is None:
+            self._report("error", message=f"There is no approval {approval} to decide.")
+            return
+        connection = self.connection
+        self._guarded(lambda: connection.answer(request, {"decision": DECISIONS[decision]}))
+
+    def interrupt(self) -> None:
+        """Interrupt the turn that runs; without one there is nothing to do."""
+        if self._running:
+            self._interrupting = True
+            self._guarded(self._interrupt)
+
+    def close(self) -> None:
+        """End the server."""
+        if self.connection is not None:
+            self.connection.stop()
+            self.connection = None
+
+    # -- one step after another --------------------------------------------------------------------------------------------
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Gone as gone:
+            self.gone(str(gone))
+
+    def receive(self) -> None:
+        """Take in what the server says."""
+        if self.connection is not None:
+            self._guarded(self.connection.receive)
+
+    def gone(self, why: str) -> None:
+        """The server is gone: say so, end the turn that it leaves open, and begin anew with the next prompt."""
+        self.close()
+        waiting = len(self._prompts) + self._running
+        self._prompts.clear()
+        self._reset()
+        self._report("error", message=why)
+        for _ in range(waiting):
+            self._report("end", status="failed")
+
+    def _advance(self) -> None:
+        if not self._prompts or self._running or self._opening:
+            return
+        if self.connection is None:
+            self.connection = Connection([self._codex, "app-server"], self._message)
+        if not self._ready:
+            self._opening = True
+            self.connection.request("initialize", {"clientInfo": CLIENT_INFO}, self._initialized, self._cannot_open)
+        elif self._thread is None:
+            self._opening = True
+            self.connection.request("thread/start", self.thread_params(), self._thread_started, self._cannot_open)
+        else:
+            self._running = True
+            self._complaint = ""
+            params = self.turn_params(self._prompts.pop(0))
+            self.connection.request("turn/start", params, self._turn_started, self._turn_refused)
+
+    def thread_params(self) -> Message:
+        """The parameters of thread/start."""
+        return {"cwd": self.cwd, "sandbox": None}
+
+    def turn_params(self, prompt: str) -> Message:
+        """The parameters of turn/start."""
+        return {"threadId": self._thread, "input": [{"type": "text", "text": prompt}], "cwd": self.cwd}
+
+    def _initialized(self, result: Any) -> None:
+        assert self.connection is not None
+        self.connection.notify("initialized")
+        self._ready, self._opening = True, False
+        self._advance()
+
+    def _thread_started(self, result: Any) -> None:
+        thread = field(field(result, "thread"), "id")
+        if not isinstance(thread, str):
+            self._cannot_open("codex has started a thread without an id.")
+            return
+        self._thread, self._opening = thread, False
+        self._advance()
+
+    def _cannot_open(self, why: str) -> None:
+        self._opening = False
+        self._report("error", message=why)
+        for _ in range(len(self._prompts)):
+            self._report("end", status="failed")
+        self._prompts.clear()
+
+    def _turn_started(self, result: Any) -> None:
+        self._know_turn(field(field(result, "turn"), "id"))
+
+    def _know_turn(self, turn: Any) -> None:
+        if isinstance(turn, str) and self._running and turn not in self._ended:
+            self._turn = turn
+            if self._interrupting:
+                self._interrupt()
+
+    def _turn_refused(self, why: str) -> None:
+        self._report("error", message=why)
+        self._end("failed")
+
+    def _interrupt(self) -> None:
+        if self._turn is None or self.connection is None:
+            return  # its id is not known yet: as soon as it is
+        self._interrupting = False
+        params = {"threadId": self._thread, "turnId": self._turn}
+        self.connection.request("turn/interrupt", params, lambda result: None, self._complain)
+
+    def _complain(self, why: str) -> None:
+        self._report("error", message=why)
+
+    def _end(self, status: str) -> None:
+        if not self._running:
+            return
+        if self._turn is not None:
+            self._ended.add(self._turn)
+        self._running, self._turn, self._interrupting = False, None, False
+        self._asked.clear()
+        self._report("end", status=status)
+        self._advance()
+
+    # -- what the server says ----------------------------------------------------------------------------------------------
+
+    def _message(self, message: Message) -> None:
+        method, params = message["method"], message.get("params")
+        params = params if isinstance(params, dict) else {}
+        if "id" in message:
+            self.requested(message, params)
+            return
+        handler = getattr(self, "on_" + str(method).replace("/", "_"), None)
+        thread = field(params, "threadId")
+        if handler is not None and (thread is None or thread == self._thread):
+            handler(params)
+
+    def requested(self, message: Message, params: Message) -> None:
+        """The server asks something: an approval, or what we do not know."""
+        assert self.connection is not None
+        kind = APPROVALS.get(message["method"])
+        if kind is None:
+            self.connection.refuse(message)
+            return
+        self._approvals += 1
+        self._asked[self._approvals] = message
+        told = {"reason": field(params, "reason"), "command": field(params, "command"), "item": field(params, "itemId")}
+        self._report("approval", id=self._approvals, kind=kind, **told)
+
+    def on_turn_started(self, params: Message) -> None:
+        """turn/started: may stand before the response."""
+        self._know_turn(field(field(params, "turn"), "id"))
+
+    def on_item_agentMessage_delta(self, params: Message) -> None:  # noqa: N802 - the method's name
+        """More of the answer."""
+        self._shown.add(str(field(params, "itemId")))
+        self.show(str(params.get("delta", "")))
+
+    def show(self, text: str) -> None:
+        """Append to the answer."""
+        self._report("text", text=text)
+
+    def on_item_completed(self, params: Message) -> None:
+        """An item is whole: an answer that came without deltas is shown now."""
+        item = field(params, "item")
+        if field(item, "type") == "agentMessage" and str(item.get("id")) not in self._shown:
+            self._shown.add(str(item.get("id")))
+            self.show(str(item.get("text", "")))
+
+    def on_item_reasoning_summaryTextDelta(self, params: Message) -> None:  # noqa: N802
+        """The model thinks."""
+        self._report("reasoning", text=str(params.get("delta", "")))
+
+    on_item_reasoning_textDelta = on_item_reasoning_summaryTextDelta  # noqa: N815
+
+    def on_item_commandExecution_outputDelta(self, params: Message) -> None:  # noqa: N802
+        """A command or a change prints something."""
+        self._report("output", text=str(params.get("delta", "")))
+
+    on_item_fileChange_outputDelta = on_item_commandExecution_outputDelta  # noqa: N815
+
+    def on_turn_diff_updated(self, params: Message) -> None:
+        """The diff of the turn so far."""
+        self._report("diff", diff=str(params.get("diff", "")))
+
+    def on_turn_plan_updated(self, params: Message) -> None:
+        """The plan as it stands now."""
+        steps = [{"step": step.get("step"), "status": step.get("status")} for step in params.get("plan", [])]
+        self._report("plan", steps=steps)
+
+    def on_error(self, params: Message) -> None:
+        """Something went wrong; whether the turn is over, turn/completed will say."""
+        self._complaint = str(field(field(params, "error"), "message") or params.get("message") or "codex reports an error.")
+        self._report("error", message=self._complaint)
+
+    def on_turn_completed(self, params: Message) -> None:
+        """The turn is over."""
+        turn = field(params, "turn")
+        if self._turn is None:
+            self._turn = field(turn, "id")
+        complaint = field(field(turn, "error"), "message")
+        if complaint and complaint != self._complaint:
+            self._report("error", message=str(complaint))
+        self._end(str(field(turn, "status") or "completed"))

@@ -1,0 +1,72 @@
+"""A tee that keeps the lines of both sides just as they were, for whoever judges a client by what it wrote.
+
+    python -m harness.shell.wire_tap LEDGER -- COMMAND...
+
+Each line is one of LEDGER, before it goes on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and first
+of all `{"run": N, "pid": ..., "argv": [...]}`. Unlike a recording it is redacted of nothing, so it belongs into a test's own
+folder, where the credentials are made up. The recorder is `harness.shell.recorder`'s: bytes, end of file, signals and exit
+status pass unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from harness.shell.recorder import Recorder
+from harness.shell.stand_in import leave_as, open_standard_descriptors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.shell.record_log import Log
+
+
+class Tap:
+    """Takes down lines in the place of the recorder's `Log`."""
+
+    def __init__(self, path: str) -> None:
+        self.on = True
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def add(self, **said: Any) -> None:
+        """Add one line, in one write."""
+        os.write(self._file, json.dumps(said).encode() + b"\n")
+
+    def line(self, sender: str, raw: bytes) -> None:
+        """Take down a line of one side."""
+        self.add(**{"got" if sender == "client" else "said": raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")})
+
+    def give_up(self, why: str) -> None:
+        """The recorder passes on what is too long to keep."""
+        self.add(lost=why)
+        self.on = False
+
+
+def main(argv: list[str], leave: Callable[[int], None] = leave_as) -> None:
+    """Be the command, and take down what passes."""
+    open_standard_descriptors()
+    if len(argv) < 3 or argv[1] != "--":
+        sys.stderr.write("Give a file and a command: python -m harness.shell.wire_tap LEDGER -- COMMAND...\n")
+        sys.exit(2)
+    path, _, *command = argv
+    tap = Tap(path)
+    tap.add(run=_count(path), pid=os.getpid(), argv=command[1:])
+    try:
+        recorder = Recorder(command, cast("Log", tap))
+    except OSError as error:
+        sys.stderr.write(f"{command[0]} cannot be started ({error.strerror}); check the command.\n")
+        sys.exit(2)
+    leave(recorder.run())
+
+
+def _count(path: str) -> int:
+    """How many runs the file holds already."""
+    with open(path, "rb") as file:
+        return sum(line.startswith(b'{"run"') for line in file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
