@@ -239,7 +239,7 @@ def _short(text: str, most: int) -> str:
 def parse_lite_client(text: str) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence."""
     if text == "reference":
-        return (sys.executable, "-m", "harness.reference.lite_client")
+        return (sys.executable, "-P", "-m", "harness.reference.lite_client")  # -P: not the harness of the current folder
     try:
         argv = shlex.split(text)
     except ValueError as error:
