@@ -86,7 +86,7 @@ def redactor_for(directory: str) -> Redactor:
     home = os.path.expanduser("~").rstrip("/")
     paths = {home: "/home/user"} if home.startswith("/") else {}
     if directory != "/" and not (home and f"{directory}/".startswith(f"{home}/")):
-        paths[directory] = "/home/user/project"
+        paths[directory] = "/home/user/work"
     return Redactor(paths=paths)
 
 
