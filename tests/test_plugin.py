@@ -233,7 +233,7 @@ RECORDED = """
 
     @pytest.mark.parametrize("word", ["a", "b c"])
     def test_hello(app_server, word):
-        server = app_server()
+        server = app_server(bad_input=True)
         server.initialize()
         assert server.request("turn/start", {"word": word, "cwd": server.work}) == {}
         app_server().initialize()
@@ -250,7 +250,7 @@ def test_record_and_replay(suite: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["recorded *hello-a.ndjson", "recorded *hello-b_c.ndjson"])
     assert b'"cwd":"/home/user/work"' in first[names[1]]
     assert str(suite.path).encode() not in b"".join(first.values())
-    assert run(suite, "--app-server", "fake").ret == 0
+    assert run(suite, "--app-server", "fake", "--validate", "no").ret == 0
     again = run(suite, "--record", "all")
     assert again.ret == 0
     assert "recorded" not in again.stdout.str()
