@@ -1,0 +1,170 @@
+"""Tools that the client declares and executes: the call, what may be replied, and what the model is told.
+
+Source: real-codex-0.92.md section 4, "Turns, tools and approvals"; schema-0.92-tools.md. What the model is told is held to on a
+live server, by the script's `expect`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, event, events, text
+from suites.app_server.turns import asked, conversation, ended, last_words, msgs, open_thread, run, say, start
+
+REQUEST = "item/tool/call"
+SCHEMA = {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]}
+CLOCK = {"name": "get_time", "description": "Tells the time.", "inputSchema": SCHEMA}
+
+
+def call(arguments: Any = None, name: str = "get_time", call_id: str = "call_1") -> dict[str, Any]:
+    """Return a script's item: the model calls the tool."""
+    given = {"zone": "UTC"} if arguments is None else arguments
+    return {"type": "function_call", "name": name, "call_id": call_id, "arguments": given}
+
+
+def script(told: str, item: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The model calls the tool, wants to be told this, and says something."""
+    return [{"items": [item or call()]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": told}}}]
+
+
+def test_call(app_server: AppServer) -> None:
+    """The event (camelCase inside, as no other) and then the request; the reply's output goes to the model as it is."""
+    declared = {"type": "function", "name": "get_time", "description": "Tells the time.", "strict": False, "parameters": SCHEMA}
+    server = app_server(script("12:00 \N{EURO SIGN}\n"))
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    start(server, thread)
+    request = server.server_request(REQUEST)
+    server.reply(request, {"output": "12:00 \N{EURO SIGN}\n", "success": True})
+    assert ended(server, thread)["status"] == "completed"
+    of = {"callId": "call_1", "turnId": "0", "tool": "get_time", "arguments": {"zone": "UTC"}}
+    assert event(thread, "0", "dynamic_tool_call_request", **of) in events(server, "0")
+    assert request == {"method": REQUEST, "id": 0, "params": {"threadId": thread, **of}}
+    assert last_words(server) == ["Done"]
+    assert {params["item"]["type"] for params in all_of(server, "item/started")} == {"userMessage", "agentMessage"}
+    if server.upstream is not None:
+        body = next(entry["body"] for entry in server.upstream.ledger() if entry["method"] == "POST")
+        assert body["tools"][-1] == declared
+
+
+#: name -> (the client's reply, what the model is told)
+REPLIES: dict[str, tuple[Any, str]] = {
+    "success": ({"output": "12:00", "success": True}, "12:00"),
+    "failure": ({"output": "There is no clock.", "success": False}, "There is no clock."),
+    "empty": ({"output": "", "success": True}, ""),
+    "further-key": ({"output": "12:00", "success": True, "more": 1}, "12:00"),
+    "invalid": ({"text": "12:00"}, "dynamic tool response was invalid"),
+    "no-success": ({"output": "12:00"}, "dynamic tool response was invalid"),
+    "null": (None, "dynamic tool response was invalid"),
+}
+
+
+@pytest.mark.parametrize("row", REPLIES)
+def test_reply(app_server: AppServer, row: str) -> None:
+    """Whatever is replied, the turn goes on; a reply that is none is told to the model as such."""
+    reply, told = REPLIES[row]
+    server = app_server(script(told), bad_input=row not in ("success", "failure", "empty"))
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    start(server, thread)
+    server.reply(server.server_request(REQUEST), reply)
+    assert ended(server, thread)["status"] == "completed"
+    assert asked(server) == [REQUEST]
+    assert last_words(server) == ["Done"]
+
+
+def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
+    """A JSON-RPC error leaves the turn hanging until turn/interrupt."""
+    server = app_server([{"items": [call()]}])
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    start(server, thread)
+    server.notification("thread/tokenUsage/updated")
+    request = server.server_request(REQUEST)
+    server.send({"id": request["id"], "error": {"code": -32601, "message": "There is no such tool."}})
+    server.request("account/read", {})
+    assert all_of(server, "turn/completed") == []
+    server.request("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    assert ended(server, thread)["status"] == "interrupted"
+    assert last_words(server) == []
+
+
+#: name -> (the model's call, what it is told)
+BAD_CALLS = {
+    "unknown-tool": (call(name="get_weather"), "unsupported call: get_weather"),
+    "bad-arguments": (call("{zone: UTC}"), "failed to parse function arguments: key must be a string at line 1 column 2"),
+}
+
+
+@pytest.mark.parametrize("row", BAD_CALLS)
+def test_bad_call(app_server: AppServer, row: str) -> None:
+    """A call that cannot be made is not put to the client; only the model is told."""
+    item, told = BAD_CALLS[row]
+    server = app_server(script(told, item))
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    assert run(server, thread)["status"] == "completed"
+    assert asked(server) == []
+    assert msgs(server, "dynamic_tool_call_request") == []
+    assert last_words(server) == ["Done"]
+
+
+def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
+    """Any JSON object is passed on, whatever the declared schema says: to judge it is the client's business."""
+    server = app_server(script("12:00", call({"time zone": 5, "more": [None, {"a": "\N{LINE SEPARATOR}"}]})))
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    start(server, thread)
+    request = server.server_request(REQUEST)
+    assert request["params"]["arguments"] == {"time zone": 5, "more": [None, {"a": "\N{LINE SEPARATOR}"}]}
+    server.reply(request, {"output": "12:00", "success": True})
+    assert ended(server, thread)["status"] == "completed"
+
+
+def serve(server: Server, calls: int) -> list[str]:
+    """Answer so many calls, each by its call id; return the ids in the order of the calls."""
+    order = []
+    for _ in range(calls):
+        request = server.server_request(REQUEST)
+        order.append(request["params"]["callId"])
+        assert [msg["callId"] for msg in msgs(server, "dynamic_tool_call_request")] == order  # the next one waits for the reply
+        server.reply(request, {"output": f"for {order[-1]}", "success": True})
+    return order
+
+
+def test_parallel(app_server: AppServer) -> None:
+    """Two calls of one answer come one after the other, in no fixed order; the outputs go back in the order of the calls."""
+    calls = [call(call_id="call_1"), call({"zone": "CET"}, call_id="call_2")]
+    outputs: list[dict[str, Any]] = [{"type": "function_call_output", "call_id": f"call_{n}", "output": f"for call_{n}"} for n in (1, 2)]
+    told = {"outputs": {output["call_id"]: output["output"] for output in outputs}}
+    server = app_server([{"items": calls}, {"items": [text("Done")], "expect": told}], racy="either call may come first")
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    start(server, thread)
+    assert sorted(serve(server, 2)) == ["call_1", "call_2"]
+    assert ended(server, thread)["status"] == "completed"
+    if server.upstream is not None:
+        last = [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"][-1]
+        assert [item for item in last if item["type"] == "function_call_output"] == outputs
+
+
+def test_resume_forgets_the_tools(app_server: AppServer) -> None:
+    """A thread that is loaded again no longer has its dynamic tools: the model is not offered them, and a call is unsupported."""
+    turns = [{"items": [text("Hello")]}, {"items": [call()]}]
+    turns.append({"items": [text("Pity.", id="msg_2")], "expect": {"outputs": {"call_1": "unsupported call: get_time"}}})
+    server = app_server(turns)
+    thread = open_thread(server, dynamicTools=[CLOCK])
+    run(server, thread)
+    server.request("thread/archive", {"threadId": thread})
+    server.request("thread/unarchive", {"threadId": thread})
+    server.request("thread/resume", {"threadId": thread})
+    assert run(server, thread)["status"] == "completed"
+    assert asked(server) == []
+    assert last_words(server) == ["Hello", "Pity."]
+
+
+def test_v1_ignores_dynamic_tools(app_server: AppServer) -> None:
+    """newConversation accepts dynamicTools without a word and has no such tool: the call is unsupported."""
+    server = app_server(script("unsupported call: get_time"), bad_input=True)
+    talk = conversation(server, dynamicTools=[CLOCK])
+    say(server, talk)
+    assert ended(server, talk)["status"] == "completed"
+    assert asked(server) == []
+    assert last_words(server) == ["Done"]
