@@ -1,6 +1,7 @@
 """The fake Responses backend, as a program.
 
     python -m fake_server.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
+                                  [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]
 
 When it is ready it prints one line of JSON, {"url": ..., "pid": ...}, on stdout. It ends on SIGTERM or SIGINT, and with
 --exit-with-stdin also when its stdin ends, so that it cannot outlive the one who started it.
@@ -108,6 +109,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: loopback only)")
     parser.add_argument("--port", type=int, default=0, help="the port; 0 picks a free one and prints it")
     parser.add_argument("--script", help="a JSON file: what the model says")
+    parser.add_argument(
+        "--cassette", action="append", help="a recording, or a folder of them: what is answered before the script"
+    )
+    parser.add_argument("--by", default="content", help="how a recorded exchange is chosen: content or connection")
+    parser.add_argument("--over", help="the parts of a request that are compared, as method,path,body,-body.metadata")
+    parser.add_argument("--pace", default="fast", help="fast, recorded, or Nx: N times as fast as recorded")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when stdin ends")
     given = parser.parse_args(argv)
     script = None

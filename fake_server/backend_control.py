@@ -2,6 +2,7 @@
 
 PUT    /_codex_replay/sessions/NAME                 a script (or nothing: the default reply); replaces the session
 PUT    /_codex_replay/sessions/NAME/script          a script; the ledger stays
+PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace"}: recordings that answer before the script
 GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S
                                                         seconds; [?since=N] leaves the first N out
 GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer stands at the gate
@@ -81,6 +82,9 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         _say(exchange, 200, {"session": name})
         return
     session = sessions.get(name)
+    if session is not None and method == "PUT" and rest == ["cassette"]:
+        _cassette(exchange, session)
+        return
     if session is None:
         _problem(exchange, 404, f'There is no session "{name}": make it with PUT {PREFIX}sessions/{name}.')
     elif method == "DELETE" and not rest:
@@ -94,11 +98,28 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         _problem(exchange, 404, f"The control API has no {method} {path}.")
 
 
+def _cassette(exchange: Exchange, session: Session) -> None:
+    from fake_server.backend_replay import BadReplay, make_replay  # only for those who play recordings: it would cost every start
+
+    try:
+        value = json.loads(exchange.request.body)
+        if not isinstance(value, dict):
+            raise ValueError("it is no object")
+        session.replay = make_replay(value)
+    except BadReplay as error:
+        _problem(exchange, 400, str(error))
+    except ValueError as error:
+        _problem(exchange, 400, f"What to play must be said in a JSON object: {error}.")
+    else:
+        _say(exchange, 200, {"session": session.name, "notes": session.replay.notes})
+
+
 async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float]) -> None:
     wanted, seconds = asked.get("requests", 0), asked.get("seconds", 10)
     complete = await exchange.hold(session.wait_for(lambda: sum(e.end is not None for e in session.ledger) >= wanted, seconds))
     entries = [entry.as_json() for entry in session.ledger[int(asked.get("since", 0)) :]]
-    _say(exchange, 200, {"complete": complete, "requests": entries, "unused_turns": session.unused()})
+    frames = session.replay.unused() if session.replay is not None else []
+    _say(exchange, 200, {"complete": complete, "requests": entries, "unused_turns": session.unused(), "unused_frames": frames})
 
 
 async def _gate(exchange: Exchange, session: Session, name: str, asked: dict[str, float]) -> None:

@@ -46,6 +46,17 @@ async def answer(exchange: Exchange, session: Session, path: str, query: str) ->
 
 async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     request = exchange.request
+    if session.replay is not None:
+        off = session.script.rules_off if session.script is not None else ()
+        unanswered = await session.replay.answer(exchange, entry, session.tokens, off, path, query)
+        if unanswered is None:
+            return
+        if unanswered.rule != "miss" or session.script is None:
+            refuse(exchange, entry, unanswered)
+            if unanswered.rule == "miss":
+                entry.answer, entry.sentence = "miss", unanswered.message
+            return
+        entry.missed = unanswered.message
     if request.upgrade:
         # real-codex-0.92.md section 1: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
         refuse(exchange, entry, Violation("upgrade", 426, "upgrade_required", "There is no WebSocket here: use HTTP with SSE."))
@@ -160,6 +171,7 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
 
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
     """Answer 501: nothing is there for this request, or it is not what the script expects."""
+    sentence = f"{sentence} {entry.missed}" if entry.missed else sentence
     refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence))
     entry.answer, entry.sentence = answer, sentence
 

@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fake_server.backend_cache import ReplyCache
 from fake_server.backend_exchange import Request
@@ -19,15 +19,19 @@ from fake_server.backend_tokens import Tokens
 from harness.protocol.expect import mismatch
 from harness.protocol.script import Script, Turn
 
+if TYPE_CHECKING:
+    from fake_server.backend_replay import Replay
+
 
 class Entry:
     """One request in the ledger: as received, and what became of it.
 
-    `answer` says who answered ("turn", "default", "rule", "expect", "miss", "route", ...), `status` with what, `sentence` why.
+    `answer` says who answered ("cassette", "turn", "default", "rule", "expect", "miss", "route", ...), `status` with what,
+    `sentence` why.
     `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client left).
     """
 
-    __slots__ = ("answer", "body", "end", "n", "request", "sentence", "session", "status", "time", "turn")
+    __slots__ = ("answer", "body", "end", "missed", "n", "recorded", "request", "sentence", "session", "status", "time", "turn")
 
     def __init__(self, session: Session, n: int, request: Request, started: float) -> None:
         self.session = session
@@ -38,6 +42,8 @@ class Entry:
         self.answer = ""
         self.status: int | None = None
         self.turn: int | None = None
+        self.missed: str | None = None  # why no recording answered, where a script was asked next
+        self.recorded: dict[str, Any] | None = None  # the cassette and the frame that answered
         self.sentence: str | None = None
         self.end: str | None = None
 
@@ -66,6 +72,8 @@ class Entry:
             except ValueError:
                 shown["body_text"] = self.body.decode("utf-8", "backslashreplace")
         shown |= {"answer": self.answer, "status": self.status, "turn": self.turn, "sentence": self.sentence, "end": self.end}
+        if self.recorded is not None:
+            shown["recorded"] = self.recorded
         return shown
 
 
@@ -78,6 +86,7 @@ class Session:
         self.ledger: list[Entry] = []
         self.gates: dict[str, asyncio.Event] = {}
         self.reached: set[str] = set()
+        self.replay: Replay | None = None  # recordings, which answer before the script
         self._waiters: set[asyncio.Event] = set()
         self.set_script(script)
 

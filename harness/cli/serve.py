@@ -44,22 +44,59 @@ def load(path: Path) -> object:
 
 @click.command(name="serve")
 @click.option("--script", type=click.Path(path_type=Path), help="What the model says, as JSON or YAML (see docs/scripts.md).")
+@click.option(
+    "--cassette",
+    "cassettes",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="A recording, or a folder of them, to answer from before the script; see docs/replaying.md. May be repeated.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["content", "connection"]),
+    default="content",
+    show_default=True,
+    help="How a recorded exchange is chosen.",
+)
+@click.option("--over", help="The parts of a request that are compared: method,path,body or body.KEY, headers.NAME, -body.KEY.")
+@click.option("--pace", default="fast", show_default=True, help="fast, recorded, or Nx: N times as fast as recorded.")
+@click.option("--allow-unused", is_flag=True, help="Recorded requests that nobody asks are told, but are no failure.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
 @click.option("--quiet", is_flag=True, help="Print the address only, and no line for each request.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for the address and for each request.")
-def command(script: Path | None, host: str, port: int, quiet: bool, as_json: bool) -> None:
+def command(
+    script: Path | None,
+    cassettes: tuple[Path, ...],
+    by: str,
+    over: str | None,
+    pace: str,
+    allow_unused: bool,
+    host: str,
+    port: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Serve the fake Responses backend until interrupted.
 
-    Without a script every request gets a short reply that is always the same.
+    Recordings answer first, then the script. Without either, every request gets a short reply that is always the same.
+
+    With recordings the exit status is 1 if a request was answered by none of them (501), or one of them was asked by nobody.
     """
     value = None if script is None else load(script)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with BackendProcess(host=host, port=port) as process:
             session = process.session("default", value)
-            click.echo(json.dumps({"url": process.url, "pid": process.pid}) if as_json else _welcome(process.url))
-            _follow(process, session, quiet=quiet, as_json=as_json)
+            if cassettes:
+                for note in session.cassette(cassettes, by=by, over=over.split(",") if over else None, pace=pace):
+                    click.echo(note, err=True)
+            try:
+                click.echo(json.dumps({"url": process.url, "pid": process.pid}) if as_json else _welcome(process.url))
+                _follow(process, session, quiet=quiet, as_json=as_json)
+            except KeyboardInterrupt:
+                if cassettes:
+                    raise SystemExit(_settle(session, allow_unused, as_json)) from None
     except BackendError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
@@ -92,6 +129,20 @@ def _follow(process: BackendProcess, session: BackendSession, *, quiet: bool, as
             seen = entry["n"]
             if not quiet:
                 click.echo(json.dumps(entry, ensure_ascii=False) if as_json else _line(entry))
+
+
+def _settle(session: BackendSession, allow_unused: bool, as_json: bool) -> int:
+    """Tell which requests no recording answered and which recorded ones nobody asked; return the exit status."""
+    missed = [entry for entry in session.ledger() if entry["answer"] == "miss"]
+    unused = session.unused_frames()
+    if as_json:
+        click.echo(json.dumps({"missed": [entry["n"] for entry in missed], "unused": unused}, ensure_ascii=False))
+    else:
+        for entry in missed:
+            click.echo(f"missed: request {entry['n']}: {entry['sentence']}")
+        for one in unused:
+            click.echo(f"unused: frame {one['frame']} of {one['cassette']}, {one['request']}")
+    return 1 if missed or (unused and not allow_unused) else 0
 
 
 def _line(entry: dict[str, Any]) -> str:

@@ -46,12 +46,33 @@ class BackendSession:
         """Play another script from its first turn; the ledger stays. Raises `BackendError` when it is not a script."""
         self._process.call("PUT", self._path + "/script", script)
 
+    def cassette(
+        self, path: Path | Sequence[Path], *, by: str = "content", over: Sequence[str] | None = None, pace: str = "fast"
+    ) -> list[str]:
+        """Answer from recordings (files or folders) before the script; return a sentence for each that was cut short.
+
+        `by` is "content" or "connection", `over` the parts of a request that are compared, `pace` fast, recorded or Nx; see
+        docs/replaying.md. Without a script, a request that no recording answers is a miss (501). Raises `BackendError`.
+        """
+        paths = [path] if isinstance(path, Path) else list(path)
+        wanted = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}
+        if over is not None:
+            wanted["over"] = list(over)
+        notes: list[str] = self._process.call("PUT", self._path + "/cassette", wanted, seconds=60)["notes"]
+        return notes
+
+    def unused_frames(self) -> list[dict[str, Any]]:
+        """Return the recorded requests that nobody asked, each with cassette, frame, conn and request."""
+        found: list[dict[str, Any]] = self._process.call("GET", self._path + "/ledger?since=1000000")["unused_frames"]
+        return found
+
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0) -> list[dict[str, Any]]:
         """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many have
         been answered.
 
-        Each has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (turn, default, rule,
-        expect, miss or route), turn, sentence (why it was refused) and end (end, cut, reset, gone; None: still open).
+        Each has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (cassette, turn,
+        default, rule, expect, miss or route), turn, recorded (cassette and frame), sentence (why it was refused) and end (end,
+        cut, reset, gone; None: still open).
         """
         answer = self._process.call(
             "GET", f"{self._path}/ledger?requests={requests}&seconds={seconds}&since={since}", seconds=seconds

@@ -1,0 +1,253 @@
+"""Recordings as answers: the exchanges of cassettes, found by what a request says and sent again byte for byte.
+
+A session that plays recordings answers from them first. What goes out is what was recorded: heads, bodies, the bounds of HTTP
+chunks, streams that were cut or reset; only ids that the live client made up take the place of the recorded ones, and a
+content-length tells the length of what is sent. Where the client left in mid-answer the answer stays open until it leaves again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fake_server.backend_exchange import Exchange
+from fake_server.backend_sessions import Entry
+from fake_server.backend_tokens import Tokens
+from fake_server.rules import Violation, check
+from fake_server.rules_auth import Asked
+from harness.core import httpframes
+from harness.core.frames import Frame
+from harness.core.http_match import HttpDeck, HttpMiss, Recorded, Tape
+from harness.core.http_over import BadOver
+from harness.core.match import Bindings
+from harness.core.normalise import Rules
+from harness.protocol import tables
+from harness.shell.cassette import CassetteError, CassetteReader
+
+KEYS = ("path", "by", "over", "pace")
+Piece = tuple[float, bytes]
+
+
+class BadReplay(ValueError):
+    """The recordings cannot be played; the text is a sentence that says what to change."""
+
+
+class Replay:
+    """The recordings of one session, how they are chosen, and how fast they are played (0: without any waiting)."""
+
+    def __init__(self, deck: HttpDeck, pace: float, notes: Sequence[str] = ()) -> None:
+        self.deck = deck
+        self.pace = pace
+        #: Sentences about recordings that were cut short.
+        self.notes = list(notes)
+        self._judged: dict[int, str | None] = {}
+
+    def unused(self) -> list[dict[str, Any]]:
+        """Return the requests of the recordings that nobody has asked."""
+        return [
+            {"cassette": one.tape.name, "frame": one.request.n, "conn": one.conn, "request": str(one).partition(", ")[2]}
+            for one in self.deck.unused()
+        ]
+
+    async def answer(
+        self, exchange: Exchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, query: str
+    ) -> Violation | None:
+        """Answer a request from the recordings; return why it is not answered: a broken rule, or a miss (rule "miss")."""
+        request = exchange.request
+        target = f"{path}?{query}" if query else path
+        headers = request.headers
+        entry.body = _decoded(request.body, request.header("content-encoding"))
+        payload = httpframes.request_payload(request.method, target, headers, request.body, request.version)
+        found = self.deck.find(request.conn, payload)
+        if isinstance(found, HttpMiss):
+            return Violation("miss", 501, "replay_miss", str(found), found.path)
+        if request.method == "POST" and path.endswith("/responses"):
+            asked = Asked(path, request.header, entry.body, tokens)
+            if (violation := self.violation(found, asked, off)) is not None:
+                return violation
+        self.deck.use(request.conn, found, payload)
+        entry.answer = "cassette"
+        entry.recorded = {"cassette": found.tape.name, "frame": found.request.n}
+        entry.status = next((frame.payload["status"] for frame in found.answer[::-1] if frame.kind == "response"), None)
+        entry.close(await play(exchange, found, self.pace))
+        return None
+
+    def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
+        """Return the rule that a live request breaks and the recorded one kept: the rules hold, cassette or none."""
+        found = check(asked, off)
+        return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None
+
+    def _rule_of(self, one: Recorded, mode: str, off: Sequence[str]) -> str | None:
+        if id(one) not in self._judged:
+            payload = one.request.payload
+            try:
+                raw = httpframes.body_bytes(payload)
+            except ValueError:
+                raw = b""
+            data = _decoded(raw, httpframes.header(payload["headers"], "content-encoding"))
+            asked = Asked(
+                payload["path"].partition("?")[0],
+                lambda name: httpframes.header(payload["headers"], name.lower()),
+                data,
+                Tokens({"mode": mode}),
+            )
+            found = check(asked, off)
+            self._judged[id(one)] = found.rule if isinstance(found, Violation) else None
+        return self._judged[id(one)]
+
+
+def _decoded(raw: bytes, encoding: str | None) -> bytes:
+    plain = httpframes.unpacked(raw, (encoding or "").lower())
+    return raw if plain is None else plain
+
+
+def make_replay(value: Mapping[str, Any]) -> Replay:
+    """Load what a session is to play: `path` (a file or folder, or a list), `by`, `over`, `pace`; raises `BadReplay`."""
+    for key in value:
+        if key not in KEYS:
+            raise BadReplay(f'"{key}" says nothing about recordings. The keys are {", ".join(KEYS)}.')
+    paths = value.get("path")
+    paths = [paths] if isinstance(paths, str) else paths
+    over = value.get("over")
+    if not isinstance(paths, list) or not paths or not all(isinstance(path, str) for path in paths):
+        raise BadReplay('"path" must name a cassette or a folder of cassettes, or be a list of them.')
+    if over is not None and not (isinstance(over, list) and all(isinstance(word, str) for word in over)):
+        raise BadReplay('"over" must be a list of parts of a request, such as ["method", "path", "body"].')
+    notes: list[str] = []
+    tapes = [tape for path in paths for tape in _tapes(Path(path), notes)]
+    try:
+        deck = HttpDeck(tapes, value.get("by", "content"), over)
+    except BadOver as error:
+        raise BadReplay(str(error)) from None
+    return Replay(deck, read_pace(value.get("pace", "fast")), notes)
+
+
+def read_pace(text: object) -> float:
+    """Return how many times as fast as recorded "fast" (0), "recorded" (1) or "Nx" is; raises `BadReplay`."""
+    if text in ("fast", "recorded"):
+        return 0.0 if text == "fast" else 1.0
+    try:
+        pace = float(str(text).removesuffix("x"))
+    except ValueError:
+        pace = 0.0
+    if not str(text).endswith("x") or not 0.0 < pace < 1e6:
+        raise BadReplay(f"The pace is {text!r}; it must be fast, recorded, or a number with an x, as 2x.")
+    return pace
+
+
+def _tapes(path: Path, notes: list[str]) -> list[Tape]:
+    files = sorted(path.rglob("*.ndjson")) if path.is_dir() else [path]
+    table = tables.load("normalise")
+    tapes = []
+    for file in files:
+        try:
+            with CassetteReader(file) as reader:
+                name = str(file.relative_to(path)) if path.is_dir() else file.name
+                tape = Tape(name, (frame for frame in reader if frame.seam == "http"), lambda: Rules(table))
+                if reader.truncated:
+                    notes.append(reader.truncated)
+        except CassetteError as error:
+            raise BadReplay(str(error)) from None
+        if tape.exchanges:
+            tapes.append(tape)
+    if not tapes:
+        raise BadReplay(f"{path}: there is no recorded http request in it; record one with codex-replay record --upstream.")
+    return tapes
+
+
+async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
+    """Send a recorded answer again; return how it ended: "end", "cut" or "reset"."""
+    bindings = one.tape.matcher.bindings
+    clock = asyncio.get_running_loop().time
+    start, origin = clock(), one.request.t
+
+    async def wait(until: float) -> None:
+        if pace and (rest := start + (until - origin) / pace - clock()) > 0:
+            await exchange.hold(asyncio.sleep(rest))
+
+    heads = [frame for frame in one.answer if frame.kind == "response"]
+    body = [frame for frame in one.answer if frame.kind != "response"]
+    for frame in heads[:-1]:
+        if frame.payload["status"] != 100 or (exchange.request.header("expect") or "").lower() != "100-continue":
+            await wait(frame.t)  # leave to send a body has been given already to the one who asked for it
+            exchange.write_bytes(httpframes.response_head(frame.payload))
+    chunked = False
+    if heads:
+        pieces = _spliced(httpframes.pieces(body), bindings)
+        head = _head(heads[-1], pieces, one, exchange.request.method)
+        chunked = "chunked" in (httpframes.header(head["headers"], "transfer-encoding") or "").lower()
+        await wait(heads[-1].t)
+        exchange.write_bytes(httpframes.response_head(head))
+        for until, piece in pieces:
+            await wait(until)
+            exchange.write_bytes(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece)
+            await exchange.drain()
+    if one.close is not None:
+        await wait(one.close.t)
+    return await _finish(exchange, one, heads[-1].payload if heads else None, chunked)
+
+
+def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
+    """Put live ids into a body, which may stand across the bounds of its pieces; the bounds stay where they were."""
+    if not bindings:
+        return pieces
+    whole = b"".join(piece for _, piece in pieces)
+    live = bindings.apply(whole)
+    if live == whole:
+        return pieces
+    if len(live) != len(whole):
+        alone = [(when, bindings.apply(piece)) for when, piece in pieces]
+        if b"".join(piece for _, piece in alone) == live:
+            return alone
+    found, at = [], 0
+    for i, (when, piece) in enumerate(pieces):
+        end = len(live) if i == len(pieces) - 1 else min(at + len(piece), len(live))
+        found.append((when, live[at:end]))
+        at = end
+    return found
+
+
+def _head(frame: Frame, pieces: list[Piece], one: Recorded, method: str) -> dict[str, Any]:
+    """Return the payload of a head, with ids spliced in and the length that a whole body now has."""
+    payload: dict[str, Any] = frame.payload
+    bindings = one.tape.matcher.bindings
+    size = str(sum(len(piece) for _, piece in pieces))
+    whole = one.close is not None and one.close.payload == "end" and method != "HEAD" and payload["status"] != 304
+    headers = []
+    for name, value in payload["headers"]:
+        if whole and name.lower() == "content-length":
+            headers.append([name, size])
+        else:
+            headers.append([name, bindings.apply(value.encode("latin-1", "replace")).decode("latin-1") if bindings else value])
+    return {**payload, "headers": headers}
+
+
+async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | None, chunked: bool) -> str:
+    """End an answer as it ended when it was recorded."""
+    close = one.close
+    if close is not None and close.sender == "client":
+        await exchange.hold(asyncio.Event().wait())
+    how = str(close.payload) if close is not None else "cut"
+    if how == "reset":
+        await exchange.sent()
+        exchange.reset()
+    elif how != "end" or head is None:
+        exchange.cut()
+    else:
+        if chunked:
+            exchange.write_bytes(b"0\r\n\r\n")
+        exchange.ended = True
+        if not (exchange.keep_alive and _stays_open(head, exchange.request.method)):
+            exchange.connection.close()
+    return how
+
+
+def _stays_open(head: Mapping[str, Any], method: str) -> bool:
+    """Tell whether a connection goes on after a response: its body has an end of its own, and nothing says close."""
+    headers = head["headers"]
+    if "close" in (httpframes.header(headers, "connection") or "").lower() or head.get("version", "1.1") != "1.1":
+        return False
+    delimited = any(httpframes.header(headers, name) is not None for name in ("content-length", "transfer-encoding"))
+    return delimited or method == "HEAD" or head["status"] in (204, 304)

@@ -1,0 +1,219 @@
+"""Which recorded exchange answers a live request, and if none does, which one comes nearest and where the two differ.
+
+A request is compared over the parts that a case names (`http_over`). What changes from run to run is masked by `normalise`'s
+rules, and uuids are bound, both by `match`. Secrets of the live request are redacted as those of the recording were.
+
+By `content` the first unused exchange that agrees is taken, from any connection. By `connection` a live connection follows one
+recorded connection, exchange by exchange, and when that ends the next one that nobody follows. Each exchange is played once.
+
+Source: DESIGN.md, "Matching, replaying, normalising".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.core.frames import Frame
+from harness.core.http_over import BadOver, Over, body_of, placeholders, without_numbers
+from harness.core.match import Difference, Matcher
+from harness.core.redact import Redactor
+
+if TYPE_CHECKING:
+    from harness.core.match import Rules
+
+WAYS = ("content", "connection")
+#: What is compared unless the case says otherwise.
+OVER = {"content": ("method", "path", "body"), "connection": ("method", "path")}
+#: So many recorded requests are looked at for the nearest one.
+LOOKS = 256
+
+
+class Tape:
+    """The exchanges of one cassette, in the order of their requests; `matcher` binds the recording's ids to live ones."""
+
+    def __init__(self, name: str, frames: Iterable[Frame], rules: Callable[[], Rules]) -> None:
+        self.name = name
+        self.matcher = Matcher(rules)
+        self.exchanges = list(_exchanges(self, frames))
+
+
+class Recorded:
+    """One recorded request, the frames of its answer (1xx heads, a head, a body), and how it ended (None: not known)."""
+
+    __slots__ = ("answer", "close", "conn", "request", "tape", "used", "views")
+
+    def __init__(self, tape: Tape, request: Frame) -> None:
+        self.tape = tape
+        self.request = request
+        self.conn = request.conn
+        self.answer: list[Frame] = []
+        self.close: Frame | None = None
+        self.used = False
+        self.views: dict[bool, Any] = {}
+
+    def __str__(self) -> str:
+        return f"frame {self.request.n} of {self.tape.name}, {_title(self.request.payload)}"
+
+
+def _exchanges(tape: Tape, frames: Iterable[Frame]) -> Iterator[Recorded]:
+    """Sort frames into exchanges: on each connection answers come in the order of the requests (RFC 9112, section 9.3.2)."""
+    waiting: dict[int | None, deque[Recorded]] = {}
+    found = []
+    for frame in frames:
+        if frame.seam != "http":
+            continue
+        queue = waiting.setdefault(frame.conn, deque())
+        if frame.kind == "request":
+            queue.append(Recorded(tape, frame))
+            found.append(queue[-1])
+        elif queue and frame.kind == "close":
+            queue.popleft().close = frame
+        elif queue:
+            queue[0].answer.append(frame)
+    # A request that its client broke off is never asked again as a whole one.
+    return (one for one in found if one.request.whole)
+
+
+class HttpMiss:
+    """A live request that no recording answers: the nearest recorded one, if any is left, and where the two differ."""
+
+    __slots__ = ("differences", "nearest", "said", "total")
+
+    def __init__(self, said: str, total: int, nearest: Recorded | None, differences: list[Difference]) -> None:
+        self.said = said
+        self.total = total
+        self.nearest = nearest
+        self.differences = differences
+
+    @property
+    def path(self) -> str | None:
+        """Where the smallest difference is."""
+        return _shown(self.differences[0].path) if self.differences else None
+
+    def __str__(self) -> str:
+        if self.nearest is None:
+            return f"There is no recorded request for {self.said}: the recordings have none at all."
+        used = " and has been played already (each is played once)" if self.nearest.used else ""
+        if not self.differences:
+            why = used.removeprefix(" and") if used else " but is not the next one of its connection"
+            return f"No recorded request is left for {self.said}: {self.nearest} is the same,{why}."
+        more = f" (and at {len(self.differences) - 1} more places)" if len(self.differences) > 1 else ""
+        left = "" if not used else f"; all {self.total} recorded requests are used up" if self.total else used
+        return (
+            f"No recorded request matches {self.said}: the nearest is {self.nearest}, "
+            f"and differs at {_excerpt(self.differences[0])}{more}{left}."
+        )
+
+
+class HttpDeck:
+    """Recorded exchanges that answer live requests, over some tapes; `find` looks, `use` consumes."""
+
+    def __init__(self, tapes: Sequence[Tape], by: str = "content", over: Sequence[str] | None = None) -> None:
+        if by not in WAYS:
+            raise BadOver(f'"{by}" is no way to choose a recorded exchange: it is {" or ".join(WAYS)}.')
+        self.by = by
+        self.over = Over(OVER[by] if over is None else over)
+        self.exchanges = [one for tape in tapes for one in tape.exchanges]
+        self._redactor = Redactor()
+        self._follows: dict[int, tuple[Tape, int | None]] = {}  # live connection -> the recorded one that it follows
+
+    def unused(self) -> list[Recorded]:
+        """Return the exchanges that nothing has asked for."""
+        return [one for one in self.exchanges if not one.used]
+
+    def find(self, conn: int, payload: dict[str, Any]) -> Recorded | HttpMiss:
+        """Return the exchange that answers a live request on connection `conn`, or the miss; nothing is consumed."""
+        live = _Live(self.over.view(payload), self._redactor)
+        candidates = self.unused() if self.by == "content" else list(self._next(conn))
+        for one in candidates:
+            if not self._differences(one, live):
+                return one
+        return self._miss(payload, live, candidates)
+
+    def use(self, conn: int, one: Recorded, payload: dict[str, Any]) -> None:
+        """Take an exchange that was found: it is played, and its ids stand for those of the live request from now on."""
+        one.used = True
+        self._follows[conn] = (one.tape, one.conn)
+        ours, theirs = self.over.view(one.request.payload), self.over.view(payload)
+        if ours != theirs:
+            one.tape.matcher.bind(ours, theirs)
+        for recorded, live in placeholders(body_of(one.request.payload), body_of(payload)):
+            one.tape.matcher.bindings.pair(recorded, live)
+
+    def _next(self, conn: int) -> Iterator[Recorded]:
+        """Yield the next exchange of the connection that is followed, else the first of each that nobody follows."""
+        followed = self._follows.get(conn)
+        firsts: dict[tuple[Tape, int | None], Recorded] = {}
+        for one in self.unused():
+            firsts.setdefault((one.tape, one.conn), one)
+        if followed in firsts:
+            yield firsts[followed]
+            return
+        taken = set(self._follows.values())
+        yield from (one for key, one in firsts.items() if key not in taken)
+
+    def _differences(self, one: Recorded, live: _Live) -> list[Difference]:
+        recorded = self._view(one, plain=False)
+        if recorded == live.view:
+            return []
+        found = one.tape.matcher.differences(recorded, live.view)
+        if not found:
+            return found
+        return one.tape.matcher.differences(self._view(one, plain=True), live.plain())
+
+    def _view(self, one: Recorded, *, plain: bool) -> Any:
+        if plain not in one.views:
+            one.views[plain] = without_numbers(self._view(one, plain=False)) if plain else self.over.view(one.request.payload)
+        return one.views[plain]
+
+    def _miss(self, payload: dict[str, Any], live: _Live, candidates: list[Recorded]) -> HttpMiss:
+        nearest: tuple[tuple[int, int, int, int], Recorded, list[Difference]] | None = None
+        looked = {id(one) for one in candidates}
+        others = [one for one in self.exchanges if id(one) not in looked]
+        for place, one in enumerate([*candidates, *others][:LOOKS]):
+            found = self._differences(one, live)
+            found.sort(key=lambda difference: len(difference.recorded) + len(difference.live))
+            # Another path or method is farther than any body; of used ones only one that is just the same is worth telling.
+            other = sum(difference.path in ("method", "target") for difference in found)
+            rank = (other, int(bool(found) and one.used), len(found), place)
+            if nearest is None or rank < nearest[0]:
+                nearest = (rank, one, found)
+        total = 0 if self.unused() else len(self.exchanges)
+        return HttpMiss(_title(payload), total, *(nearest[1:] if nearest else (None, [])))
+
+
+class _Live:
+    """The view of a live request, redacted only when it has to be."""
+
+    def __init__(self, view: dict[str, Any], redactor: Redactor) -> None:
+        self.view = view
+        self._redactor = redactor
+        self._plain: Any = None
+
+    def plain(self) -> Any:
+        if self._plain is None:
+            self._plain = without_numbers(self._redactor.value(self.view))
+        return self._plain
+
+
+def _title(payload: dict[str, Any]) -> str:
+    return f"{payload['method']} {payload['path']}"
+
+
+def _shown(path: str) -> str:
+    return "path" if path == "target" else path
+
+
+def _excerpt(difference: Difference) -> str:
+    """Tell a difference; of two long texts only the place where they part."""
+    ours, theirs = difference.recorded, difference.live
+    if max(len(ours), len(theirs)) > 100:
+        shorter = min(len(ours), len(theirs))
+        at = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
+        start = max(0, at - 30)
+        ours, theirs = (
+            f"{'...' if start else ''}{text[start : at + 60]}{'...' if len(text) > at + 60 else ''}" for text in (ours, theirs)
+        )
+    return f"{_shown(difference.path)}: recorded {ours}, got {theirs}"

@@ -1,0 +1,129 @@
+"""Over which parts two requests are compared, and what of these parts is not to be compared.
+
+A case names the parts: `method`, `path` (with its query), `body`, one key of it (`body.model`), `headers.NAME`; with a `-` in
+front a part is left out again (`-body.prompt_cache_key`). Bodies are compared as the values they decode to, whatever their
+spacing, compression or escapes. Placeholders of a redaction are equal whatever their number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.core import httpframes
+from harness.core.redact_shape import is_placeholder
+
+_NUMBER = re.compile(r"((?:redacted-(?:[a-z]{2,9}-){0,2})|user-)[1-9][0-9]{0,8}(?=@redacted\.example|$|[^0-9@])")
+
+
+class BadOver(ValueError):
+    """What to compare a request over is not said as it must be; the text is a sentence."""
+
+
+class Over:
+    """The parts of a request that are compared: words such as `method`, `path`, `body.input`, `headers.originator`, `-body.x`."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        for word in self.words:
+            head, dot, rest = word.removeprefix("-").partition(".")
+            if head not in ("method", "path", "body", "headers") or (dot and (not rest or head in ("method", "path"))):
+                raise BadOver(
+                    f'"{word}" is no part of a request: say method, path, body, body.KEY, headers or headers.NAME, '
+                    "or one of these with a - in front to leave it out."
+                )
+        self._in = [word for word in self.words if not word.startswith("-")]
+        self._out = [word[1:] for word in self.words if word.startswith("-")]
+        if not self._in:
+            raise BadOver("Nothing is compared: name at least one part of a request, such as path.")
+
+    def view(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the parts of a request's payload that are compared, by their names."""
+        view: dict[str, Any] = {}
+        for word in self._in:
+            head, dot, rest = word.partition(".")
+            if head == "method":
+                view["method"] = payload["method"]
+            elif head == "path":
+                view["target"] = payload["path"]  # under `path` it would be masked as a directory of the machine
+            elif head == "headers":
+                _put_headers(view, payload["headers"], rest)
+            elif not dot:
+                view["body"] = body_of(payload)
+            else:
+                view[word] = _at(body_of(payload), rest)
+        for word in self._out:
+            view = _without(view, word)
+        return view
+
+
+def _put_headers(view: dict[str, Any], headers: list[list[str]], name: str) -> None:
+    wanted = name.lower()
+    for key, value in headers:
+        if key.lower() == wanted or (not wanted and key.lower() not in ("host", "content-length", "date", "connection")):
+            view[f"headers.{key.lower()}"] = value
+
+
+def body_of(payload: dict[str, Any]) -> Any:
+    """Return a body as it is compared: its JSON value, else its exact text, None for no body."""
+    if "body" in payload or "view" in payload:
+        return httpframes.body_value(payload)
+    if "omitted" in payload:
+        return f"<a body of {payload['omitted']} bytes that is not in the recording>"
+    return payload.get("text", payload.get("base64"))
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if type(value) is dict else None
+    return value
+
+
+def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
+    """Return a view without one part; what it is taken from is copied on the way."""
+    head, dot, rest = word.partition(".")
+    if head == "path":
+        head = "target"
+    view = {key: value for key, value in view.items() if key != word.lower() and (dot or key != head)}
+    if head == "headers" and not dot:
+        return {key: value for key, value in view.items() if not key.startswith("headers.")}
+    if dot and type(view.get(head)) is dict:
+        view[head] = _dropped(view[head], rest.split("."))
+    return view
+
+
+def _dropped(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    first, *rest = keys
+    if first not in value:
+        return value
+    if not rest:
+        return {key: inner for key, inner in value.items() if key != first}
+    return {**value, first: _dropped(value[first], rest)} if type(value[first]) is dict else value
+
+
+def without_numbers(value: Any) -> Any:
+    """Return a value with the numbers of its placeholders taken out: which secret it was cannot be known."""
+    if type(value) is dict:
+        return {key: without_numbers(inner) for key, inner in value.items()}
+    if type(value) is list:
+        return [without_numbers(inner) for inner in value]
+    if type(value) is str:
+        if value.startswith("eyJ") and is_placeholder(value.encode("utf-8", "replace")):
+            return "redacted-jwt"
+        if "redacted" in value:
+            return _NUMBER.sub(r"\1N", value)
+    return value
+
+
+def placeholders(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
+    """Yield the placeholders of the recording with the live secrets that stand in their places."""
+    if type(recorded) is dict and type(live) is dict:
+        for key, inner in recorded.items():
+            if key in live:
+                yield from placeholders(inner, live[key])
+    elif type(recorded) is list and type(live) is list and len(recorded) == len(live):
+        for inner, other in zip(recorded, live, strict=True):
+            yield from placeholders(inner, other)
+    elif type(recorded) is str and type(live) is str and recorded != live and is_placeholder(recorded.encode("utf-8", "replace")):
+        yield recorded, live

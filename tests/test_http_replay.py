@@ -1,0 +1,458 @@
+"""Recordings of the http seam as answers: record, replay, record again, and nothing differs; a miss is loud."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from fake_server.faults import NAMES
+from harness.core import httpframes
+from harness.core.frames import Frame, Header
+from harness.protocol.compare import compare
+from harness.protocol.script import ITEM_KEYS
+from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
+from harness.shell.cassette import CassetteReader, CassetteWriter
+
+RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record"]
+TEXT = "Hello é✓ there, all of you good people."
+KINDS: dict[str, list[Any]] = {
+    "text": [TEXT],
+    "refusal": [{"type": "refusal", "refusal": "no"}],
+    "function_call": [{"type": "function_call", "name": "add", "arguments": {"a": i}} for i in range(3)],
+    "custom_tool_call": [{"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n"}],
+    "web_search_call": [{"type": "web_search_call", "query": "cats"}, "Found."],
+    "reasoning": [{"type": "reasoning", "summary": ["a", "b"], "content": "c", "encrypted_content": "x"}, "ok"],
+    "item": [{"type": "item", "item": {"type": "local_shell_call", "id": "x", "action": {}}}],
+    "failed": ["half", {"type": "failed", "code": "server_error"}],
+    "incomplete": ["half", {"type": "incomplete"}],
+    "error": ["half", {"type": "error"}],
+    "event": [{"type": "event", "event": {"type": "response.odd", "x": "\u2028"}}, "ok"],
+    "raw": [{"type": "raw", "data": 'event: a\r\ndata: {"x" : 1.0e3}\r\n\r\n: \n\n'}, "ok"],
+    "comment": [{"type": "comment", "text": "busy"}, "ok"],
+    "wait": ["ok", {"type": "wait", "ms": 5}],
+    "gate": [{"type": "gate", "name": "open"}, "ok"],
+}
+#: name -> the turn that answers it, and whether its client must leave for it to end
+TURNS: dict[str, dict[str, Any]] = {kind: {"items": items} for kind, items in KINDS.items()} | {
+    f"fault {name}": {"items": [TEXT], "fault": {"name": name, **({"bytes": 300_000} if name == "huge_event" else {})}}
+    for name in NAMES
+}
+TURNS |= {
+    "pieces of 7 bytes": {"items": [TEXT], "write": 7},
+    "in one piece": {"items": [TEXT], "write": "whole"},
+    "retry later": {"status": 429, "headers": {"Retry-After": "3", "X-oDD": "a  b"}, "error": {"message": "slow", "code": "x"}},
+    "plain text": {"status": 502, "body": "Bad gateway <html>"},
+    "no body": {"status": 503},
+}
+
+
+@dataclass
+class Answer:
+    """What one request got: the bytes of the wire, and whether the connection ended with a reset."""
+
+    raw: bytes = b""
+    end: str = "closed"
+    error: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        return int(self.raw.split(b" ")[1])
+
+
+def wire(
+    url: str,
+    body: Any,
+    *,
+    path: str = "/v1/responses",
+    headers: tuple[str, ...] = (),
+    connection: socket.socket | None = None,
+    patience: float = 10,
+) -> Answer:
+    """Send one request; read its answer to its end, or leave after `patience` seconds of silence."""
+    parts = urlsplit(url)
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"POST {parts.path}{path} HTTP/1.1", "host: x", *headers, f"content-length: {len(data)}", "", ""]
+    sock = connection or socket.create_connection((parts.hostname, parts.port))
+    sock.settimeout(patience)
+    answer = Answer()
+    try:
+        sock.sendall("\r\n".join(lines).encode() + data)
+        while piece := sock.recv(1 << 20):
+            answer.raw += piece
+            head, _, rest = answer.raw.partition(b"\r\n\r\n")
+            length = next((int(x[15:]) for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")), None)
+            if len(rest) == length or answer.raw.endswith(b"\r\n0\r\n\r\n"):
+                answer.end = "whole"
+                break
+    except ConnectionResetError:
+        answer.end = "reset"
+    except TimeoutError:
+        answer.end = "left"
+    finally:
+        if connection is None:
+            sock.close()
+    if answer.end == "whole" and answer.status == 501:
+        answer.error = json.loads(answer.raw.partition(b"\r\n\r\n")[2])["error"]
+    return answer
+
+
+def ask(name: str, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "input": f"<{name}>", "stream": True, "store": False, **more}
+
+
+class Recorder:
+    """`codex-replay record --upstream` as a program."""
+
+    def __init__(self, upstream: str, out: Path) -> None:
+        self.out = out
+        self.process = subprocess.Popen([*RECORD, "--out", str(out), "--upstream", upstream], stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.url = json.loads(self.process.stdout.readline())["url"]
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=20)
+
+
+def frames_of(path: Path) -> list[Frame]:
+    with CassetteReader(path) as reader:
+        frames = list(reader)
+    assert reader.truncated is None
+    return frames
+
+
+def comparable(frames: list[Frame]) -> list[tuple[Any, ...]]:
+    """All of some frames but their times: who, what, every byte, the bounds of chunks."""
+    return [
+        (f.sender, f.kind, f.payload, [at for at, _ in f.extra.get("cuts", ())], f.extra.get("joined"), f.extra.get("truncated"))
+        for f in frames
+    ]
+
+
+def by_name(frames: list[Frame]) -> dict[str, list[Frame]]:
+    """The frames of each request, which has a connection of its own, by the marker in its prompt."""
+    names = {f.conn: httpframes.body_value(f.payload)["input"][1:-1] for f in frames if f.kind == "request"}
+    found: dict[str, list[Frame]] = {}
+    for frame in frames:
+        found.setdefault(names[frame.conn], []).append(frame)
+    return found
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[BackendProcess]:
+    with BackendProcess() as process:
+        yield process
+
+
+@dataclass
+class Rounds:
+    """One scenario, recorded from a scripted backend, replayed, and recorded again from the replay."""
+
+    first: dict[str, list[Frame]]
+    second: dict[str, list[Frame]]
+    answers: dict[str, Answer]
+    replayed: dict[str, Answer]
+    compared: Any
+    session: BackendSession
+
+
+@pytest.fixture(scope="module")
+def rounds(backend: BackendProcess, tmp_path_factory: pytest.TempPathFactory) -> Rounds:
+    folder = tmp_path_factory.mktemp("rounds")
+    turns = [{"match": f"<{name}>", **turn} for name, turn in TURNS.items()]
+    scripted = backend.session("scripted", turns)
+    scripted.release("open")
+
+    def play(url: str) -> dict[str, Answer]:
+        return {name: wire(url, ask(name), patience=0.3 if name == "fault idle" else 10) for name in TURNS}
+
+    with Recorder(scripted.url, folder / "first.ndjson") as recorder:
+        answers = play(recorder.url)
+    replaying = backend.session("replaying")
+    assert replaying.cassette(folder / "first.ndjson") == []
+    with Recorder(replaying.url, folder / "second.ndjson") as recorder:
+        replayed = play(recorder.url)
+    first, second = frames_of(folder / "first.ndjson"), frames_of(folder / "second.ndjson")
+    return Rounds(by_name(first), by_name(second), answers, replayed, compare(first, second), replaying)
+
+
+def test_every_kind_and_every_fault_is_among_them() -> None:
+    assert set(KINDS) == set(ITEM_KEYS)
+    assert {f"fault {name}" for name in NAMES} <= set(TURNS)
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_record_replay_record_gives_the_same(rounds: Rounds, name: str) -> None:
+    assert rounds.replayed[name].raw == rounds.answers[name].raw
+    assert rounds.replayed[name].end == rounds.answers[name].end
+    assert comparable(rounds.second[name]) == comparable(rounds.first[name])
+    bodies = [
+        [raw for _, raw in httpframes.pieces(f for f in frames if f.kind in ("sse", "chunk"))]
+        for frames in (rounds.first[name], rounds.second[name])
+    ]
+    assert bodies[0] == bodies[1]
+
+
+def test_the_whole_of_it_is_equal_to_the_comparison_too(rounds: Rounds) -> None:
+    assert [difference.sentence() for difference in rounds.compared.differences] == []
+    assert rounds.compared.equal
+    assert rounds.session.unused_frames() == []
+    assert rounds.session.problems() == []
+    assert {entry["answer"] for entry in rounds.session.ledger()} == {"cassette"}
+
+
+def request(n: int, body: Any, conn: int = 1, path: str = "/v1/responses", **headers: str) -> Frame:
+    payload = {"method": "POST", "path": path, "headers": [[k.replace("_", "-"), v] for k, v in headers.items()], "body": body}
+    return Frame(n, n * 0.1, "http", "client", "request", payload=payload, conn=conn)
+
+
+def answered(text: str, conn: int = 1, *, status: int = 200, t: float = 0.0) -> list[Frame]:
+    raw = text.encode()
+    head = {"status": status, "headers": [["content-type", "application/json"], ["content-length", str(len(raw))]]}
+    return [
+        Frame(0, t, "http", "server", "response", payload=head, conn=conn),
+        Frame(0, t, "http", "server", "chunk", payload=httpframes.body_fields(raw), conn=conn),
+        Frame(0, t, "http", "server", "close", payload="end", conn=conn),
+    ]
+
+
+def tape(path: Path, *frames: Frame | list[Frame], end: bool = True) -> Path:
+    writer = CassetteWriter(path, Header("0.92.0", "none", path.stem, {"http.client": "recorded", "http.server": "recorded"}))
+    for frame in frames:
+        for one in frame if isinstance(frame, list) else [frame]:
+            writer.write(one)
+    if end:
+        writer.close()
+    else:
+        writer.abandon()
+    return path
+
+
+def body_of(answer: Answer) -> str:
+    return answer.raw.partition(b"\r\n\r\n")[2].decode()
+
+
+def test_a_request_is_found_by_what_it_says_in_any_order_and_spelling(backend: BackendProcess, tmp_path: Path) -> None:
+    frames = [part for i in range(3) for part in (request(i, ask(f"{i} é"), conn=i), answered(f'"{i}"', i))]
+    session = backend.session("content")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames))
+    packed = gzip.compress(json.dumps(dict(reversed(ask("1 é").items())), indent=2).encode())
+    assert body_of(wire(session.url, packed, headers=("content-encoding: gzip",))) == '"1"'
+    assert body_of(wire(session.url, ask("0 é"))) == '"0"'
+    assert [one["request"] for one in session.unused_frames()] == ["POST /v1/responses"]
+    assert session.ledger()[0]["recorded"] == {"cassette": "a.ndjson", "frame": 5}
+
+
+def test_volatile_values_are_masked_uuids_are_bound_and_spliced_into_the_answer(backend: BackendProcess, tmp_path: Path) -> None:
+    ours, theirs = "0199a1b2-0000-7000-8000-000000000001", "0199ffff-0000-7000-8000-00000000000f"
+    context = "<cwd>/home/user/project</cwd>"
+    frames = [request(1, ask(context, prompt_cache_key=ours)), answered(json.dumps({"key": ours, "not": ours + "0"}))]
+    frames += [request(2, ask("more", prompt_cache_key=ours)), answered('"more"')]
+    session = backend.session("volatile")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames))
+    answer = wire(session.url, ask("<cwd>/elsewhere</cwd>", prompt_cache_key=theirs))
+    assert json.loads(body_of(answer)) == {"key": theirs, "not": ours + "0"}
+    other = wire(session.url, ask("more", prompt_cache_key=theirs.replace("f", "e")))
+    assert (other.status, other.error["param"]) == (501, "body.prompt_cache_key")
+    assert body_of(wire(session.url, ask("more", prompt_cache_key=theirs))) == '"more"'
+
+
+def test_secrets_that_were_redacted_match_any_secret_and_come_back(backend: BackendProcess, tmp_path: Path) -> None:
+    refresh = {"grant_type": "refresh_token", "refresh_token": "redacted-token-7"}
+    frames = [request(1, refresh, path="/oauth/token"), answered('{"said":"redacted-token-7"}')]
+    session = backend.session("secrets")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames))
+    assert wire(session.url, {**refresh, "refresh_token": ""}, path="/oauth/token").status == 501
+    live = {**refresh, "refresh_token": "rt-live-0123456789"}
+    assert json.loads(body_of(wire(session.url, live, path="/oauth/token"))) == {"said": "rt-live-0123456789"}
+
+
+@pytest.mark.parametrize(
+    ("over", "status"),
+    [
+        (None, 501),
+        (["path"], 200),
+        (["method", "path", "body.model"], 200),
+        (["path", "body", "-body.input", "-body.metadata.run"], 200),
+        (["path", "body", "-body.input"], 501),
+        (["path", "headers.X-Case"], 200),
+        (["path", "headers.originator"], 501),
+    ],
+)
+def test_a_case_says_over_what(backend: BackendProcess, tmp_path: Path, over: list[str] | None, status: int) -> None:
+    recorded = request(1, ask("one", metadata={"run": 1, "x": 2}), x_case="7", originator="a")
+    session = backend.session(f"over {over}")
+    session.cassette(tape(tmp_path / "a.ndjson", recorded, answered('"ok"')), over=over)
+    answer = wire(session.url, ask("two", metadata={"run": 2, "x": 2}), headers=("X-CASE: 7", "originator: b"))
+    assert answer.status == status
+
+
+def test_by_connection_and_order(backend: BackendProcess, tmp_path: Path) -> None:
+    frames = [request(1, ask("a1"), 1), answered('"a1"', 1), request(2, ask("b1"), 2), answered('"b1"', 2)]
+    frames += [request(3, ask("a2"), 1), answered('"a2"', 1), request(4, ask("b2"), 2), answered('"b2"', 2)]
+    session = backend.session("connection")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames), by="connection")
+    parts = urlsplit(session.url)
+    address = (parts.hostname, parts.port)
+    with socket.create_connection(address) as one, socket.create_connection(address) as two:
+        said = [body_of(wire(session.url, ask("?"), connection=sock)) for sock in (one, two, two, one)]
+        assert said == ['"a1"', '"b1"', '"b2"', '"a2"']
+        miss = wire(session.url, ask("?"), connection=one)
+    assert miss.status == 501
+    assert "has been played already" in miss.error["message"]
+
+
+def test_a_miss_names_the_nearest_request_and_the_smallest_difference(backend: BackendProcess, tmp_path: Path) -> None:
+    long = "You are a coding agent. " * 400
+    frames = [request(1, ask("far", tools=[1], metadata={"a": 1})), answered("1")]
+    frames += [request(2, ask("near", instructions=long + "Be kind.")), answered("2")]
+    session = backend.session("miss")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames))
+    answer = wire(session.url, ask("near", instructions=long + "Be terse."))
+    assert answer.status == 501
+    assert answer.error["code"] == "replay_miss"
+    assert answer.error["param"] == "body.instructions"
+    message = answer.error["message"]
+    assert "the nearest is frame 5 of a.ndjson, POST /v1/responses, and differs at body.instructions: recorded ..." in message
+    assert "Be kind." in message
+    assert "Be terse." in message
+    assert len(message) < 500
+    (entry,) = session.ledger()
+    assert (entry["answer"], entry["status"], entry["sentence"]) == ("miss", 501, message)
+    assert session.problems() == [f"POST {urlsplit(session.url).path}/v1/responses: {message}"]
+    assert len(session.unused_frames()) == 2
+
+
+def test_a_request_that_was_played_is_not_played_again(backend: BackendProcess, tmp_path: Path) -> None:
+    session = backend.session("once")
+    session.cassette(tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1")))
+    assert wire(session.url, ask("x")).status == 200
+    assert "is the same, has been played already (each is played once)." in wire(session.url, ask("x")).error["message"]
+
+
+def test_recordings_answer_before_the_script_and_the_script_before_the_default(backend: BackendProcess, tmp_path: Path) -> None:
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"recorded"'))
+    session = backend.session("order", {"turns": [{"match": "<y>", "items": ["scripted"]}], "otherwise": "default"})
+    session.cassette(path)
+    answers = [wire(session.url, ask(name)) for name in ("x", "y", "z")]
+    assert [entry["answer"] for entry in session.ledger()] == ["cassette", "turn", "default"]
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert session.problems() == []
+    session.script([])
+    assert "The nearest" not in wire(session.url, ask("z")).error["message"]
+    assert "No recorded request matches" in wire(session.url, ask("z")).error["message"]
+
+
+def test_the_rules_hold_for_what_the_recorded_request_kept(backend: BackendProcess, tmp_path: Path) -> None:
+    call = {"type": "function_call", "name": "add", "arguments": "{}", "call_id": "c"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "5"}
+    good, bad = ask("", input=[call, output]), ask("", input=[output])
+    frames = [request(1, good), answered('"fine"'), request(2, bad), answered('"said 400 then"', status=400)]
+    path = tape(tmp_path / "a.ndjson", *frames)
+    session = backend.session("rules")
+    session.cassette(path, over=["path", "body.model"])
+    assert wire(session.url, bad).status == 400
+    assert session.ledger()[-1]["sentence"].startswith("output-without-call")
+    assert body_of(wire(session.url, good)) == '"fine"'
+    assert body_of(wire(session.url, bad)) == '"said 400 then"'  # what the real one said to it is more than a rule
+
+
+def test_a_folder_is_one_deck_of_recordings(backend: BackendProcess, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    tape(tmp_path / "a.ndjson", request(1, ask("a")), answered('"a"'))
+    tape(tmp_path / "sub" / "b.ndjson", request(1, ask("b")), answered('"b"'))
+    session = backend.session("folder")
+    session.cassette(tmp_path)
+    assert [body_of(wire(session.url, ask(name))) for name in ("b", "a")] == ['"b"', '"a"']
+    assert [entry["recorded"]["cassette"] for entry in session.ledger()] == ["sub/b.ndjson", "a.ndjson"]
+
+
+def test_a_body_of_another_length_has_its_own_content_length(backend: BackendProcess, tmp_path: Path) -> None:
+    frames = [request(1, ask("/work/a/b")), answered('{"at":"/work/a/b"}')]
+    session = backend.session("length")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames))
+    answer = wire(session.url, ask("/work/a/b"))
+    assert (answer.end, body_of(answer)) == ("whole", '{"at":"/work/a/b"}')
+    redacted = answered('{"email":"user-1@redacted.example"}')
+    redacted[0].payload["headers"][1][1] = "9"  # as long as it was before it was redacted
+    session.cassette(tape(tmp_path / "b.ndjson", request(1, ask("x")), redacted))
+    assert wire(session.url, ask("x")).end == "whole"
+
+
+def test_the_times_of_the_recording_are_kept_at_its_pace(backend: BackendProcess, tmp_path: Path) -> None:
+    frames = [request(1, ask("x")), answered('"x"', t=0.4)]
+    path = tape(tmp_path / "a.ndjson", *frames)
+    took = []
+    for pace in ("fast", "recorded"):
+        session = backend.session(f"pace {pace}")
+        session.cassette(path, pace=pace)
+        wire(session.url, ask("x"))
+        wire(session.url, ask("x"))  # a miss, whose time tells when the first answer had ended
+        one, two = session.ledger(2)
+        took.append(two["t"] - one["t"])
+    assert took[1] >= 0.29 > took[0]
+
+
+def test_a_recording_that_was_cut_short_is_said_and_played_as_far_as_it_goes(backend: BackendProcess, tmp_path: Path) -> None:
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"x"')[:2], end=False)
+    session = backend.session("short")
+    (note,) = session.cassette(path)
+    assert "was cut short" in note
+    assert wire(session.url, ask("x")).end in ("whole", "closed")
+    assert session.ledger(1)[0]["end"] == "cut"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"by": "luck"}, '"luck" is no way to choose'),
+        ({"over": ["bodies"]}, '"bodies" is no part of a request'),
+        ({"over": ["-body"]}, "Nothing is compared"),
+        ({"pace": "slow"}, "it must be fast, recorded"),
+    ],
+)
+def test_what_cannot_be_played_is_a_sentence(backend: BackendProcess, tmp_path: Path, more: dict[str, Any], why: str) -> None:
+    session = backend.session("wrong")
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))
+    with pytest.raises(BackendError, match=why):
+        session.cassette(path, **more)
+
+
+def test_a_file_that_is_no_recording_of_http_is_a_sentence(backend: BackendProcess, tmp_path: Path) -> None:
+    session = backend.session("nothing")
+    (tmp_path / "b.ndjson").write_text("{}\n")
+    with pytest.raises(BackendError, match="this is no cassette header"):
+        session.cassette(tmp_path / "b.ndjson")
+    with pytest.raises(BackendError, match="there is no recorded http request in it"):
+        session.cassette(tape(tmp_path / "c.ndjson", Frame(1, 0.0, "rpc", "client", raw=b"{}\n")))
+
+
+@pytest.mark.parametrize(("asked", "options", "status"), [("x", (), 0), ("y", (), 1), ("", (), 1), ("", ("--allow-unused",), 0)])
+def test_serve_tells_what_was_missed_and_what_was_not_used(tmp_path: Path, asked: str, options: Any, status: int) -> None:
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))
+    command = [str(Path(sys.executable).with_name("codex-replay")), "serve", "--json", "--cassette", str(path), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        if asked:
+            wire(url, ask(asked))
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        told = json.loads(process.communicate(timeout=20)[0])
+    assert process.returncode == status
+    assert told["missed"] == ([1] if asked == "y" else [])
+    assert [one["frame"] for one in told["unused"]] == ([] if asked == "x" else [1])
