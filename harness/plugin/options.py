@@ -69,6 +69,8 @@ def read_settings(config: pytest.Config) -> Settings:
         values[key.replace("-", "_")] = table.get(key, default) if given is None else given
     if values["record"] not in RECORD_MODES:
         raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
+    if values["backend"] is not None:
+        raise pytest.UsageError("--backend is reserved: no suite judges a backend yet, so leave it out.")
     if values["validate"] not in ("yes", "no"):
         raise pytest.UsageError(f"--validate {values['validate']}: it is yes or no.")
     values["validate"] = values["validate"] == "yes"
