@@ -133,7 +133,9 @@ def serve(server: Server, calls: int) -> list[str]:
 def test_parallel(app_server: AppServer) -> None:
     """Two calls of one answer come one after the other, in no fixed order; the outputs go back in the order of the calls."""
     calls = [call(call_id="call_1"), call({"zone": "CET"}, call_id="call_2")]
-    outputs: list[dict[str, Any]] = [{"type": "function_call_output", "call_id": f"call_{n}", "output": f"for call_{n}"} for n in (1, 2)]
+    outputs: list[dict[str, Any]] = [
+        {"type": "function_call_output", "call_id": f"call_{n}", "output": f"for call_{n}"} for n in (1, 2)
+    ]
     told = {"outputs": {output["call_id"]: output["output"] for output in outputs}}
     server = app_server([{"items": calls}, {"items": [text("Done")], "expect": told}], racy="either call may come first")
     thread = open_thread(server, dynamicTools=[CLOCK])
@@ -147,7 +149,7 @@ def test_parallel(app_server: AppServer) -> None:
 
 def test_resume_forgets_the_tools(app_server: AppServer) -> None:
     """A thread that is loaded again no longer has its dynamic tools: the model is not offered them, and a call is unsupported."""
-    turns = [{"items": [text("Hello")]}, {"items": [call()]}]
+    turns: list[dict[str, Any]] = [{"items": [text("Hello")]}, {"items": [call()]}]
     turns.append({"items": [text("Pity.", id="msg_2")], "expect": {"outputs": {"call_1": "unsupported call: get_time"}}})
     server = app_server(turns)
     thread = open_thread(server, dynamicTools=[CLOCK])

@@ -1,0 +1,125 @@
+"""Several calls in one answer of the model: they run one after the other in no fixed order, and are told in theirs.
+
+Source: real-codex-0.92.md section 4, "Turns, tools and approvals". Which call comes first is the server's whim, so each recording
+shows one of its ways, and the cases answer whatever they are asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, shell_call, text
+from suites.app_server.turns import ASKS, FREE, asked, ended, items_of, last_words, methods, msgs, open_thread, run, start
+
+APPROVAL = "item/commandExecution/requestApproval"
+WHIM = "the calls run in any order"
+RAN = "Exit code: 0\nWall time: 0 seconds\nOutput:\n"
+ADD = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch\n"
+CLOCK = {"name": "get_time", "description": "Tells the time.", "inputSchema": {"type": "object"}}
+
+
+def script(outputs: dict[str, str], *items: Any) -> list[dict[str, Any]]:
+    """The model makes these calls, wants to be told these outputs, and says something."""
+    return [{"items": list(items)}, {"items": [text("Done")], "expect": {"outputs": outputs}}]
+
+
+def spans(server: Server) -> list[tuple[str, str]]:
+    """Begin and end of each command, in the order in which they came."""
+    found = []
+    for message in server.messages():
+        method = message.get("method", "") if isinstance(message, dict) else ""
+        if method in ("codex/event/exec_command_begin", "codex/event/exec_command_end"):
+            found.append((method.rpartition("_")[2], message["params"]["msg"]["call_id"]))
+    return found
+
+
+def told_in_order(server: Server, calls: int) -> None:
+    """On a live server: the outputs stand in the model's input in the order of the calls, after all of these."""
+    if server.upstream is None:
+        return
+    last = [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"][-1]
+    ids = [item["call_id"] for item in last if "call_id" in item]
+    assert ids == [f"call_{n}" for n in range(1, calls + 1)] * 2
+
+
+def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
+    """The next command does not begin before the one before it has ended."""
+    calls = [shell_call(f"printf {n}", f"call_{n}") for n in (1, 2, 3)]
+    server = app_server(script({f"call_{n}": f"{RAN}{n}" for n in (1, 2, 3)}, *calls), racy=WHIM)
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    seen = spans(server)
+    assert sorted(call for what, call in seen if what == "begin") == ["call_1", "call_2", "call_3"]
+    assert [what for what, _ in seen] == ["begin", "end"] * 3
+    assert [seen[n][1] for n in (0, 2, 4)] == [seen[n][1] for n in (1, 3, 5)]
+    done = {item["id"]: (item["status"], item["aggregatedOutput"]) for item in items_of(server, "commandExecution")}
+    assert done == {f"call_{n}": ("completed", str(n)) for n in (1, 2, 3)}
+    told_in_order(server, 3)
+
+
+def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
+    """The second approval is asked for only when the first command is through; each decision holds for its own call."""
+    outputs = {"call_1": f"{RAN}1", "call_2": "exec command rejected by user"}
+    server = app_server(script(outputs, shell_call("printf 1"), shell_call("printf 2", "call_2")), racy=WHIM)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    for number in (0, 1):
+        request = server.server_request(APPROVAL)
+        assert request["id"] == number
+        assert len(msgs(server, "exec_command_end")) == number
+        server.reply(request, {"decision": "accept" if request["params"]["itemId"] == "call_1" else "decline"})
+    assert ended(server, thread)["status"] == "completed"
+    ends = sorted((item["id"], item["status"]) for item in items_of(server, "commandExecution"))
+    assert ends == [("call_1", "completed"), ("call_2", "declined"), ("call_2", "failed")]
+    told_in_order(server, 2)
+
+
+def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
+    """cancel interrupts the turn: the call that was not asked about yet never is."""
+    server = app_server([{"items": [shell_call("printf 1"), shell_call("printf 2", "call_2")]}], racy=WHIM)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.notification("thread/tokenUsage/updated")
+    request = server.server_request(APPROVAL)
+    server.reply(request, {"decision": "cancel"})
+    assert ended(server, thread)["status"] == "interrupted"
+    ends = [item["status"] for item in items_of(server, "commandExecution") if item["id"] == request["params"]["itemId"]]
+    assert ends in (["declined"], ["declined", "failed"])
+    assert asked(server) == [APPROVAL]
+    assert all_of(server, "item/commandExecution/outputDelta") == []
+    assert last_words(server) == []
+
+
+def test_tools_of_all_sorts(app_server: AppServer) -> None:
+    """A command, a patch and a dynamic tool in one answer: all three are done, and all are told in the order of the calls."""
+    outputs = {
+        "call_1": f"{RAN}1",
+        "call_2": f"{RAN}Success. Updated the following files:\nA new.txt\n",
+        "call_3": "12:00",
+    }
+    patch = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "call_2", "input": ADD}
+    clock = {"type": "function_call", "name": "get_time", "call_id": "call_3", "arguments": {}}
+    server = app_server(script(outputs, shell_call("printf 1"), patch, clock), racy=WHIM)
+    thread = open_thread(server, **FREE, dynamicTools=[CLOCK])
+    start(server, thread)
+    server.reply(server.server_request("item/tool/call"), {"output": "12:00", "success": True})
+    assert ended(server, thread)["status"] == "completed"
+    assert [item["status"] for item in items_of(server, "commandExecution")] == ["completed"]
+    assert [item["status"] for item in items_of(server, "fileChange")] == ["completed"]
+    assert asked(server) == ["item/tool/call"]
+    assert "turn/diff/updated" in methods(server)
+    assert last_words(server) == ["Done"]
+    told_in_order(server, 3)
+
+
+def test_words_before_calls(app_server: AppServer) -> None:
+    """An answer may have words before its calls: they come first, as an item of their own."""
+    words = text("First this.", id="msg_0")
+    server = app_server(script({"call_1": f"{RAN}1"}, words, shell_call("printf 1")))
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    types = [params["item"]["type"] for params in all_of(server, "item/completed")]
+    assert types == ["userMessage", "agentMessage", "commandExecution", "agentMessage"]
+    assert [item["text"] for item in items_of(server, "agentMessage")] == ["First this.", "Done"]
+    assert last_words(server) == ["Done"]
