@@ -126,11 +126,21 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"The script {given.script} cannot be read: {error.strerror}.")
         except BadScript as error:
             return _fail(f"{given.script}: {error}")
+    backend = Backend(script)
+    if given.cassette is not None:
+        from fake_server.backend_replay import BadReplay, make_replay  # only for those who play recordings
+
+        over = given.over.split(",") if given.over else None
+        try:
+            replay = make_replay({"path": given.cassette, "by": given.by, "over": over, "pace": given.pace})
+        except BadReplay as error:
+            return _fail(str(error))
+        backend.sessions[DEFAULT_SESSION].replay = replay
     _allow_many_files()
     gc.freeze()  # what is loaded stays; and a request makes many objects and no cycles, so look for them seldom
     gc.set_threshold(50_000, 20, 50)
     try:
-        asyncio.run(serve(Backend(script), given.host, given.port, exit_with_stdin=given.exit_with_stdin))
+        asyncio.run(serve(backend, given.host, given.port, exit_with_stdin=given.exit_with_stdin))
     except (OSError, OverflowError) as error:
         return _fail(
             f"The backend cannot listen on {given.host} port {given.port}: {error}. Choose another, or 0 for any free port."

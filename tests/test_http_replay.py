@@ -177,15 +177,19 @@ def rounds(backend: BackendProcess, tmp_path_factory: pytest.TempPathFactory) ->
     scripted = backend.session("scripted", turns)
     scripted.release("open")
 
-    def play(url: str) -> dict[str, Answer]:
-        return {name: wire(url, ask(name), patience=0.3 if name == "fault idle" else 10) for name in TURNS}
+    def play(url: str, session: BackendSession) -> dict[str, Answer]:
+        found: dict[str, Answer] = {}
+        for name in TURNS:
+            found[name] = wire(url, ask(name), patience=0.3 if name == "fault idle" else 10)
+            session.ledger(len(found))  # where the client leaves, the recorder must know before it sees the next request
+        return found
 
     with Recorder(scripted.url, folder / "first.ndjson") as recorder:
-        answers = play(recorder.url)
+        answers = play(recorder.url, scripted)
     replaying = backend.session("replaying")
     assert replaying.cassette(folder / "first.ndjson") == []
     with Recorder(replaying.url, folder / "second.ndjson") as recorder:
-        replayed = play(recorder.url)
+        replayed = play(recorder.url, replaying)
     first, second = frames_of(folder / "first.ndjson"), frames_of(folder / "second.ndjson")
     return Rounds(by_name(first), by_name(second), answers, replayed, compare(first, second), replaying)
 
@@ -456,3 +460,12 @@ def test_serve_tells_what_was_missed_and_what_was_not_used(tmp_path: Path, asked
     assert process.returncode == status
     assert told["missed"] == ([1] if asked == "y" else [])
     assert [one["frame"] for one in told["unused"]] == ([] if asked == "x" else [1])
+
+
+def test_the_program_itself_plays_recordings(tmp_path: Path) -> None:
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"x"'))
+    command = (sys.executable, "-m", "fake_server.backend", "--cassette", str(path), "--over", "path", "--by", "connection")
+    with BackendProcess(command=command) as process:
+        assert body_of(wire(process.url, ask("anything"))) == '"x"'
+    with pytest.raises(BackendError, match="cannot be opened"):
+        BackendProcess(command=(sys.executable, "-m", "fake_server.backend", "--cassette", str(tmp_path / "none.ndjson")))
