@@ -6,7 +6,8 @@ another spelling, a death in mid-turn. It is no app-server and knows no protocol
     python -m fake_server.byte_server FOLDER [the arguments a codex is given]
 
     FOLDER/steps.json       {"runs": [STEPS, ...]}: what the first start plays, the second, ...
-    FOLDER/ledger.ndjson    what happened, one JSON object a line: run, got, sent, eof, exit, lost
+    FOLDER/ledger.ndjson    what happened, one JSON object a line: run, got (a line of the client), said (a line of ours),
+                            sent (what was no line, or is too long to tell), gate, eof, exit, lost
     FOLDER/gates/NAME       a named pipe; a byte written into it opens the gate
 
 A step is an object with one of these keys:
@@ -47,6 +48,8 @@ INVALID_REQUEST = -32600  # what the real server says to a method that it does n
 SIOCOUTQ = getattr(termios, "TIOCOUTQ", 0x5411)
 #: How long a fragment may lie unread before the next one is written all the same, in seconds.
 PATIENCE = 0.05
+#: Longer lines are not in the ledger.
+LONGEST = 1 << 16
 
 
 class EndOfInput(Exception):
@@ -162,7 +165,7 @@ class Player:
     def step_together(self, messages: list[Any]) -> None:
         """Write several messages at once."""
         for message in messages:
-            self.ledger.add(sent=message.get("method", "reply"))
+            self._tell(message)
         self.writer.write(b"".join(self.writer.encode(message) for message in messages))
 
     def step_raw(self, text: str) -> None:
@@ -206,8 +209,15 @@ class Player:
     # -- messages --------------------------------------------------------------------------------------------------------
 
     def _send(self, message: Any) -> None:
-        self.ledger.add(sent=message.get("method", "reply"))
+        self._tell(message)
         self.writer.write(self.writer.encode(message))
+
+    def _tell(self, message: Any) -> None:
+        line = json.dumps(message)
+        if len(line) <= LONGEST:
+            self.ledger.add(said=line)
+        else:
+            self.ledger.add(sent=message.get("method", "reply"), bytes=len(line))
 
     def _take(self, wanted: Any) -> dict[str, Any]:
         """Return the first message that is wanted, waiting for it; the others stay for later steps."""

@@ -221,7 +221,7 @@ class Editor:
         return [entry["got"] for entry in self.ledger() if "got" in entry]
 
     def said(self) -> list[Any]:
-        """The messages that a Codex behind the tap has said (nothing for a byte server, which says what it is told to)."""
+        """The messages that the server has said, but for those that were no message or too long to keep."""
         return [json.loads(entry["said"]) for entry in self.ledger() if "said" in entry]
 
     def sent(self) -> list[Any]:
@@ -246,9 +246,38 @@ class Editor:
         """The editor's answers to the server's requests, in order."""
         return [message for message in self.sent() if "method" not in message]
 
+    def violations(self) -> list[str]:
+        """Return a sentence for each thing that the editor sent and Codex 0.92 does not have: wrong types, unknown keys.
+
+        Judged by the schema bundle, with every object closed.
+        """
+        from harness.core.frames import Frame
+        from harness.plugin.checking import BundleChecker
+        from harness.protocol.bundle import DEFAULT_VERSION
+
+        checker = BundleChecker(DEFAULT_VERSION)
+        found = []
+        for number, entry in enumerate(self.ledger(), 1):
+            if "run" in entry:
+                checker = BundleChecker(DEFAULT_VERSION)
+            for key, sender in (("got", "client"), ("said", "server")):
+                if key in entry:
+                    raw = entry[key].encode("utf-8", "surrogateescape") + b"\n"
+                    said = checker.check(Frame(number, 0.0, "rpc", sender, "msg", raw))
+                    found += said if sender == "client" else []
+        return found
+
     def server_pids(self) -> list[int]:
         """The process ids of the servers that the editor has started."""
         return [entry["pid"] for entry in self.ledger() if "run" in entry]
+
+    def wait_gate(self, name: str) -> None:
+        """Wait until a byte server holds at a gate."""
+        __tracebackhide__ = True
+        deadline = time.monotonic() + self.timeout
+        while {"gate": name} not in self.ledger():
+            if self.process.wait(0.005) is not None or time.monotonic() > deadline:
+                raise SubjectFailure(self.tell(f"The server did not come to the gate {name!r}"))
 
     def open_gate(self, name: str) -> None:
         """Let a byte server go on that holds at a gate, or will."""

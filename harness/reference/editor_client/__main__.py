@@ -8,26 +8,34 @@ import select
 import sys
 from typing import Any
 
-from harness.reference.editor_client.session import Session
+from harness.reference.editor_client.session import DECISIONS, Session
 
 
-def report(kind: str, **fields: Any) -> None:
+class NoCommand(ValueError):
+    """The driver's line is none of docs/editor-client.md."""
+
+
+def report(what: str, **fields: Any) -> None:
     """Tell the driver what the user sees."""
-    os.write(1, json.dumps({"report": kind, **fields}).encode() + b"\n")
+    os.write(1, json.dumps({"report": what, **fields}).encode() + b"\n")
 
 
 def obey(session: Session, line: bytes) -> bool:
-    """Do what a line of the driver says; False when it was the last."""
-    if not line.strip():
-        return True
-    command = json.loads(line)
-    what = command["do"]
+    """Do what a line of the driver says; False when it was the last. Raises `NoCommand`."""
+    try:
+        command = json.loads(line) if line.strip() else {"do": "nothing"}
+        what = command["do"]
+        text, approval, decision = str(command.get("text")), command.get("id"), command.get("decision")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise NoCommand(line[:200].decode("utf-8", "replace")) from None
     if what == "prompt":
-        session.prompt(command["text"])
-    elif what == "decide":
-        session.decide(command["id"], command["decision"])
+        session.prompt(text)
+    elif what == "decide" and decision in DECISIONS:
+        session.decide(approval, decision)
     elif what == "interrupt":
         session.interrupt()
+    elif what not in ("shutdown", "nothing"):
+        raise NoCommand(line[:200].decode("utf-8", "replace"))
     return bool(what != "shutdown")
 
 
@@ -56,8 +64,8 @@ def main(argv: list[str]) -> int:
         run(session)
     except (BrokenPipeError, KeyboardInterrupt):
         return 1
-    except (ValueError, KeyError, TypeError) as error:
-        sys.stderr.write(f"The driver sent what docs/editor-client.md does not have: {error!r}.\n")
+    except NoCommand as command:
+        sys.stderr.write(f"The driver sent what docs/editor-client.md does not have: {command}\n")
         return 2
     finally:
         session.close()

@@ -52,6 +52,7 @@ class Session:
         self._interrupting = False
         self._asked: dict[int, Message] = {}
         self._shown: set[str] = set()
+        self._spoke = False
         self._complaint = ""
 
     # -- what the user does ------------------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ class Session:
         self._prompts.append(text)
         self._guarded(self._advance)
 
-    def decide(self, approval: int, decision: str) -> None:
+    def decide(self, approval: Any, decision: str) -> None:
         """Answer an approval."""
         request = self._asked.pop(approval, None)
         if request is None or self.connection is None:
@@ -72,7 +73,7 @@ class Session:
 
     def interrupt(self) -> None:
         """Interrupt the turn that runs; without one there is nothing to do."""
-        if self._running:
+        if self._running or self._prompts:
             self._interrupting = True
             self._guarded(self._interrupt)
 
@@ -118,6 +119,7 @@ class Session:
             self.connection.request("thread/start", self.thread_params(), self._thread_started, self._cannot_open)
         else:
             self._running = True
+            self._spoke = False
             self._complaint = ""
             params = self.turn_params(self._prompts.pop(0))
             self.connection.request("turn/start", params, self._turn_started, self._turn_refused)
@@ -215,19 +217,21 @@ class Session:
 
     def on_item_agentMessage_delta(self, params: Message) -> None:  # noqa: N802 - the method's name
         """More of the answer."""
-        self._shown.add(str(field(params, "itemId")))
-        self.show(str(params.get("delta", "")))
+        self.show(str(field(params, "itemId")), str(params.get("delta", "")))
 
-    def show(self, text: str) -> None:
-        """Append to the answer."""
+    def show(self, item: str, text: str) -> None:
+        """Append to the answer; each message of a turn is a paragraph of its own."""
+        if item not in self._shown and self._spoke:
+            self._report("text", text="\n\n")
+        self._shown.add(item)
+        self._spoke = True
         self._report("text", text=text)
 
     def on_item_completed(self, params: Message) -> None:
         """An item is whole: an answer that came without deltas is shown now."""
         item = field(params, "item")
         if field(item, "type") == "agentMessage" and str(item.get("id")) not in self._shown:
-            self._shown.add(str(item.get("id")))
-            self.show(str(item.get("text", "")))
+            self.show(str(item.get("id")), str(item.get("text", "")))
 
     def on_item_reasoning_summaryTextDelta(self, params: Message) -> None:  # noqa: N802
         """The model thinks."""

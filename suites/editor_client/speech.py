@@ -1,0 +1,100 @@
+"""What a server says to an editor, as steps of the byte server, and small words to look at what the editor said.
+
+The camelCase form is the real server's (recorded); `snake` turns it into what codex-nvim-integration.txt has. Nothing here is
+taken from a schema or from the fake: it is written out from these two sources.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+SPEC = "codex-nvim-integration.txt"
+REAL = "real-codex-0.92.md section 4"
+DRIVER = "docs/editor-client.md"
+
+THREAD, TURN = "thr_123", "turn_456"
+IDS = {"threadId": THREAD, "turnId": TURN}
+#: The six messages that the document has an editor send.
+CLIENT_METHODS = {"initialize", "initialized", "thread/start", "turn/start", "turn/interrupt"}
+TEXT = 'Grüße, 世界! 😀\nTwo lines,\tone tab, "quotes" and a \\ backslash.'
+
+Step = dict[str, Any]
+
+
+def notification(method: str, **params: Any) -> Step:
+    """Return the step that sends a notification of our turn."""
+    return {"send": {"method": method, "params": {**IDS, **params}}}
+
+
+def delta(text: str, item: str = "agent1") -> Step:
+    """More of the answer."""
+    return notification("item/agentMessage/delta", itemId=item, delta=text)
+
+
+def completed(status: str = "completed", message: str | None = None, turn: str = TURN) -> Step:
+    """The end of the turn."""
+    error = None if message is None else {"message": message, "codexErrorInfo": "other", "additionalDetails": None}
+    ended: Step = {"id": turn, "items": [], "status": status, "error": error}
+    return {"send": {"method": "turn/completed", "params": {"threadId": THREAD, "turn": ended}}}
+
+
+def item_completed(**item: Any) -> Step:
+    """The end of an item."""
+    return notification("item/completed", item=item)
+
+
+def asks(number: Any, kind: str = "command", **params: Any) -> Step:
+    """Return the step that asks for an approval."""
+    method = "item/commandExecution/requestApproval" if kind == "command" else "item/fileChange/requestApproval"
+    item = {"itemId": "cmd1" if kind == "command" else "edit1", "reason": None}
+    return {"send": {"id": number, "method": method, "params": {**IDS, **item, **params}}}
+
+
+def handshake() -> list[Step]:
+    """Answer initialize."""
+    return [{"expect": "initialize"}, {"reply": {"userAgent": "codex/0.92.0 (a byte server)"}}]
+
+
+def thread(name: str = THREAD) -> list[Step]:
+    """Answer thread/start."""
+    return [{"expect": "thread/start"}, {"reply": {"thread": {"id": name, "turns": []}}}]
+
+
+def turn(*steps: Step, name: str = TURN, end: bool = True) -> list[Step]:
+    """Answer turn/start, do these steps, and end the turn."""
+    begun: Step = {"id": name, "items": [], "status": "inProgress", "error": None}
+    opening: list[Step] = [{"expect": "turn/start"}, {"reply": {"turn": begun}}, started(name)]
+    return [*opening, *steps, *([completed(turn=name)] if end else [])]
+
+
+def started(name: str = TURN) -> Step:
+    """The start of a turn."""
+    begun: Step = {"id": name, "items": [], "status": "inProgress", "error": None}
+    return {"send": {"method": "turn/started", "params": {"threadId": THREAD, "turn": begun}}}
+
+
+def conversation(*steps: Step, end: bool = True) -> list[Step]:
+    """A whole conversation of one turn, with these steps in the turn."""
+    return [*handshake(), *thread(), *turn(*steps, end=end)]
+
+
+def snake(steps: list[Step]) -> list[Step]:
+    """The same steps from a server that spells its fields in snake_case."""
+    return [
+        {name: _snake(value) if name in ("send", "reply", "together") else value for name, value in step.items()}
+        for step in steps
+    ]
+
+
+def _snake(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {re.sub("[A-Z]", lambda m: "_" + m[0].lower(), key): _snake(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_snake(item) for item in value]
+    return value
+
+
+def names(messages: list[dict[str, Any]]) -> list[str]:
+    """The methods of messages; "reply" for one that has none."""
+    return [str(message.get("method", "reply")) for message in messages]

@@ -1,0 +1,139 @@
+"""Approvals of commands and file changes. Source: codex-nvim-integration.txt, section 3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.editor_client import EditorClient
+from suites.editor_client.speech import REAL, SPEC, Step, asks, conversation, delta, snake
+
+APPROVALS = f"{SPEC}, 3. Approvals"
+#: What the user does -> what the server is told.
+DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
+KINDS = ["command", "fileChange"]
+REPLY = '{ "id": 10, "result": { "decision": "accept" } }'
+BOTH = pytest.mark.parametrize("kind", KINDS)
+
+
+@BOTH
+@pytest.mark.spec("approval-shown", APPROVALS, '"reason": "run tests" ... Plugin shows `vim.ui.select`')
+def test_the_user_is_asked(editor_client: EditorClient, kind: str) -> None:
+    """The user learns what kind of thing is asked for, and the reason that the server gives."""
+    editor = editor_client(server=conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10}))
+    editor.prompt("Hello")
+    approval = editor.wait("approval")
+    assert (approval["kind"], approval["reason"]) == (kind, "run tests")
+    editor.decide(approval, "accept")
+    assert editor.end().status == "completed"
+
+
+@pytest.mark.spec(
+    "approval-command", f"{REAL}, Turns, tools and approvals", "{threadId, turnId, itemId, reason, command, cwd, ...}"
+)
+def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
+    """The real server says which command; nobody should accept one unseen."""
+    command = "/bin/bash -lc 'rm -rf build'"
+    editor = editor_client(server=conversation(asks(0, command=command, cwd="/tmp", commandActions=[]), {"expect_reply": 0}))
+    editor.prompt("Hello")
+    approval = editor.wait("approval")
+    assert "rm -rf build" in str(approval.get("command"))
+    editor.decide(approval, "decline")
+    editor.end()
+
+
+@pytest.mark.parametrize("choice", DECISIONS)
+@BOTH
+@pytest.mark.spec("approval-reply", APPROVALS, f'replies: {REPLY}; if you dismiss the picker: `decision: "cancel"`')
+def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
+    """One reply, a result with the decision and nothing more; dismissing the picker is cancel."""
+    editor = editor_client(server=conversation(asks(10, kind), {"expect_reply": 10}, {"quiet": 0.1}))
+    editor.prompt("Hello")
+    editor.decide(editor.wait("approval"), choice)
+    editor.end()
+    (answer,) = editor.answers()
+    assert {key: value for key, value in answer.items() if key != "jsonrpc"} == {
+        "id": 10,
+        "result": {"decision": DECISIONS[choice]},
+    }
+
+
+@pytest.mark.parametrize("number", [0, 1, 9007199254740991, "a-1", ""], ids=["zero", "one", "large", "string", "empty"])
+@pytest.mark.spec("approval-id", f"{REAL}: its own request ids are integers from 0", "the reply has the id of the request")
+def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
+    """Whatever the server's id is, the reply bears the same; 0 is the first that the real one uses."""
+    editor = editor_client(server=conversation(asks(number), {"expect_reply": number}))
+    editor.prompt("Hello")
+    editor.decide(editor.wait("approval"), "accept")
+    assert editor.end().status == "completed"
+
+
+@BOTH
+@pytest.mark.spec("approval-waits", APPROVALS, "Plugin shows `vim.ui.select` and replies")
+def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str) -> None:
+    """Until the user has chosen, there is no reply."""
+    editor = editor_client(server=conversation(asks(10, kind), {"quiet": 0.15}, delta("Well?"), {"expect_reply": 10}))
+    editor.prompt("Hello")
+    approval = editor.wait("approval")
+    editor.wait_shown("Well?")
+    assert editor.answers() == []
+    editor.decide(approval, "accept")
+    editor.end()
+
+
+@pytest.mark.spec("approval-both", APPROVALS, "Codex may request approvals for commands or file changes")
+def test_several_at_once(editor_client: EditorClient) -> None:
+    """A command, a change and another command, decided in another order: each gets its own decision."""
+    asked = [asks(5, "command"), asks(6, "fileChange"), asks(7, "command", itemId="cmd2")]
+    replies: list[Step] = [{"expect_reply": 6}, {"expect_reply": 7}, {"expect_reply": 5}]
+    editor = editor_client(server=conversation(*asked, *replies))
+    editor.prompt("Hello")
+    first, second, third = (editor.wait("approval") for _ in range(3))
+    assert [each["kind"] for each in (first, second, third)] == ["command", "fileChange", "command"]
+    editor.decide(second, "decline")
+    editor.decide(third, "dismiss")
+    editor.decide(first, "accept")
+    assert editor.end().status == "completed"
+    assert {answer["id"]: answer["result"]["decision"] for answer in editor.answers()} == {5: "accept", 6: "decline", 7: "cancel"}
+
+
+@BOTH
+@pytest.mark.spec("approval-snake", APPROVALS, '"params": { "thread_id": "thr_123", "turn_id": "turn_456", "item_id": "cmd1" }')
+def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None:
+    """A server that spells as the document does is answered in the same way."""
+    editor = editor_client(server=snake(conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10})))
+    editor.prompt("Hello")
+    approval = editor.wait("approval")
+    assert (approval["kind"], approval["reason"]) == (kind, "run tests")
+    editor.decide(approval, "accept")
+    assert editor.end().status == "completed"
+    assert editor.answers()[0]["result"] == {"decision": "accept"}
+
+
+SHELL = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": {"command": "printf marker"}}
+PATCH = {
+    "type": "custom_tool_call",
+    "name": "apply_patch",
+    "call_id": "call_1",
+    "input": "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch\n",
+}
+
+
+@pytest.mark.parametrize("choice", DECISIONS)
+@BOTH
+@pytest.mark.spec(
+    "approval-live", APPROVALS, "The server sends a JSON-RPC **request** (not notification); the plugin must respond"
+)
+def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, choice: str) -> None:
+    """The app-server under test asks, the user chooses, and the turn ends as the real one ends it after that choice."""
+    call = SHELL if kind == "command" else PATCH
+    editor = editor_client(script=[{"items": [call]}, *([{"items": ["Done."]}] if choice != "dismiss" else [])])
+    editor.prompt("Go on.")
+    approval = editor.wait("approval")
+    assert approval["kind"] == kind
+    editor.decide(approval, choice)
+    turn = editor.end()
+    assert (turn.status, turn.text) == (("interrupted", "") if choice == "dismiss" else ("completed", "Done."))
+    assert [answer["result"] for answer in editor.answers()] == [{"decision": DECISIONS[choice]}]
+    assert editor.violations() == []

@@ -1,0 +1,133 @@
+"""Interrupting a turn. Source: codex-nvim-integration.txt, section 4 (`turn/interrupt`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plugin.editor_client import EditorClient
+from suites.editor_client.speech import (
+    REAL,
+    SPEC,
+    THREAD,
+    TURN,
+    Step,
+    asks,
+    completed,
+    conversation,
+    delta,
+    handshake,
+    started,
+    thread,
+    turn,
+)
+from suites.editor_client.test_approvals import SHELL
+
+REQUESTS = f"{SPEC}, 4. Key message shapes, Requests"
+INTERRUPTED: list[Step] = [{"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted")]
+
+
+@pytest.mark.spec("interrupt-params", REQUESTS, "`thread/start`, `turn/start`, `turn/interrupt`")
+def test_what_is_interrupted(editor_client: EditorClient) -> None:
+    """turn/interrupt is a request that names the thread and the turn, and nothing else."""
+    editor = editor_client(server=conversation(delta("Once upon"), *INTERRUPTED, end=False))
+    editor.prompt("Tell me a story.")
+    editor.wait_shown("Once upon")
+    editor.interrupt()
+    turn = editor.end()
+    assert (turn.status, turn.text) == ("interrupted", "Once upon")
+    (request,) = editor.requests("turn/interrupt")
+    assert request["params"] == {"threadId": THREAD, "turnId": TURN}
+    assert "id" in request
+
+
+@pytest.mark.spec(
+    "interrupt-late-end", f"{REAL}, Turns: response `{{}}`, turn/completed `interrupted`", "the end comes as turn/completed"
+)
+def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> None:
+    """The response to turn/interrupt is not the end; what was on its way is still shown, and one end is reported."""
+    steps: list[Step] = [
+        delta("Once"),
+        {"expect": "turn/interrupt"},
+        {"reply": {}},
+        {"quiet": 0.05},
+        delta(" upon"),
+        completed("interrupted"),
+    ]
+    editor = editor_client(server=conversation(*steps, end=False))
+    editor.prompt("Tell me a story.")
+    editor.wait_shown("Once")
+    editor.interrupt()
+    assert editor.end().text == "Once upon"
+    assert editor.close() == 0
+    assert [report["report"] for report in editor.reports].count("end") == 1
+
+
+@pytest.mark.spec("interrupt-then-prompt", REQUESTS, "`turn/start`, `turn/interrupt`")
+def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None:
+    """An interrupted thread takes the next prompt, as a turn of its own."""
+    steps = [
+        *handshake(),
+        *thread(),
+        *turn(delta("Once"), *INTERRUPTED, end=False),
+        *turn(delta("Better.", "b"), name="turn_457"),
+    ]
+    editor = editor_client(server=steps)
+    editor.prompt("Tell me a story.")
+    editor.wait_shown("Once")
+    editor.interrupt()
+    editor.end()
+    assert editor.turn("A better one.").text == "Better."
+    assert len(editor.requests("thread/start")) == 1
+
+
+@pytest.mark.spec(
+    "interrupt-idle", f"{REAL}, Turns: on an idle thread it never answers", "nothing to interrupt, nothing to wait for"
+)
+def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
+    """With no turn to interrupt, the editor does not wait for an answer that never comes, and the next turn is not hit."""
+    editor = editor_client(
+        server=[*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), {"quiet": 0.1}, name="turn_457")]
+    )
+    editor.turn("one")
+    editor.interrupt()
+    assert editor.turn("two").text == "Two."
+    assert [message["params"].get("turnId") for message in editor.requests("turn/interrupt")] in ([], [TURN])
+
+
+@pytest.mark.spec("interrupt-early", REQUESTS, "`turn/interrupt`")
+def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> None:
+    """turn/start is not answered yet, so there is no id to name: it is sent as soon as there is one."""
+    reply: Step = {"reply": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
+    steps: list[Step] = [{"expect": "turn/start"}, {"gate": "slow"}, reply, started(), *INTERRUPTED]
+    editor = editor_client(server=[*handshake(), *thread(), *steps])
+    editor.prompt("Hello")
+    editor.wait_gate("slow")
+    editor.interrupt()
+    editor.open_gate("slow")
+    assert editor.end().status == "interrupted"
+    assert [message["params"]["turnId"] for message in editor.requests("turn/interrupt")] == [TURN]
+
+
+@pytest.mark.spec("interrupt-pending-approval", REQUESTS, "`turn/interrupt`")
+def test_an_interrupt_with_an_approval_open(editor_client: EditorClient) -> None:
+    """The approval is gone with the turn; deciding it afterwards harms nobody, and the next prompt is served."""
+    steps = [*handshake(), *thread(), *turn(asks(0), *INTERRUPTED, end=False), *turn(delta("Next."), name="turn_457")]
+    editor = editor_client(server=steps)
+    editor.prompt("Hello")
+    approval = editor.wait("approval")
+    editor.interrupt()
+    assert editor.end().status == "interrupted"
+    editor.decide(approval, "accept")
+    assert editor.turn("two").text == "Next."
+
+
+@pytest.mark.spec("interrupt-live", REQUESTS, "`turn/interrupt`")
+def test_an_interrupt_on_the_app_server(editor_client: EditorClient) -> None:
+    """The app-server under test waits for an approval; the turn is interrupted, and the next one is as if nothing had been."""
+    editor = editor_client(script=[{"items": [SHELL]}, {"items": ["Here I am."]}])
+    editor.prompt("Go on.")
+    editor.wait("approval")
+    editor.interrupt()
+    assert editor.end().status == "interrupted"
+    assert editor.turn("Are you there?").text == "Here I am."
+    assert editor.violations() == []

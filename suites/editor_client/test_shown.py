@@ -1,0 +1,111 @@
+"""Diffs, plans and errors: what else the user is to see. Source: codex-nvim-integration.txt, sections 2 and 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.editor_client import EditorClient
+from suites.editor_client.speech import REAL, SPEC, Step, completed, conversation, delta, handshake, notification, thread, turn
+from suites.editor_client.test_approvals import PATCH
+
+NOTIFICATIONS = f"{SPEC}, 4. Key message shapes, Notifications"
+DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize("form", ["document", "real"])
+@pytest.mark.spec("diff-shown", f"{SPEC}, 2. Lifecycle", '"turn/diff/updated", "params": { "diff": "...unified diff..." }')
+def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
+    """The diff is shown to the letter, with the turn's ids (the real server) and without them (the document)."""
+    document: Step = {"send": {"method": "turn/diff/updated", "params": {"diff": DIFF}}}
+    editor = editor_client(server=conversation(document if form == "document" else notification("turn/diff/updated", diff=DIFF)))
+    assert [report["diff"] for report in editor.turn().of("diff")] == [DIFF]
+
+
+@pytest.mark.spec("diff-last", NOTIFICATIONS, "`turn/diff/updated`")
+def test_the_last_diff_counts(editor_client: EditorClient) -> None:
+    """Each update is the whole diff of the turn so far: the last one is what the user is left with."""
+    longer = DIFF + DIFF.replace("x", "y")
+    updates = [notification("turn/diff/updated", diff=each) for each in (DIFF, longer)]
+    editor = editor_client(server=conversation(*updates))
+    assert editor.turn().of("diff")[-1]["diff"] == longer
+
+
+@pytest.mark.spec("plan-shown", NOTIFICATIONS, "`turn/diff/updated`, `turn/plan/updated`")
+def test_the_plan_is_shown(editor_client: EditorClient) -> None:
+    """Every step with its status, in order; the last update is what the user is left with."""
+    first = [{"step": "Look", "status": "inProgress"}, {"step": "Leap", "status": "pending"}]
+    then = [{"step": "Look", "status": "completed"}, {"step": "Leap", "status": "inProgress"}]
+    updates = [notification("turn/plan/updated", explanation=None, plan=plan) for plan in (first, then)]
+    editor = editor_client(server=conversation(*updates))
+    assert editor.turn().of("plan")[-1]["steps"] == then
+
+
+@pytest.mark.spec("diff-live", NOTIFICATIONS, "`turn/diff/updated`")
+def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
+    """The app-server under test changes a file, and the user sees the diff."""
+    editor = editor_client(script=[{"items": [PATCH]}, {"items": ["Done."]}])
+    editor.prompt("Go on.")
+    editor.decide(editor.wait("approval"), "accept")
+    assert "+one" in editor.end().of("diff")[-1]["diff"]
+
+
+@pytest.mark.spec("plan-live", NOTIFICATIONS, "`turn/plan/updated`")
+def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
+    """The model plans, and the user sees the plan."""
+    plan = [{"step": "Look", "status": "in_progress"}, {"step": "Leap", "status": "pending"}]
+    call = {"type": "function_call", "name": "update_plan", "call_id": "call_1", "arguments": {"plan": plan}}
+    editor = editor_client(script=[{"items": [call]}, {"items": ["Planned."]}])
+    turn = editor.turn()
+    wanted = [{"step": "Look", "status": "inProgress"}, {"step": "Leap", "status": "pending"}]
+    assert (turn.of("plan")[-1]["steps"], turn.text) == (wanted, "Planned.")
+
+
+@pytest.mark.parametrize("where", ["notification", "turn", "both"])
+@pytest.mark.spec(
+    "error-turn", f"{REAL}; section 5: every case ends in turn/completed", "turn/completed `failed` with error.message"
+)
+def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
+    """The user sees why, whether the reason stands in an `error` notification, in the turn, or in both; the status is failed."""
+    why = "Quota exceeded. Check your plan and billing details."
+    error: dict[str, Any] = {"message": why, "codexErrorInfo": "usageLimitExceeded", "additionalDetails": None}
+    told = [] if where == "turn" else [notification("error", error=error, willRetry=False)]
+    end = completed("failed", None if where == "notification" else why)
+    editor = editor_client(server=conversation(*told, end, end=False))
+    turn = editor.turn()
+    assert why in turn.errors
+    assert turn.status == "failed"
+
+
+@pytest.mark.spec("error-retry", "real-codex-0.92.md section 5", '`error` {message: "Reconnecting... n/5", willRetry: true}')
+def test_an_error_that_is_retried(editor_client: EditorClient) -> None:
+    """An error that the server gets over does not end the turn."""
+    error = {"message": "Reconnecting... 1/5", "codexErrorInfo": "other", "additionalDetails": None}
+    steps = [delta("Half"), notification("error", error=error, willRetry=True), {"quiet": 0.05}, delta(" and whole.")]
+    editor = editor_client(server=conversation(*steps))
+    turn = editor.turn()
+    assert (turn.text, turn.status) == ("Half and whole.", "completed")
+
+
+@pytest.mark.parametrize("method", ["initialize", "thread/start", "turn/start"])
+@pytest.mark.spec("error-refused", f"{SPEC}, 1. Overview", "JSON-RPC messages: a request may be answered with an error")
+def test_a_request_that_is_refused(editor_client: EditorClient, method: str) -> None:
+    """The server refuses a request: the user sees its words, and the prompt has ended as failed."""
+    steps = {"initialize": handshake(), "thread/start": thread(), "turn/start": turn()}
+    before = [step for name, part in steps.items() for step in part if list(steps).index(name) < list(steps).index(method)]
+    refusal: list[Step] = [{"expect": method}, {"refuse": {"code": -32600, "message": "Invalid request: no cows allowed"}}]
+    editor = editor_client(server=[*before, *refusal])
+    turn_ = editor.turn()
+    assert "no cows allowed" in turn_.errors
+    assert turn_.status == "failed"
+
+
+@pytest.mark.spec("error-live", "real-codex-0.92.md section 5", "`response.failed` insufficient_quota")
+def test_a_failed_turn_of_the_app_server(editor_client: EditorClient) -> None:
+    """The model refuses: the user sees the words that Codex has for it, and the next prompt is served."""
+    editor = editor_client(script=[{"items": [], "fault": "failed_insufficient_quota"}, {"items": ["Paid."]}])
+    turn_ = editor.turn()
+    assert "Quota exceeded. Check your plan and billing details." in turn_.errors
+    assert turn_.status == "failed"
+    assert editor.turn().text == "Paid."

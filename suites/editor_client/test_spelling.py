@@ -1,0 +1,74 @@
+"""snake_case, as the document has it, and camelCase, as the real server has it: an editor must live with both.
+
+Source: codex-nvim-integration.txt, section 4, Field naming: "the server generally uses `snake_case` ... The plugin normalizes or
+forwards as-is"; real-codex-0.92.md section 4: item/* and turn/* are camelCase, what stands inside codex/event/* is snake_case.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plugin.editor_client import EditorClient
+from suites.editor_client.speech import (
+    SPEC,
+    THREAD,
+    TURN,
+    Step,
+    asks,
+    completed,
+    conversation,
+    delta,
+    notification,
+    snake,
+)
+
+NAMING = f"{SPEC}, 4. Key message shapes, Field naming"
+DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def whole() -> list[Step]:
+    """A conversation with everything in it."""
+    return conversation(
+        delta("Let me see. "),
+        asks(0, reason="run tests"),
+        {"expect_reply": 0},
+        notification("item/commandExecution/outputDelta", itemId="cmd1", delta="ok\n"),
+        asks(1, "fileChange"),
+        {"expect_reply": 1},
+        notification("turn/diff/updated", diff=DIFF),
+        delta("Done."),
+        {"expect": "turn/interrupt"},
+        {"reply": {}},
+        completed("interrupted"),
+        end=False,
+    )
+
+
+@pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
+@pytest.mark.spec("spelling", NAMING, "the server generally uses `snake_case` (e.g., `thread_id`, `turn_id`, `item_id`)")
+def test_a_conversation_in_either_spelling(editor_client: EditorClient, spelling: str) -> None:
+    """Text, approvals, output, diff and interrupt are the same, whichever way the server spells its fields."""
+    editor = editor_client(server=whole() if spelling == "camelCase" else snake(whole()))
+    editor.prompt("Hello")
+    editor.decide(editor.wait("approval"), "accept")
+    editor.decide(editor.wait("approval"), "decline")
+    editor.wait_shown("Let me see. Done.")
+    editor.interrupt()
+    turn = editor.end()
+    assert (turn.status, turn.output, [report["diff"] for report in turn.of("diff")]) == ("interrupted", "ok\n", [DIFF])
+    assert [answer["result"]["decision"] for answer in editor.answers()] == ["accept", "decline"]
+
+
+@pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
+@pytest.mark.spec("spelling-own", f"{SPEC}, 2. Lifecycle", '"turn/start", "params": { "threadId": "thr_123", ...')
+def test_the_editor_itself_spells_in_camel_case(editor_client: EditorClient, spelling: str) -> None:
+    """Whatever the server does, what the editor sends is camelCase: Codex has nothing else."""
+    steps = conversation(delta("Once"), {"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted"), end=False)
+    editor = editor_client(server=steps if spelling == "camelCase" else snake(steps))
+    editor.prompt("Hello")
+    editor.wait_shown("Once")
+    editor.interrupt()
+    editor.end()
+    assert "clientInfo" in editor.requests("initialize")[0]["params"]
+    assert editor.requests("turn/start")[0]["params"]["threadId"] == THREAD
+    assert editor.requests("turn/interrupt")[0]["params"] == {"threadId": THREAD, "turnId": TURN}

@@ -1,0 +1,169 @@
+"""What comes while a turn runs, and what the user sees of it. Source: codex-nvim-integration.txt, sections 2 and 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.editor_client import EditorClient
+from suites.editor_client.speech import (
+    IDS,
+    REAL,
+    SPEC,
+    TEXT,
+    THREAD,
+    TURN,
+    Step,
+    completed,
+    conversation,
+    delta,
+    handshake,
+    item_completed,
+    notification,
+    started,
+    thread,
+)
+
+STREAMING = f"{SPEC}, 2. Lifecycle, Streaming"
+DISPLAY = f"{SPEC}, 2. Lifecycle, Display"
+NOTIFICATIONS = f"{SPEC}, 4. Key message shapes, Notifications"
+
+
+def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
+    """Return the step that sends a codex/event/* notification."""
+    params = {"id": TURN, "msg": {"type": type, **fields}, "conversationId": THREAD}
+    return {"send": {"method": f"codex/event/{type}", "params": params}}
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000], ids=["letters", "pieces", "whole"])
+@pytest.mark.spec("stream-text", STREAMING, '"item/agentMessage/delta" ... "delta": "Here is the answer"')
+def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> None:
+    """However the text is cut into deltas, the user sees the whole of it, and nothing else."""
+    pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
+    editor = editor_client(server=conversation(*map(delta, pieces)))
+    assert editor.turn().text == TEXT
+
+
+@pytest.mark.spec("stream-live-text", STREAMING, "notifications arrive while the turn runs")
+def test_an_answer_of_the_app_server(editor_client: EditorClient) -> None:
+    """The app-server under test streams it, with the duplicates that the real one sends, and the user sees it once."""
+    editor = editor_client(script=[{"items": [TEXT], "delta": 7}])
+    turn = editor.turn()
+    assert (turn.text, turn.status, turn.errors) == (TEXT, "completed", "")
+
+
+@pytest.mark.spec("stream-while-it-runs", STREAMING, "notifications arrive while the turn runs")
+def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None:
+    """Text is on show while the server still works on the rest."""
+    editor = editor_client(server=conversation(delta("The first half"), {"gate": "half"}, delta(" and the second.")))
+    editor.prompt("Hello")
+    editor.wait_shown("The first half")
+    editor.open_gate("half")
+    assert editor.end().text == "The first half and the second."
+
+
+@pytest.mark.spec("stream-two-messages", DISPLAY, "`session.lua` aggregates items, deltas, and diff")
+def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
+    """Both messages are on show, in order; how much white space stands between them is the editor's taste."""
+    steps = [delta("First.", "a"), item_completed(type="agentMessage", id="a", text="First."), delta("Second.", "b")]
+    editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="b", text="Second.")))
+    assert "".join(editor.turn().text.split()) == "First.Second."
+
+
+@pytest.mark.spec("stream-item-completed", NOTIFICATIONS, "`item/started`, `item/completed`")
+def test_a_message_without_deltas(editor_client: EditorClient) -> None:
+    """A message that is only ever completed is on show as well."""
+    editor = editor_client(server=conversation(item_completed(type="agentMessage", id="a", text=TEXT)))
+    assert editor.turn().text == TEXT
+
+
+@pytest.mark.spec("stream-not-twice", DISPLAY, "aggregates items, deltas")
+def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> None:
+    """item/completed repeats the text of the deltas; the user sees it once."""
+    item = {"type": "agentMessage", "id": "agent1", "text": ""}
+    steps = [notification("item/started", item=item), delta("Once "), delta("only.")]
+    editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="agent1", text="Once only.")))
+    assert editor.turn().text == "Once only."
+
+
+@pytest.mark.spec("stream-events", f"{REAL}: `codex/event/<type>` notifications", "the same, in the words of v1")
+def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
+    """The real server says everything once more as codex/event/*, around the v2 notifications; the user sees it once."""
+    ids = {"thread_id": THREAD, "turn_id": TURN, "item_id": "agent1"}
+    steps = [
+        event("task_started", model_context_window=258400),
+        event("item_started", thread_id=THREAD, turn_id=TURN, item={"type": "AgentMessage", "id": "agent1", "content": []}),
+        event("agent_message_content_delta", **ids, delta="Once only."),
+        delta("Once only."),
+        event("agent_message_delta", delta="Once only."),
+        item_completed(type="agentMessage", id="agent1", text="Once only."),
+        event("agent_message", message="Once only."),
+        event("task_complete", last_agent_message="Once only."),
+    ]
+    editor = editor_client(server=conversation(*steps))
+    turn = editor.turn()
+    assert (turn.text, turn.status) == ("Once only.", "completed")
+    assert len(turn.of("end")) == 0
+    assert len([report for report in editor.reports if report["report"] == "end"]) == 1
+
+
+@pytest.mark.spec("stream-reasoning", NOTIFICATIONS, "`item/reasoning/summaryTextDelta`, `item/reasoning/textDelta`")
+def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
+    """What the model thinks may be shown, but not as what it says."""
+    steps = [
+        notification("item/reasoning/summaryTextDelta", itemId="r1", summaryIndex=0, delta="**Thinking**"),
+        notification("item/reasoning/textDelta", itemId="r1", contentIndex=0, delta="raw thoughts"),
+        item_completed(type="reasoning", id="r1", summary=["**Thinking**"], content=["raw thoughts"]),
+        delta("The answer."),
+    ]
+    editor = editor_client(server=conversation(*steps))
+    assert editor.turn().text == "The answer."
+
+
+@pytest.mark.spec("stream-own-words", NOTIFICATIONS, "`item/started`, `item/completed`")
+def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
+    """The server repeats the user's own message as an item."""
+    said = {"type": "userMessage", "id": "u1", "content": [{"type": "text", "text": "Hello", "text_elements": []}]}
+    steps = [notification("item/started", item=said), item_completed(**said), delta("Good day.")]
+    editor = editor_client(server=conversation(*steps))
+    assert editor.turn("Hello").text == "Good day."
+
+
+@pytest.mark.parametrize("kind", ["commandExecution", "fileChange"])
+@pytest.mark.spec("stream-output", NOTIFICATIONS, "`item/commandExecution/outputDelta`, `item/fileChange/outputDelta`")
+def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> None:
+    """What a command or a change prints is on show, in order, and not as the answer."""
+    steps = [notification(f"item/{kind}/outputDelta", itemId="i1", delta=piece) for piece in ("3 passed", ", 1 failed\n")]
+    editor = editor_client(server=conversation(*steps, delta("One fails.")))
+    turn = editor.turn()
+    assert (turn.output, turn.text) == ("3 passed, 1 failed\n", "One fails.")
+
+
+@pytest.mark.spec("stream-early", f"{SPEC}, 1. Overview", "issues requests ... and listens for notifications")
+def test_notifications_before_the_response(editor_client: EditorClient) -> None:
+    """A whole turn may pass before turn/start is answered: an editor that listens from then on would wait for ever."""
+    reply: Step = {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}
+    late: list[Step] = [{"expect": "turn/start"}, started(), delta("Early."), completed(), {"reply": reply}]
+    again: list[Step] = [{"expect": "turn/start"}, {"reply": reply}, delta("And again.", "b"), completed()]
+    editor = editor_client(server=[*handshake(), *thread(), *late, *again])
+    assert [editor.turn("one").text, editor.turn("two").text] == ["Early.", "And again."]
+
+
+@pytest.mark.spec(
+    "stream-own-thread", STREAMING, '"params": { "thread_id": "thr_123", "turn_id": "turn_456", "item_id": "agent1" }'
+)
+def test_another_thread_is_not_mixed_in(editor_client: EditorClient) -> None:
+    """Text and ends of a thread that is not the editor's do not touch its turn."""
+    other = {**IDS, "threadId": "thr_999", "turnId": "turn_9", "itemId": "x"}
+    elsewhere: list[Step] = [
+        {"send": {"method": "item/agentMessage/delta", "params": {**other, "delta": "Not for you."}}},
+        {
+            "send": {
+                "method": "turn/completed",
+                "params": {"threadId": "thr_999", "turn": {"id": "turn_9", "status": "completed"}},
+            }
+        },
+    ]
+    editor = editor_client(server=conversation(delta("For "), *elsewhere, delta("you.")))
+    assert editor.turn().text == "For you."

@@ -1,0 +1,74 @@
+"""What a newer server may send: notifications and requests that an editor does not know.
+
+Source: codex-nvim-integration.txt, section 4 (the closed lists of what the editor knows), and real-codex-0.92.md section 4, by
+which the real server has 29 notifications and 6 requests; later versions have more (section 7).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.editor_client import EditorClient
+from suites.editor_client.speech import IDS, SPEC, Step, asks, conversation, delta, item_completed, notification
+
+LISTS = f"{SPEC}, 4. Key message shapes"
+DRIFT = "real-codex-0.92.md section 7"
+
+
+@pytest.mark.spec("unknown-notification", f"{DRIFT}: 29 notifications in 0.92, 86 in 0.169", "a notification needs no answer")
+def test_unknown_notifications(editor_client: EditorClient) -> None:
+    """Notifications of later versions, with params of any shape, are passed over."""
+    odd: list[Any] = [{}, {"threadId": THREAD_OF_NOBODY}, [1, 2], None, "text", 7]
+    steps: list[Step] = [{"send": {"method": f"thread/novelty{n}/updated", "params": params}} for n, params in enumerate(odd)]
+    editor = editor_client(server=conversation(*steps, {"send": {"method": "thread/bare"}}, delta("Still here.")))
+    turn = editor.turn()
+    assert (turn.text, turn.status) == ("Still here.", "completed")
+    assert editor.answers() == []
+
+
+THREAD_OF_NOBODY = "thr_nobody"
+
+
+@pytest.mark.spec("unknown-item", f"{LISTS}, Notifications", "`item/started`, `item/completed`")
+def test_unknown_items(editor_client: EditorClient) -> None:
+    """Items of types that the editor does not know are passed over."""
+    item = {"type": "holographicProjection", "id": "h1", "beam": {"text": "not the answer"}}
+    steps = [notification("item/started", item=item), item_completed(**item), delta("Still here.")]
+    editor = editor_client(server=conversation(*steps))
+    assert editor.turn().text == "Still here."
+
+
+@pytest.mark.parametrize("number", [0, 3, "q-1"], ids=["zero", "number", "string"])
+@pytest.mark.parametrize("method", ["item/tool/requestUserInput", "item/tool/call", "holodeck/start"])
+@pytest.mark.spec("unknown-request", f"{LISTS}, Requests from codex requiring a response", "JSON-RPC: a request must be answered")
+def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, number: Any) -> None:
+    """A request outside the list gets a JSON-RPC error with its id, a code and a message, once; silence would hang the turn.
+
+    (An editor that knows item/tool/call or item/tool/requestUserInput may answer those with a result.)
+    """
+    step: Step = {"send": {"id": number, "method": method, "params": dict(IDS)}}
+    editor = editor_client(server=conversation(step, {"expect_reply": number}, {"quiet": 0.05}, delta("Still here.")))
+    turn = editor.turn()
+    assert (turn.text, turn.status) == ("Still here.", "completed")
+    (answer,) = editor.answers()
+    assert answer["id"] == number
+    assert type(answer["id"]) is type(number)
+    if "result" not in answer or not method.startswith("item/tool/"):
+        assert isinstance(answer["error"]["code"], int)
+        assert isinstance(answer["error"]["message"], str)
+        assert "result" not in answer
+
+
+@pytest.mark.spec("unknown-among-approvals", f"{LISTS}, Requests from codex requiring a response", "requestApproval")
+def test_an_unknown_request_beside_an_approval(editor_client: EditorClient) -> None:
+    """The unknown one is refused at once; the approval still waits for the user."""
+    unknown: Step = {"send": {"id": 1, "method": "holodeck/start", "params": {}}}
+    steps = [asks(0), unknown, {"expect_reply": 1}, delta("Refused."), {"expect_reply": 0}]
+    editor = editor_client(server=conversation(*steps))
+    editor.prompt("Hello")
+    editor.wait_shown("Refused.")
+    editor.decide(editor.wait("approval"), "accept")
+    assert editor.end().status == "completed"
+    assert [("error" in answer, answer["id"]) for answer in editor.answers()] == [(True, 1), (False, 0)]
