@@ -220,7 +220,9 @@ def test_the_whole_of_it_is_equal_to_the_comparison_too(rounds: Rounds) -> None:
 
 
 def request(n: int, body: Any, conn: int = 1, path: str = "/v1/responses", **headers: str) -> Frame:
-    payload = {"method": "POST", "path": path, "headers": [[k.replace("_", "-"), v] for k, v in headers.items()], "body": body}
+    pairs = [[name.replace("_", "-"), value] for name, value in headers.items()]
+    length = len(json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode())
+    payload = {"method": "POST", "path": path, "headers": [*pairs, ["content-length", str(length)]], "body": body}
     return Frame(n, n * 0.1, "http", "client", "request", payload=payload, conn=conn)
 
 
@@ -469,3 +471,80 @@ def test_the_program_itself_plays_recordings(tmp_path: Path) -> None:
         assert body_of(wire(process.url, ask("anything"))) == '"x"'
     with pytest.raises(BackendError, match="cannot be opened"):
         BackendProcess(command=(sys.executable, "-m", "fake_server.backend", "--cassette", str(tmp_path / "none.ndjson")))
+
+
+REPLAY = [str(Path(sys.executable).with_name("codex-replay")), "replay"]
+
+
+def played(path: Path, *options: str) -> tuple[int, dict[str, Any], str]:
+    """Run `codex-replay replay`: its status, what it tells, its stderr."""
+    done = subprocess.run([*REPLAY, str(path), *options, "--json"], capture_output=True, text=True, timeout=60)
+    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def test_the_recorded_client_is_played_to_a_backend_and_finds_the_same(backend: BackendProcess, tmp_path: Path) -> None:
+    """Every kind and every fault again, the other way round: our player asks, and what comes back is what was recorded."""
+    turns = [{"match": f"<{name}>", **turn} for name, turn in TURNS.items()]
+    scripted = backend.session("to be played", turns)
+    scripted.release("open")
+    with Recorder(scripted.url, tmp_path / "run.ndjson") as recorder:
+        for i, name in enumerate(TURNS):
+            wire(recorder.url, ask(name), patience=0.3 if name == "fault idle" else 10)
+            scripted.ledger(i + 1)
+    again = backend.session("play it", turns)
+    again.release("open")
+    status, told, _ = played(tmp_path / "run.ndjson", "--backend", again.url)
+    assert (status, told["failure"], told["differences"]) == (0, None, [])
+    assert [entry["turn"] for entry in again.ledger()] == list(range(len(TURNS)))
+    status, told, _ = played(tmp_path / "run.ndjson", "--backend", "fake")
+    assert (status, told["failure"], told["differences"]) == (0, None, [])
+
+
+def test_another_answer_is_a_difference(backend: BackendProcess, tmp_path: Path) -> None:
+    session = backend.session("other", [{"status": 400, "body": {"x": 1}}])
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('{"x":2}', status=400))
+    status, told, _ = played(path, "--backend", session.url)
+    assert (status, told["identical"]) == (1, False)
+    assert [d["path"] for d in told["differences"]] == ["$.chunk.body.x"]
+
+
+def test_an_answer_that_does_not_end_is_said(backend: BackendProcess, tmp_path: Path) -> None:
+    session = backend.session("endless", [{"items": ["x"], "fault": "idle"}])
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"x"'))
+    status, told, _ = played(path, "--backend", session.url, "--timeout", "0.3")
+    assert status == 1
+    assert told["failure"].startswith(
+        "The answer had not come to its end after 0.3 s; asked last was POST /v1/responses (frame 1"
+    )
+
+
+def test_credentials_take_the_place_of_redacted_ones_and_are_no_difference(backend: BackendProcess, tmp_path: Path) -> None:
+    auth = tmp_path / "auth.json"
+    auth.write_text(json.dumps({"tokens": {"access_token": "at-secret-0123456789", "account_id": "acc-42-secret"}}))
+    session = backend.session("login", {"turns": ["hi"], "auth": {"mode": "chatgpt", "access_token": "at-secret-0123456789"}})
+    with Recorder(session.url, tmp_path / "run.ndjson") as recorder:
+        headers = ("authorization: Bearer at-secret-0123456789", "chatgpt-account-id: acc-42-secret")
+        assert wire(recorder.url, ask("x"), headers=headers).status == 200
+    assert "secret-0123456789" not in (tmp_path / "run.ndjson").read_text()
+    session.script({"turns": ["hi"], "auth": {"mode": "chatgpt", "access_token": "at-secret-0123456789"}})
+    assert played(tmp_path / "run.ndjson", "--backend", session.url, "--auth", str(auth))[0] == 0
+    status, told, _ = played(tmp_path / "run.ndjson", "--backend", session.url)
+    assert status == 1  # without them the backend refuses
+    assert any(d["path"] == "$.response.status" for d in told["differences"])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "--app-server or --backend, one of them"),
+        (("--backend", "https://example.invalid/v1"), "This would send 1 requests (0 KB) to example.invalid, on your account"),
+        (("--backend", "127.0.0.1"), "is no http or https URL"),
+        (("--backend", "http://127.0.0.1:9"), "the backend cannot be reached"),
+        (("--backend", "fake", "--auth", "/nowhere.json"), "the login cannot be read"),
+    ],
+)
+def test_what_cannot_be_played_to_is_a_sentence_and_status_2(tmp_path: Path, options: tuple[str, ...], why: str) -> None:
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))
+    status, _, stderr = played(path, *options)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert why in stderr

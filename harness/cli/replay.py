@@ -1,4 +1,4 @@
-"""`codex-replay replay F --app-server S`: play the recorded client to a server and compare what comes back."""
+"""`codex-replay replay F --app-server S | --backend S`: play the recorded client and compare what comes back."""
 
 from __future__ import annotations
 
@@ -35,21 +35,44 @@ class Stage:
 
 @click.command()
 @click.argument("cassette", type=click.Path())
-@click.option("--app-server", "subject", required=True, help="fake, codex@VERSION, or a command line.")
+@click.option("--app-server", "subject", help="Play the rpc seam to: fake, codex@VERSION, or a command line.")
+@click.option("--backend", help="Play the http seam to: fake (it serves the recording itself), or a URL.")
+@click.option("--auth", type=click.Path(), help="With --backend: the auth.json whose login takes the place of the redacted one.")
+@click.option(
+    "--backend-cost-ok", is_flag=True, help="With --backend: a backend on another host may be asked, and may cost money."
+)
 @click.option(
     "--script", type=click.Path(), help="What the model behind codex@VERSION says (default: the recording's own script)."
 )
 @click.option("--timeout", default=10.0, show_default=True, help="Seconds to wait for a frame.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
-def command(cassette: str, subject: str, script: str | None, timeout: float, as_json: bool) -> None:
-    """Play the client recorded in CASSETTE to a server; compare what comes back, after normalisation.
+def command(
+    cassette: str,
+    subject: str | None,
+    backend: str | None,
+    auth: str | None,
+    backend_cost_ok: bool,
+    script: str | None,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Play the client recorded in CASSETTE to a server or a backend; compare what comes back, after normalisation.
 
     Exit status: 0 identical, 1 different, 2 could not run.
     """
+    if (subject is None) == (backend is None):
+        raise Unable("Name what to play to: --app-server or --backend, one of them.")
     with CassetteReader(cassette) as reader:
-        header, frames = reader.header, [frame for frame in reader if frame.seam == "rpc"]
+        header, frames = reader.header, list(reader)
         truncated = reader.truncated
+    if subject is None:
+        from harness.cli.replay_backend import play_to_backend
+
+        found, failure = play_to_backend(cassette, frames, str(backend), auth=auth, cost_ok=backend_cost_ok, timeout=timeout)
+        _tell(found, failure, truncated, as_json)
+        raise SystemExit(0 if found.equal and failure is None else 1)
+    frames = [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
         raise Unable(f"{cassette}: it holds no client frame on the rpc seam, so there is nothing to play.")
     cut = next((frame for frame in frames if not frame.whole), None)

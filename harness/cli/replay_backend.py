@@ -1,0 +1,95 @@
+"""`codex-replay replay F --backend S`: play the recorded client of the http seam to a backend; compare what it answers."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.cli.console import Unable
+from harness.core import httpframes
+from harness.core.frames import Frame
+from harness.protocol.compare import Comparison, compare
+from harness.shell.backend_process import BackendError, BackendProcess
+from harness.shell.http_player import HttpPlayer
+from harness.shell.http_recorder import Upstream
+
+
+def play_to_backend(
+    cassette: str, frames: list[Frame], subject: str, *, auth: str | None, cost_ok: bool, timeout: float
+) -> tuple[Comparison, str | None]:
+    """Play a recording's requests to `subject` ("fake", or a URL); return the comparison and what failed, if anything.
+
+    `auth` is an auth.json whose credentials take the place of the redacted ones. Raises `Unable` with a sentence.
+    """
+    http = [frame for frame in frames if frame.seam == "http"]
+    asked = [frame for frame in http if frame.kind == "request"]
+    if not asked:
+        raise Unable(f"{cassette}: it holds no request on the http seam, so there is nothing to play.")
+    left_out = next((frame for frame in asked if "omitted" in frame.payload), None)
+    if left_out is not None:
+        raise Unable(f"{cassette}: the body of frame {left_out.n} could not be recorded, so it cannot be played.")
+    headers = credentials(Path(auth)) if auth else {}
+    if subject != "fake":
+        try:
+            Upstream(subject)
+        except ValueError as error:
+            raise Unable(f"{error}.") from None
+    if subject != "fake" and not cost_ok and not _is_loopback(subject):
+        size = sum(len(httpframes.body_bytes(frame.payload)) for frame in asked)
+        host = urlsplit(subject).hostname
+        raise Unable(
+            f"This would send {len(asked)} requests ({size / 1000:.0f} KB) to {host}, on your account, and may cost money; "
+            "add --backend-cost-ok if that is meant."
+        )
+    with _backend(subject, cassette) as url:
+        try:
+            player = HttpPlayer(url, headers=headers, seconds=timeout)
+            failure = player.play(http)
+        except OSError as error:
+            raise Unable(f"{url}: the backend cannot be reached ({error.strerror or error}); check that it runs.") from None
+    return compare(http, player.frames), failure
+
+
+@contextlib.contextmanager
+def _backend(subject: str, cassette: str) -> Iterator[str]:
+    if subject != "fake":
+        yield subject
+        return
+    try:
+        with BackendProcess() as process:
+            session = process.session("replay")
+            session.cassette(Path(cassette))
+            yield session.url
+    except BackendError as error:
+        raise Unable(str(error)) from None
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def credentials(path: Path) -> dict[str, str]:
+    """Return the headers that an auth.json gives a request: an API key before tokens (real-codex-0.92.md, section 1)."""
+    try:
+        value: Any = json.loads(path.read_bytes())
+        key = value.get("OPENAI_API_KEY")
+        if key:
+            return {"authorization": f"Bearer {key}"}
+        tokens = value["tokens"]
+        found = {"authorization": f"Bearer {tokens['access_token']}"}
+        inner = tokens.get("id_token")
+        account = tokens.get("account_id") or (inner.get("chatgpt_account_id") if isinstance(inner, dict) else None)
+        return {**found, "chatgpt-account-id": account} if account else found
+    except OSError as error:
+        raise Unable(f"{path}: the login cannot be read ({error.strerror}).") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Unable(f"{path}: this is no auth.json: it needs OPENAI_API_KEY, or tokens with an access_token.") from None

@@ -1,0 +1,193 @@
+"""Plays the recorded client of the http seam to a backend, and keeps what comes back as frames.
+
+A request goes out when all that stood before it in the recording and ended there has ended live: exchanges that were open at once
+are open at once again. Where the recorded client left in mid-answer, this one leaves after as many pieces. What passes is watched
+by the recorder's own eyes (`http_watch`), so that what comes back is told in the same frames as what was recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import ssl
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from harness.core import httpframes
+from harness.core.frames import Frame
+from harness.core.redact import Redactor
+from harness.shell.http_recorder import Upstream
+from harness.shell.http_watch import Watch
+
+#: Once the backend has failed to answer, nothing more is waited for longer than this, in seconds.
+IMPATIENT = 0.5
+
+
+class Kept:
+    """Frames as they pass, redacted and timed: what a `Watch` takes for a log."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.frames: list[Frame] = []
+        self.ends: Counter[int | None] = Counter()
+        self.pieces: Counter[int | None] = Counter()
+        self._redactor = redactor
+        self._start = time.monotonic()
+
+    def now(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self._start
+
+    def built(self, build: Callable[[], Frame]) -> None:
+        """Keep the frame that `build` returns."""
+        frame = build()
+        frame.n, frame.t = len(self.frames) + 1, self.now()
+        frame.payload = self._redactor.value(frame.payload)
+        self.frames.append(frame)
+        self.ends[frame.conn] += frame.kind == "close"
+        self.pieces[frame.conn] += frame.sender == "server"
+
+
+class _Line:
+    """One live connection and what has been seen on it."""
+
+    def __init__(self, sock: socket.socket, watch: Watch) -> None:
+        self.sock = sock
+        self.watch = watch
+        self.open = True
+
+    def read(self) -> None:
+        """Take what has come."""
+        try:
+            data = self.sock.recv(1 << 18)
+            while isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
+                data += self.sock.recv(1 << 18)
+        except (ConnectionError, ssl.SSLError, TimeoutError):
+            self._gone("reset")
+            return
+        if data:
+            self.watch.server(data)
+        else:
+            self._gone("end")
+
+    def _gone(self, how: str) -> None:
+        self.open = False
+        self.watch.gone("server", how)
+
+    def leave(self, how: str) -> None:
+        """End the connection from our side: "cut", or "reset"."""
+        if self.open:
+            self.watch.client_ended = how != "reset"
+            self.watch.gone("client", "reset" if how == "reset" else "end")
+        self.close(reset=how == "reset")
+
+    def close(self, reset: bool = False) -> None:
+        """Close the socket."""
+        self.open = False
+        with contextlib.suppress(OSError):
+            if reset:
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.sock.close()
+
+
+class HttpPlayer:
+    """One recorded client, played to the backend at `url`. Raises ValueError when that is no URL.
+
+    `headers` take the place of recorded ones of the same name (credentials, which recordings do not hold). `seconds` is how long
+    an answer may take. `play` returns a sentence when one did not come to its end; `frames` is what passed.
+    """
+
+    def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = 10.0) -> None:
+        self._upstream = Upstream(url)
+        self._headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self._seconds = seconds
+        self._kept: Kept | None = None
+        self._lines: dict[int | None, _Line] = {}
+        self._failure: str | None = None
+
+    @property
+    def frames(self) -> list[Frame]:
+        """What passed, in the form of a recording, redacted."""
+        return self._kept.frames if self._kept is not None else []
+
+    def play(self, frames: Iterable[Frame]) -> str | None:
+        """Send every request of a recording in its turn; raises OSError when the backend cannot be reached."""
+        recorded = [frame for frame in frames if frame.seam == "http"]
+        self._kept = Kept(Redactor(literals=self._literals(recorded)))
+        ends: Counter[int | None] = Counter()
+        pieces: Counter[int | None] = Counter()
+        title = ""
+        try:
+            for frame in recorded:
+                if frame.kind == "request":
+                    title = f"{frame.payload['method']} {frame.payload['path']} (frame {frame.n} of the recording)"
+                    self._send(frame)
+                    continue
+                pieces[frame.conn] += frame.sender == "server"
+                if frame.kind == "close" and frame.conn in self._lines:
+                    ends[frame.conn] += 1
+                    if frame.sender == "client":
+                        self._until(self._kept.pieces, pieces, frame.conn, title)
+                        self._lines[frame.conn].leave(frame.payload)
+                    else:
+                        self._until(self._kept.ends, ends, frame.conn, title)
+        finally:
+            for line in self._lines.values():
+                line.close()
+        return self._failure
+
+    def _literals(self, recorded: list[Frame]) -> dict[str, str]:
+        """Map our credentials to the placeholders that stand for the recorded ones, so that they compare as equal."""
+        found: dict[str, str] = {}
+        for frame in recorded:
+            for name, value in frame.payload["headers"] if frame.kind == "request" else ():
+                live = self._headers.get(name.lower())
+                if live is not None and live != value:
+                    found[live.removeprefix("Bearer ")] = value.removeprefix("Bearer ")
+        return found
+
+    def _send(self, frame: Frame) -> None:
+        assert self._kept is not None
+        line = self._lines.get(frame.conn)
+        if line is None or not line.open:
+            if line is not None:
+                line.close()
+            line = self._lines[frame.conn] = self._connect(frame.conn or 0)
+        payload: dict[str, Any] = frame.payload
+        headers = [[name, self._headers.get(name.lower(), value)] for name, value in payload["headers"]]
+        body = httpframes.body_bytes(payload)
+        if frame.whole:  # a redacted body is of another length than the one that was sent
+            headers = [[name, str(len(body)) if name.lower() == "content-length" else value] for name, value in headers]
+        data = line.watch.client(httpframes.request_bytes({**payload, "headers": headers}))
+        try:
+            line.sock.sendall(data)
+        except OSError:
+            line.read()  # it was refused before it was whole: what was said to it is there to be read
+
+    def _connect(self, conn: int) -> _Line:
+        upstream = self._upstream
+        sock: socket.socket = socket.create_connection((upstream.host, upstream.port), timeout=self._seconds)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if upstream.tls:
+            sock = upstream.context().wrap_socket(sock, server_hostname=upstream.host)
+        assert self._kept is not None
+        watch = Watch(conn, self._kept, Redactor(), upstream.rewrite, lambda sentence: None)  # type: ignore[arg-type]
+        return _Line(sock, watch)
+
+    def _until(self, live: Counter[int | None], wanted: Counter[int | None], conn: int | None, title: str) -> None:
+        """Read from all connections until as much has come on one of them as is wanted, or its time is over."""
+        line = self._lines[conn]
+        limit = time.monotonic() + (self._seconds if self._failure is None else min(IMPATIENT, self._seconds))
+        while line.open and live[conn] < wanted[conn]:
+            rest = limit - time.monotonic()
+            if rest <= 0:
+                self._failure = (
+                    self._failure or f"The answer had not come to its end after {self._seconds:g} s; asked last was {title}."
+                )
+                return
+            lines = {one.sock: one for one in self._lines.values() if one.open}
+            for sock in select.select(list(lines), [], [], rest)[0]:
+                lines[sock].read()
