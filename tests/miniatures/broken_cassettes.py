@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 Message = Any
-Line = tuple[str, Message, bytes]  # sender, decoded message (None: not JSON), the line itself
+Line = tuple[str, Message, bytes]  # sender ("": the other seam), decoded message (None: not JSON), the line itself
 Variant = Callable[[list[Line]], list[Line]]
 VARIANTS: dict[str, Variant] = {}
 
@@ -181,7 +181,7 @@ def turn_ids_from_one(message: dict[str, Any]) -> Any:
         for key in ("turnId", "turn_id"):
             if value.get(key, "").isdigit():
                 value = value | {key: str(int(value[key]) + 1)}
-        if "status" in value and "items" in value:
+        if "status" in value and "items" in value and value["id"].isdigit():
             value = value | {"id": str(int(value["id"]) + 1)}
         return value
 
