@@ -1,4 +1,4 @@
-"""fake-codex: a drop-in `codex` that replays recordings of the real one.
+"""fake-codex: a drop-in `codex` that replays recordings of the real one, or improvises from a script.
 
 Start-up is a feature: a client's first answer must come sooner than from the real binary. So this path imports no asyncio,
 argparse, json, re, dataclasses or anything third-party; what is rarely needed is imported where it is needed.
@@ -7,7 +7,10 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (a deck: the client's frames choose among them)
     FAKE_CODEX_MATCH          method (default) or exact: how like the recorded one a client frame must be
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
-    FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded)
+    FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
+    FAKE_CODEX_SCRIPT         without a cassette: what the model says; fake-codex then runs the turns itself
+    FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
+    FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
 Exit status: 0 everything recorded of the client came; 1 a frame matched nothing or never came (both are told on stderr);
 2 could not run.
@@ -34,12 +37,18 @@ class Usage(Exception):
 def main(argv: list[str]) -> int:
     """Run `codex` with these arguments; return the exit status."""
     try:
-        command = _parse(argv)
+        overrides: list[tuple[str, str]] = []
+        rest: list[str] = []
+        command = _parse(argv, overrides, rest)
         if command == "--version":
             sys.stdout.write(f"codex-cli {_version()}\n")
             return 0
         if command == "app-server":
-            return _app_server()
+            return _app_server(overrides)
+        if command == "exec":
+            from fake_server.exec import run
+
+            return run(rest, overrides)
         return _generate_json_schema(command)
     except Usage as error:
         _say(f"{error}\n")
@@ -48,8 +57,12 @@ def main(argv: list[str]) -> int:
         return 130
 
 
-def _parse(argv: list[str]) -> str:
-    """Return `--version`, `app-server`, or the directory for its schemas after `schema:`; raises `Usage`."""
+def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -> str:
+    """Return `--version`, `app-server`, `exec`, or the directory for its schemas after `schema:`; raises `Usage`.
+
+    `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one says what was recorded. What stands behind
+    `exec` goes to `rest`.
+    """
     level, words = "codex", iter(argv)
     out: str | None = None
     for word in words:
@@ -65,14 +78,20 @@ def _parse(argv: list[str]) -> str:
                 raise Usage(f"error: fake-codex listens on stdio:// only, not on {value}: start it with --listen stdio://")
             if name in ("--out", "-o"):
                 out = value
+            if name in ("-c", "--config"):
+                key, _, given = value.partition("=")
+                overrides.append((key.strip(), given.strip()))
         elif word in ("--version", "-V") and level == "codex":
             return "--version"
+        elif word in ("exec", "e") and level == "codex":
+            rest += words
+            return "exec"
         elif word == "app-server" and level == "codex":
             level = "app-server"
         elif word == "generate-json-schema" and level == "app-server":
             level = "schema"
         elif not (word == "--analytics-default-enabled" and level == "app-server"):
-            what = "argument" if word.startswith("-") or level != "codex" else "command (fake-codex has only app-server)"
+            what = "argument" if word.startswith("-") or level != "codex" else "command (fake-codex has only app-server and exec)"
             usage = _USAGE.get(level, _USAGE["app-server"])
             raise Usage(f"error: unexpected {what} '{word}' found\n\n{usage}\n\nFor more information, try '--help'.")
     if level == "codex":
@@ -119,22 +138,34 @@ def _generate_json_schema(command: str) -> int:
     return 0
 
 
-def _app_server() -> int:
+def _app_server(overrides: list[tuple[str, str]]) -> int:
     from posix import environ  # `os` alone would cost a tenth of the start-up
 
+    settings = {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
+    try:
+        return _replay(settings) if settings.get("FAKE_CODEX_CASSETTE") else _improvise(settings, overrides)
+    except (ValueError, OSError) as error:
+        raise Usage(f"fake-codex: {error}") from None
+
+
+def _replay(settings: dict[str, str]) -> int:
     from fake_server.app_server import AppServer
     from harness.shell.cassette import CassetteError
 
     try:
-        server = AppServer(
-            {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
-        )
+        server = AppServer(settings)
         server.run()
         return server.close()
     except CassetteError as error:
         raise Usage(f"fake-codex: {error}") from None
-    except ValueError as error:
-        raise Usage(f"fake-codex: {error}") from None
+
+
+def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> int:
+    from fake_server.scripted import ScriptedServer
+
+    server = ScriptedServer(settings, overrides)
+    server.run()
+    return server.close()
 
 
 def _say(text: str) -> None:

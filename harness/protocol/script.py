@@ -101,6 +101,7 @@ ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
     "function_call": {
         "name": ("string", True),
         "arguments": ("arguments", False),
+        "result": ("object", False),
         "deltas": ("strings", False),
         "call_id": ("string", False),
         "id": ("string", False),
@@ -108,6 +109,7 @@ ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
     "custom_tool_call": {
         "name": ("string", True),
         "input": ("string", True),
+        "result": ("object", False),
         "deltas": ("strings", False),
         "call_id": ("string", False),
         "id": ("string", False),
@@ -124,7 +126,7 @@ ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
         "encrypted_content": ("string", False),
         "id": ("string", False),
     },
-    "item": {"item": ("object", True)},
+    "item": {"item": ("object", True), "result": ("object", False)},
     "failed": {"code": ("string", True), "message": ("string", False)},
     "incomplete": {"reason": ("string", False)},
     "error": {"code": ("string", False), "message": ("string", False), "param": ("string", False)},

@@ -1,0 +1,69 @@
+"""The race finder: says what a scripted turn says in another order and rhythm that the real server may choose as well.
+
+`FAKE_CODEX_PACE=race:SEED`. Which frames may change places is the table of races that comparisons are made by
+(`normalise.json`); frames of two threads may always pass each other. And the gaps around a response are shifted: what follows it
+comes at once, in the same write, or some milliseconds later, so that a client that registers its handlers too late fails here.
+Same seed, same script, same client: same order.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from time import monotonic
+from typing import Any
+
+from harness.core.frames import Frame
+from harness.core.jsonrpc import is_reply
+from harness.core.jsontext import dumps
+from harness.core.order import Marker, Order
+from harness.protocol.tables import load
+
+LONGEST = 0.02  # seconds between a response and what is around it
+_PASSES = 3  # how often each frame may change places with its neighbour
+
+
+class Race:
+    """Frames in, (time, line) out. `seed` is what stands behind the colon; raises `ValueError` when it is no number."""
+
+    def __init__(self, seed: str) -> None:
+        if not seed.isdecimal():
+            raise ValueError(f"FAKE_CODEX_PACE is 'race:{seed}'; the seed behind the colon must be a whole number.")
+        self._random = Random(int(seed))
+        table = load("normalise")
+        self._order = Order(table)
+        self._marker = Marker(table)
+        self._frames: list[tuple[Any, bytes]] = []
+        self._responses: set[int] = set()
+
+    def hear(self, raw: bytes) -> None:
+        """Note a line of the client's, for a response is named by its request."""
+        self._marker.mark(Frame(0, 0.0, "rpc", "client", raw=raw))
+
+    def add(self, frame: dict[str, Any]) -> None:
+        """Take a frame that may be said now."""
+        raw = dumps(frame) + b"\n"
+        self._frames.append((self._marker.mark(Frame(0, 0.0, "rpc", "server", raw=raw)), raw))
+        if is_reply(frame):
+            self._responses.add(id(self._frames[-1][1]))
+
+    def schedule(self, after: float | None) -> list[tuple[float, bytes]]:
+        """Return the frames taken so far, each with the time to say it (monotonic seconds, none before `after`)."""
+        frames, self._frames = self._frames, []
+        for _ in range(_PASSES):
+            for i in range(len(frames) - 1):
+                if self._free(frames[i][0], frames[i + 1][0]) and self._random.random() < 0.5:
+                    frames[i], frames[i + 1] = frames[i + 1], frames[i]
+        due = max(monotonic(), after or 0.0)
+        scheduled = []
+        for mark, raw in frames:
+            if (id(raw) in self._responses or mark.label.startswith("rpc< response")) and self._random.random() < 0.5:
+                due += self._random.random() * LONGEST
+                scheduled.append((due, raw))
+                due += self._random.random() * LONGEST if self._random.random() < 0.5 else 0.0
+            else:
+                scheduled.append((due, raw))
+        self._responses.clear()
+        return scheduled
+
+    def _free(self, one: Any, other: Any) -> bool:
+        return not self._order.ordered(self._order.kind_of(one), self._order.kind_of(other))

@@ -1,0 +1,276 @@
+"""Faults of an app-server, by name: ways to be wrong that a client should survive, or at least report.
+
+`FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault works on the lines that the server says, whether they are
+replayed or improvised, and on how they are written. Where in the conversation it strikes follows from the seed, and from
+nothing else, so that a run can be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from harness.core.jsontext import NotJson, dumps, loads
+
+HUGE = 16 * 1024 * 1024
+SLOW_START = 2.0  # seconds
+Change = Callable[["Fault", bytes, Any], list[bytes]]
+
+
+class Fault:
+    """One fault at work: `pieces` turns each line into what is written for it."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.name = name
+        self.random = Random(seed)
+        self.over = False  # nothing is said after what has been said
+        self.status: int | None = None
+        self.lines = 0
+        self.turn_lines = 0  # lines since a turn began; 0 before
+        #: The fault strikes once, at so many lines into the first turn.
+        self.at = self.random.randint(2, 9)
+        self.struck = False
+        self._sentence, self._change, self._options = FAULTS[name]
+        self.slow = "slow" in self._options
+
+    def begin(self) -> None:
+        """Before the first line is read."""
+        if "slow-start" in self._options:
+            time.sleep(SLOW_START)
+
+    def pieces(self, raw: bytes) -> list[bytes]:
+        """Return what is written in place of one line."""
+        try:
+            value = loads(raw)
+        except NotJson:
+            value = None
+        self.lines += 1
+        method = value.get("method") if isinstance(value, dict) else None
+        if self.turn_lines or method in ("turn/started", "codex/event/task_started"):
+            self.turn_lines += 1
+        pieces = self._change(self, raw, value)
+        return [cut for piece in pieces for cut in self._cut(piece)] if self.slow else pieces
+
+    def here(self) -> bool:
+        """Tell, once, that this is the line to strike at."""
+        if self.struck or self.turn_lines < self.at:
+            return False
+        self.struck = True
+        return True
+
+    def _cut(self, piece: bytes) -> list[bytes]:
+        size = self.random.randint(1, 60)
+        return [piece[i : i + size] for i in range(0, len(piece), size)]
+
+    def end(self, status: int | None) -> None:
+        """Let the server end with this exit status, when what was said is written."""
+        self.over, self.status = True, status
+
+    def strike(self) -> None:
+        """After the last bytes are written: die, or hang until the client closes stdin."""
+        if "kill" in self._options:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "hang" in self._options:
+            while os.read(0, 1 << 16):
+                pass
+
+    @staticmethod
+    def rest() -> None:
+        """Between two pieces: let the client read what is there."""
+        time.sleep(0)
+
+
+def fault_of(text: str) -> Fault:
+    """Return the fault that `FAKE_CODEX_FAULT` names; prints the table for `list`. Raises `ValueError`."""
+    name, _, seed = text.partition(":")
+    if name == "list":
+        sys.stdout.write("".join(f"{name:24}{sentence}\n" for name, (sentence, _, _) in FAULTS.items()))
+        sys.stdout.flush()
+        raise SystemExit(0)
+    if name not in FAULTS:
+        raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; it must be NAME or NAME:SEED, and the names are {', '.join(FAULTS)}.")
+    if seed and not seed.isdecimal():
+        raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; the seed behind the colon must be a whole number.")
+    return Fault(name, int(seed or 0))
+
+
+def _plain(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    return [raw]
+
+
+def _ends(status: int | None) -> Change:
+    def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+        if fault.here():
+            fault.end(status)
+        return [raw]
+
+    return change
+
+
+def _inserts(make: Callable[[Fault], bytes]) -> Change:
+    def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+        return [make(fault), raw] if fault.here() else [raw]
+
+    return change
+
+
+def _half_line(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    if fault.here():
+        return [raw[: fault.random.randint(1, len(raw) - 2)] + b"\n", raw]
+    return [raw]
+
+
+def _dies_in_line(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    if not fault.here():
+        return [raw]
+    fault.end(1)
+    return [raw[: fault.random.randint(1, len(raw) - 2)]]
+
+
+def _handshake(answer: Callable[[Any], bytes], status: int | None) -> Change:
+    def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+        if fault.lines > 1:
+            return [raw]
+        if status is not None:
+            fault.end(status)
+        return [answer(value)]
+
+    return change
+
+
+def _is_response(value: Any) -> bool:
+    return isinstance(value, dict) and "method" not in value and "id" in value
+
+
+def _response(alter: Callable[[Any], list[bytes]]) -> Change:
+    """Alter the responses, but not the one to initialize."""
+
+    def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+        return alter(value) if fault.lines > 1 and _is_response(value) else [raw]
+
+    return change
+
+
+def _other_id(value: Any) -> list[bytes]:
+    other = value["id"] + 1000 if isinstance(value["id"], int) else value["id"] + "x"
+    return [dumps({**value, "id": other}) + b"\n"]
+
+
+def _id_of_other_type(value: Any) -> list[bytes]:
+    other: Any = str(value["id"]) if isinstance(value["id"], int) else 0
+    return [dumps({**value, "id": other}) + b"\n"]
+
+
+def _doubled(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    if isinstance(value, dict) and "method" in value and "id" not in value and fault.here():
+        return [raw, raw]
+    return [raw]
+
+
+def _without(*methods: str) -> Change:
+    def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+        return [] if isinstance(value, dict) and value.get("method") in methods else [raw]
+
+    return change
+
+
+def _early_completed(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    """Say turn/completed twice: when the turn has begun, and where it belongs."""
+    if fault.here() and isinstance(value, dict):
+        params = value.get("params") or {}
+        thread = params.get("threadId") or params.get("conversationId")
+        turn: dict[str, Any] = {
+            "id": params.get("turnId") or params.get("id") or "0",
+            "items": [],
+            "status": "completed",
+            "error": None,
+        }
+        early = {"method": "turn/completed", "params": {"threadId": thread, "turn": turn}}
+        return [dumps(early) + b"\n", raw]
+    return [raw]
+
+
+def _snake_case(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    if isinstance(value, dict) and "method" in value and not value["method"].startswith("codex/event/"):
+        return [dumps({**value, "params": snake(value.get("params"))}) + b"\n"]
+    return [raw]
+
+
+def snake(value: Any) -> Any:
+    """Return a value with the keys of all its objects in snake_case."""
+    if isinstance(value, dict):
+        return {"".join("_" + c.lower() if c.isupper() else c for c in key): snake(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [snake(inner) for inner in value]
+    return value
+
+
+def _with_jsonrpc(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
+    return [dumps({"jsonrpc": "2.0", **value}) + b"\n"] if isinstance(value, dict) else [raw]
+
+
+def _unknown_request(fault: Fault) -> bytes:
+    return dumps({"method": "fake/unknownRequest", "id": 9999, "params": {}}) + b"\n"
+
+
+def _huge(fault: Fault) -> bytes:
+    return b'{"method":"fake/huge","params":{"padding":"' + b"x" * HUGE + b'"}}\n'
+
+
+def _garbage(fault: Fault) -> bytes:
+    return bytes(fault.random.randint(0x80, 0xFF) for _ in range(40)) + b" not json\n"
+
+
+def _refuse(value: Any) -> bytes:
+    error = {"code": -32603, "message": "fake-codex: this server does not start"}
+    return dumps({"error": error, "id": value.get("id") if isinstance(value, dict) else None}) + b"\n"
+
+
+#: name -> (what it does, how it changes a line, options: slow, slow-start, hang, kill)
+FAULTS: dict[str, tuple[str, Change, tuple[str, ...]]] = {
+    "exit-at-handshake": ("Ends with status 1 in place of answering initialize.", _handshake(lambda _: b"", 1), ()),
+    "error-at-handshake": ("Answers initialize with an error.", _handshake(_refuse, None), ()),
+    "slow-start": (f"Reads nothing for {SLOW_START:g} seconds after its start.", _plain, ("slow-start",)),
+    "dies-in-turn": ("Ends with status 1 in the middle of a turn.", _ends(1), ()),
+    "killed-in-turn": ("Is killed (SIGKILL) in the middle of a turn.", _ends(None), ("kill",)),
+    "dies-in-line": ("Ends in the middle of a line, in the middle of a turn.", _dies_in_line, ()),
+    "hangs-in-turn": ("Says and does nothing more in the middle of a turn; ends with its stdin.", _ends(0), ("hang",)),
+    "split-bytes": ("Writes every line in pieces, cut at any byte, even within a character.", _plain, ("slow",)),
+    "garbage-line": ("Says a line that is no JSON and no UTF-8.", _inserts(_garbage), ()),
+    "half-line": ("Says the first half of a message as a line of its own, then the whole.", _half_line, ()),
+    "blank-lines": ("Says a blank line before every message.", lambda fault, raw, value: [b"\n", raw], ()),
+    "crlf": ("Ends its lines with CR LF.", lambda fault, raw, value: [raw.rstrip(b"\n") + b"\r\n"], ()),
+    "huge-line": ("Says one line of 16 MB, a notification that no client knows.", _inserts(_huge), ()),
+    "stray-ready": (
+        'Says {"event":"ready"} before the first message and within a turn.',
+        lambda fault, raw, value: [b'{"event":"ready"}\n', raw] if fault.lines == 1 or fault.here() else [raw],
+        (),
+    ),
+    "unknown-notification": (
+        "Says a notification that no client knows.",
+        _inserts(lambda fault: b'{"method":"fake/unknown","params":{"x":1}}\n'),
+        (),
+    ),
+    "unknown-request": ("Makes a request that no client knows; it is to be refused.", _inserts(_unknown_request), ()),
+    "wrong-id": ("Answers every request but initialize under another id.", _response(_other_id), ()),
+    "id-of-other-type": ('Answers every request but initialize with its id as a string.', _response(_id_of_other_type), ()),
+    "no-response": ("Answers no request but initialize.", _response(lambda value: []), ()),
+    "doubled-response": ("Answers every request but initialize twice.", _response(lambda v: [dumps(v) + b"\n"] * 2), ()),
+    "doubled-event": ("Says one notification of a turn twice.", _doubled, ()),
+    "missing-turn-started": ("Leaves turn/started out.", _without("turn/started", "codex/event/task_started"), ()),
+    "missing-turn-completed": ("Leaves turn/completed out.", _without("turn/completed", "codex/event/task_complete"), ()),
+    "early-turn-completed": ("Says turn/completed in the middle of the turn, and again at its end.", _early_completed, ()),
+    "missing-item-completed": ("Leaves every item/completed out.", _without("item/completed", "codex/event/item_completed"), ()),
+    "missing-deltas": (
+        "Leaves every delta of a message out: its text comes whole, with item/completed.",
+        _without("item/agentMessage/delta", "codex/event/agent_message_delta", "codex/event/agent_message_content_delta"),
+        (),
+    ),
+    "snake-case": ("Names the members of its params in snake_case, in item/* and turn/* too.", _snake_case, ()),
+    "jsonrpc-member": ('Puts "jsonrpc":"2.0" into every message.', _with_jsonrpc, ()),
+}  # fmt: skip

@@ -1,0 +1,150 @@
+"""The improvising app-server: a client says what it likes, and gets what the real Codex would send if its model spoke the script.
+
+    FAKE_CODEX_SCRIPT     what the model says, in the backend's own format (without it: one short, constant reply)
+    FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would have got
+    FAKE_CODEX_PACE       fast (default), or race:SEED (see `race`)
+
+This module is on fake-codex's start-up path and answers initialize by itself; everything else is loaded when the client has
+its first answer.
+"""
+
+from __future__ import annotations
+
+from posix import getcwd, uname
+
+from fake_server.stdio import Ended, Stdio, open_capture, say
+from harness.core.frames import Frame
+from harness.core.jsonrpc import kind
+from harness.core.jsontext import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from fake_server.race import Race
+    from fake_server.scripted_session import Session
+
+NOT_COVERED = -32001  # a code that the real server never uses
+
+
+class ScriptedServer(Stdio):
+    """One run of fake-codex that improvises, set by the `FAKE_CODEX_*` environment and the `-c` options of the command line.
+
+    Raises `ValueError` for a wrong setting or a script that cannot be used, `OSError` for a file that cannot be opened.
+    """
+
+    def __init__(self, environ: Mapping[str, str], overrides: list[tuple[str, str]]) -> None:
+        super().__init__(environ)
+        self._environ, self._overrides = environ, overrides
+        self._session: Session | None = None
+        self._client: dict[str, Any] | None = None
+        self._methods: dict[str, str] | None = None
+        self._race: Race | None = None
+        path = environ.get("FAKE_CODEX_SCRIPT")
+        if path:
+            with open(path, "rb"):
+                pass  # a script that is not there is said at once
+        pace = environ.get("FAKE_CODEX_PACE") or "fast"
+        if pace.startswith("race:"):
+            from fake_server.race import Race
+
+            self._race = Race(pace[5:])
+        elif pace != "fast":
+            raise ValueError(f"FAKE_CODEX_PACE is {pace!r}; without a cassette it must be fast or race:SEED.")
+        if environ.get("FAKE_CODEX_CAPTURE"):
+            self.capture = open_capture(environ["FAKE_CODEX_CAPTURE"])
+
+    def line(self, live: Frame) -> None:
+        """Take one line of the client."""
+        value = live.value
+        if self._race is not None:
+            self._race.hear(live.raw)
+        if self._client is None and _is_plain_initialize(value):
+            self._initialize(value)
+            return
+        from harness.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
+
+        if not is_message(value):
+            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {live.raw[:200]!r} (the real server is as silent)")
+            return
+        sort = kind(value)
+        if sort == "request":
+            self._methods = self._methods or load_methods()
+            refused = refusal(value, self._client is not None, self._methods)
+            if refused is None and self._client is None:
+                refused = "Invalid request: missing field `clientInfo`"
+            if refused is not None:
+                self.answer_error(value["id"], {"code": INVALID_REQUEST, "message": refused})
+                return
+        if sort != "notification":
+            self.session.receive(value)
+            self.advance()
+
+    def _initialize(self, request: dict[str, Any]) -> None:
+        self._client = client = request["params"]["clientInfo"]
+        system = uname()
+        agent = (
+            f"{client['name']}/0.92.0 ({system.sysname} {system.release.partition('-')[0]}; {system.machine}) unknown "
+            f"({client['name']}; {client['version']})"
+        )
+        self.user_agent = agent
+        self.say({"id": request["id"], "result": {"userAgent": agent}})
+
+    @property
+    def session(self) -> Session:
+        """The threads and the model, made at the first need."""
+        if self._session is None:
+            from fake_server.scripted_session import Session
+
+            home = self._environ.get("CODEX_HOME") or self.home + "/.codex"
+            script, ledger = self._environ.get("FAKE_CODEX_SCRIPT"), self._environ.get("FAKE_CODEX_LEDGER")
+            try:
+                self._session = Session(self, script or None, ledger or None, home, self._overrides, getcwd())
+            except (ValueError, OSError) as error:
+                say(f"fake-codex: {error}")
+                raise Ended(2) from None
+        return self._session
+
+    # -- output -------------------------------------------------------------------------------------------------------
+
+    def say(self, frame: dict[str, Any]) -> None:
+        """Say a frame, at once or, when racing, when the race lets it."""
+        if self._race is None:
+            self.send(dumps(frame) + b"\n")
+        else:
+            self._race.add(frame)
+
+    @property
+    def may_advance(self) -> bool:
+        """Tell whether a turn can go on; the first time, whether there is a session to be made ready."""
+        if self._session is None:
+            return self._client is not None
+        return self._session.may_advance
+
+    def advance(self) -> None:
+        """Let the turns go on."""
+        self.session.advance()
+        if self._race is not None:
+            self.due += self._race.schedule(self.due[-1][0] if self.due else None)
+
+    def next_due(self) -> float | None:
+        """Return when the next frame, or the end of a pause of the script, is due."""
+        times = [super().next_due(), self._session.next_due() if self._session is not None else None]
+        return min((time for time in times if time is not None), default=None)
+
+    def finish(self) -> int:
+        """Close the ledger and return the exit status: 1 when the script did not cover what the client asked."""
+        if self._session is not None:
+            self._session.close()
+            self.failed = self.failed or self._session.failed
+        return 1 if self.failed else 0
+
+
+def _is_plain_initialize(value: Any) -> bool:
+    """Tell whether this is the handshake as every client sends it, which needs no further judging."""
+    if kind(value) != "request" or value["method"] != "initialize" or type(value["id"]) not in (int, str):
+        return False
+    params = value.get("params")
+    client = params.get("clientInfo") if type(params) is dict else None
+    return type(client) is dict and type(client.get("name")) is str and type(client.get("version")) is str

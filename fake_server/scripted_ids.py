@@ -1,0 +1,34 @@
+"""Ids as the real server makes them: version 7 for threads (they sort by time), version 4 for items and subscriptions."""
+
+from __future__ import annotations
+
+from posix import urandom
+
+
+def uuid7(now: float) -> str:
+    """Return a version 7 uuid of this moment (seconds since the epoch)."""
+    return _dashed(int(now * 1000).to_bytes(6, "big") + urandom(10), 0x70)
+
+
+def uuid4() -> str:
+    """Return a random uuid."""
+    return _dashed(urandom(16), 0x40)
+
+
+def _dashed(data: bytes, version: int) -> str:
+    text = (data[:6] + bytes([data[6] & 0x0F | version, data[7], data[8] & 0x3F | 0x80]) + data[9:]).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def uuid_error(text: str) -> str | None:
+    """Say, in the words of Rust's uuid, why a text is none; None when it is one."""
+    plain = text.removeprefix("urn:uuid:")
+    for i, c in enumerate(plain):
+        if c not in "0123456789abcdefABCDEF-":
+            return (
+                "invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], "
+                f"found `{c}` at {i + 1 + len(text) - len(plain)}"
+            )
+    if len(plain) not in (32, 36):
+        return f"invalid length: expected length 32 for simple format, found {len(plain)}"
+    return None

@@ -1,0 +1,262 @@
+"""The model behind the scripted fake: which turn of the script answers, in which steps, and the ledger of what was asked.
+
+The script is the backend's own (`harness.protocol.script`), read and chosen from by the same rules, so that one file serves the
+fake backend and the fake Codex. The heavy modules are imported at the first need, after the client's first answer is out.
+"""
+
+from __future__ import annotations
+
+from harness.core.jsontext import NotJson, dumps, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harness.protocol.script import Script, Turn
+
+GREETING = "Hello from fake-codex."
+_REASONS = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    408: "Request Timeout",
+    409: "Conflict",
+    413: "Payload Too Large",
+    422: "Unprocessable Entity",
+    426: "Upgrade Required",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
+}
+
+
+class Reply:
+    """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results."""
+
+    def __init__(self, acts: list[Any], results: dict[str, Any], failure: dict[str, Any] | None = None) -> None:
+        self.acts, self.results, self.failure = acts, results, failure
+
+
+class Model:
+    """The script, how far it is used, and the ledger.
+
+    `path` is the script (None: every request gets the same greeting); `ledger` is a file that gets one line of JSON a request.
+    `load` raises `ValueError` with a sentence for a script that cannot be used, `OSError` for a file that cannot be read.
+    """
+
+    def __init__(self, path: str | None, ledger: str | None = None) -> None:
+        self._path = path
+        self._script: Script | None = None
+        self._loaded = path is None
+        self._used: dict[int, int] = {}
+        self._defaults = 0
+        self._asked = 0
+        self._ledger = open(ledger, "wb", 0) if ledger else None  # noqa: SIM115 - closed in close()
+
+    def load(self) -> None:
+        """Read the script, unless that is done."""
+        if self._loaded or self._path is None:
+            return
+        from harness.protocol.script import parse
+
+        with open(self._path, "rb") as file:
+            text = file.read()
+        try:
+            self._script = parse(loads(text))
+            self._check_faults(self._script)
+        except NotJson as error:
+            raise ValueError(f"the script {self._path} is not JSON: {error}.") from None
+        except ValueError as error:
+            raise ValueError(f"the script {self._path} cannot be used: {error}") from None
+        self._loaded = True
+
+    @staticmethod
+    def _check_faults(script: Script) -> None:
+        if any(turn.fault is not None for turn in script.turns):
+            from fake_server.faults import fault_error
+
+            for i, turn in enumerate(script.turns):
+                if turn.fault is not None and (wrong := fault_error(turn.fault, f"turns[{i}]")):
+                    raise ValueError(wrong)
+
+    def ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
+        """Ask the model: take the turn for this request, write the ledger, return the reply. `about` names thread and turn."""
+        self.load()
+        index, turn, label, sentence = self._choose(body)
+        status, reply = self._reply(turn, label, body, sentence, url)
+        self._asked += 1
+        if self._ledger is not None:
+            entry = {
+                "n": self._asked,
+                "method": "POST",
+                "path": "/v1/responses",
+                **about,
+                "answer": "turn" if index is not None else "miss" if sentence else "default",
+                "turn_of_script": index,
+                "status": status,
+                "sentence": sentence,
+                "body": body,
+            }
+            self._ledger.write(dumps(entry) + b"\n")
+        return reply
+
+    def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
+        """Return the turn's index (None for a default), the turn (None for a miss), the label of its ids and why there is none.
+
+        The rules are the backend's: a turn whose match holds goes before one without; among equals the first that is left.
+        """
+        from harness.protocol.script import Turn
+
+        if self._script is None:
+            self._defaults += 1
+            return None, Turn(items=({"type": "text", "text": GREETING},)), f"d{self._defaults}", None
+        turns = self._script.turns
+        plain, refusals, left = None, [], False
+        for i, turn in enumerate(turns):
+            times = turn.times
+            if times is not None and self._used.get(i, 0) >= times:
+                continue
+            left = True
+            if not turn.match:
+                plain = i if plain is None else plain
+                continue
+            why = _mismatch(turn.match, body)
+            if why is None:
+                return self._take(i, turn, body)
+            refusals.append(f"turns[{i}]: {why}")
+        if plain is not None:
+            return self._take(plain, turns[plain], body)
+        if self._script.otherwise == "default":
+            from fake_server.backend_default import default_turn
+
+            self._defaults += 1
+            return None, default_turn(body), f"d{self._defaults}", None
+        if not left:
+            why = f"All {len(turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
+        else:
+            why = "No turn of the script matches this request. " + " ".join(refusals[:3])
+        return None, None, "", why
+
+    def _take(self, index: int, turn: Turn, body: dict[str, Any]) -> tuple[int, Turn | None, str, str | None]:
+        use = self._used[index] = self._used.get(index, 0) + 1
+        label = f"{index + 1}" if use == 1 else f"{index + 1}_{use}"
+        if turn.expect and (why := _mismatch(turn.expect, body)):
+            return index, None, label, f"turns[{index}] is the turn for this request, but its expectation fails. {why}"
+        return index, turn, label, None
+
+    def _reply(
+        self, turn: Turn | None, label: str, body: dict[str, Any], sentence: str | None, url: str
+    ) -> tuple[int | None, Reply]:
+        if turn is None:
+            code = "replay_expect" if label else "replay_miss"
+            error = {"message": sentence, "type": "server_error", "param": None, "code": code}
+            return 501, Reply([], {}, _status(501, dumps({"error": error}).decode(), url))
+        if turn.fault is not None:
+            from fake_server.faults import BEFORE_ANSWER, as_status
+
+            if turn.fault["name"] in BEFORE_ANSWER:
+                return None, Reply([], {}, {"break": "refused", "url": url})
+            turn = as_status(turn)
+        if turn.status != 200:
+            return turn.status, Reply([], {}, _status(turn.status, _error_body(turn), url))
+        return 200, Reply(_acts(turn, body, label), _results(turn, label))
+
+    def unused(self) -> list[int]:
+        """Return the indexes of the turns that nothing has asked for."""
+        turns = self._script.turns if self._script is not None else ()
+        return [i for i, turn in enumerate(turns) if self._used.get(i, 0) < (turn.times or 1)]
+
+    def close(self) -> None:
+        """Close the ledger."""
+        if self._ledger is not None:
+            self._ledger.close()
+
+
+def _mismatch(wanted: Any, body: dict[str, Any]) -> str | None:
+    from harness.protocol.expect import mismatch
+
+    # There are no HTTP headers here, so what is wanted of them is neither met nor missed.
+    return mismatch({key: value for key, value in wanted.items() if key != "headers"}, body, [])
+
+
+def _status(status: int, body: str, url: str) -> dict[str, Any]:
+    return {"status": status, "reason": _REASONS.get(status, "<unknown status code>"), "body": body, "url": url}
+
+
+def _error_body(turn: Turn) -> str:
+    """Return the text of an error answer, as the backend would write it."""
+    if isinstance(turn.body, str):
+        return turn.body
+    if turn.body is not None:
+        return dumps(turn.body).decode()
+    if turn.error is not None:
+        empty = {"message": "", "type": "invalid_request_error", "param": None, "code": None}
+        return dumps({"error": {**empty, **turn.error}}).decode()
+    return ""
+
+
+def _results(turn: Turn, label: str) -> dict[str, Any]:
+    """Return call id -> what the script says that the call gives (the `result` of its item)."""
+    results: dict[str, Any] = {}
+    place = 0
+    for item in turn.items:
+        if item["type"] in ("function_call", "custom_tool_call") and item.get("result") is not None:
+            results[item.get("call_id") or f"call_{label}_{place}"] = item["result"]
+        if item["type"] == "item" and item.get("result") is not None:
+            results[str(item["item"].get("call_id"))] = item["result"]
+        place += item["type"] in _NUMBERED
+    return results
+
+
+_NUMBERED = ("text", "refusal", "function_call", "custom_tool_call", "web_search_call", "reasoning", "item")
+
+
+def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
+    """Return the reply as events (dicts) and acts (("wait", ms), ("gate", name), ("end", how))."""
+    from fake_server.faults import Cut, Idle, Reset, apply
+    from harness.protocol.responses import reply
+    from harness.protocol.steps import Gate, Raw, Send, Wait, event_bytes
+
+    steps = apply(turn.fault, reply(turn, body, label))
+    acts: list[Any] = [("wait", turn.first_delay_ms)] if turn.first_delay_ms else []
+    if turn.gate is not None:
+        acts.append(("gate", turn.gate))
+    decoder = None
+    if any(isinstance(step, Raw) for step in steps):
+        from harness.core.sse import Decoder
+
+        decoder = Decoder()
+    for step in steps:
+        if isinstance(step, Send | Raw):
+            if decoder is None:
+                acts.append(step.event)  # type: ignore[union-attr]
+            else:
+                acts += _decoded(decoder.feed(event_bytes(step.event) if isinstance(step, Send) else step.data))
+            if turn.delay_ms:
+                acts.append(("wait", turn.delay_ms))
+        elif isinstance(step, Wait):
+            acts.append(("wait", step.ms))
+        elif isinstance(step, Gate):
+            acts.append(("gate", step.name))
+        elif isinstance(step, Cut | Reset):
+            return [*acts, ("end", "cut")]
+        elif isinstance(step, Idle):
+            return [*acts, ("end", "idle")]
+    return acts
+
+
+def _decoded(events: Any) -> list[Any]:
+    """Return the JSON of decoded SSE events; what is no JSON object is ignored, as Codex ignores it."""
+    found = []
+    for event in events:
+        try:
+            value = loads(event.data) if event.data is not None else None
+        except NotJson:
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found

@@ -1,0 +1,250 @@
+"""One thread of the scripted fake: its settings, its listeners, its history, and the turn that runs in it.
+
+A turn is a generator: it says what happens, and yields what it waits for. The thread turns what happens into frames for whoever
+listens; with nobody listening it is kept until someone does, as in the real server.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from fake_server.scripted_ids import uuid7
+from harness.protocol.turn import frames
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any, Protocol
+
+    from fake_server.scripted_settings import Settings
+    from fake_server.scripted_turn import Turn
+
+    class Out(Protocol):
+        """What a thread needs of the server."""
+
+        table: dict[str, Any]
+
+        def send(self, frame: dict[str, Any]) -> None:
+            """Write a frame."""
+
+        def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
+            """Number a request, write it, and give its reply to the ticket."""
+
+        def answer(self, request_id: Any, result: Any) -> None:
+            """Answer a request of the client."""
+
+
+_KEPT = 10_000  # happenings kept while nobody listens
+_SLICE = 200  # happenings between two looks at the client
+
+
+class Ticket:
+    """A reply that is waited for; `reply` is the client's whole message."""
+
+    __slots__ = ("asked", "reply")
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.reply: dict[str, Any] | None = None
+
+    def ready(self) -> bool:
+        """Tell whether the reply is there."""
+        return self.reply is not None
+
+
+class Sleep:
+    """A time that is waited for, in seconds from now."""
+
+    __slots__ = ("until",)
+
+    def __init__(self, seconds: float) -> None:
+        self.until = monotonic() + seconds
+
+    def ready(self) -> bool:
+        """Tell whether the time has come."""
+        return monotonic() >= self.until
+
+
+class Gate:
+    """A gate of the script: it stands until the turn is steered, or interrupted."""
+
+    __slots__ = ("_before", "_thread")
+
+    def __init__(self, thread: Thread) -> None:
+        self._thread, self._before = thread, len(thread.steered)
+
+    def ready(self) -> bool:
+        """Tell whether the turn has been steered since."""
+        return len(self._thread.steered) > self._before
+
+
+class Never:
+    """What never comes, such as the reply that the client answered with an error. Only an interrupt ends it."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def ready() -> bool:
+        """Tell that it has not come."""
+        return False
+
+
+class Pause:
+    """A look at the client: other things go on, and the turn goes on at once."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def ready() -> bool:
+        """Tell that nothing is waited for."""
+        return True
+
+
+class Thread:
+    """A conversation of the client's: what `thread/start` or `newConversation` made."""
+
+    def __init__(self, out: Out, settings: Settings, now: float) -> None:
+        self.id = uuid7(now)
+        self.settings = settings
+        self.created = self.updated = now
+        self.preview = ""
+        self.archived = False
+        self.loaded = True
+        self.listeners: list[tuple[str, str]] = []  # (subscription id, "v1" or "v2")
+        self.history: list[dict[str, Any]] = []
+        self.turns: list[dict[str, Any]] = []  # as thread/read shows them
+        self.dynamic_tools: list[dict[str, Any]] = []
+        self.approved: set[Any] = set()  # what was approved for the session
+        self.allowed: list[list[str]] = []  # command prefixes that need no approval
+        self.total: dict[str, int] | None = None
+        self.last: dict[str, int] | None = None
+        self.interrupts: list[Any] = []  # interrupt requests without an answer: (id, api)
+        self.steered: list[list[dict[str, Any]]] = []  # input that came while a turn ran
+        self.turn: Turn | None = None
+        self._run: Generator[Any, None, None] | None = None
+        self._waits: Any = None
+        self._submissions = 0
+        self._out = out
+        self._unheard: list[tuple[str, dict[str, Any], Ticket | None]] = []
+        self._heard = 0
+        self._happened = 0
+
+    # -- numbers ------------------------------------------------------------------------------------------------------
+
+    def submit(self) -> str:
+        """Return the number of the next submission: turns, overrides, interrupts and replies all take one."""
+        number = self._submissions
+        self._submissions += 1
+        return str(number)
+
+    def restart(self) -> None:
+        """Begin to count anew, as a thread that is loaded again does."""
+        self._submissions = 0
+
+    # -- saying -------------------------------------------------------------------------------------------------------
+
+    def listen(self, subscription: str, api: str) -> None:
+        """Attach a listener; it gets what nobody has heard yet."""
+        self.listeners.append((subscription, api))
+        unheard, self._unheard = self._unheard, []
+        for name, values, ticket in unheard:
+            self._say(name, values, ticket)
+
+    def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
+        """Tell the listener of this thread what happened; several listeners compete, each happening reaches one."""
+        all_values = {"thread": self.id, "turn": self.turn.id if self.turn is not None else "", **(values or {})}
+        self._happened += 1
+        if self.listeners:
+            self._say(name, all_values, ticket)
+        elif len(self._unheard) < _KEPT:
+            self._unheard.append((name, all_values, ticket))
+
+    def _say(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
+        api = self.listeners[self._heard % len(self.listeners)][1]
+        self._heard += 1
+        for frame in frames(self._out.table["frames"][name], api, values):
+            if "id" in frame:
+                if ticket is not None:
+                    self._out.ask(frame, ticket)
+            else:
+                self._out.send(frame)
+        if ticket is not None and not ticket.asked:
+            ticket.reply = {"result": {}}  # this kind of listener is not asked
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def begin(self, turn: Turn) -> None:
+        """Start a turn."""
+        self.turn = turn
+        self._run = turn.run()
+        self._waits = Pause()
+
+    @property
+    def waits(self) -> Any:
+        """What the running turn waits for; None when no turn runs."""
+        return self._waits if self._run is not None else None
+
+    def step(self) -> None:
+        """Let the turn go on until it must wait, or for a slice."""
+        run = self._run
+        until = self._happened + _SLICE
+        while run is not None and run is self._run and self._waits.ready():
+            if self._happened >= until:
+                self._waits = Pause()
+                return
+            try:
+                self._waits = next(run)
+            except StopIteration:
+                self.end()
+                return
+
+    def end(self) -> None:
+        """The turn is over."""
+        self._run = self._waits = self.turn = None
+
+    def interrupt(self) -> None:
+        """Abort the running turn, if there is one, and answer those who asked for it."""
+        if self._run is None or self.turn is None:
+            return
+        self._run.close()
+        self.turn.abort()
+        self.end()
+
+    def answer_interrupts(self) -> None:
+        """Answer everyone who asked for the interrupt."""
+        waiting, self.interrupts = self.interrupts, []
+        for request, api in waiting:
+            self._out.answer(request, {} if api == "v2" else {"abortReason": "interrupted"})
+
+    # -- showing ------------------------------------------------------------------------------------------------------
+
+    def as_v2(self, turns: bool = False) -> dict[str, Any]:
+        """Return the thread as v2 shows it, with its turns if they are asked for."""
+        return {
+            "id": self.id,
+            "preview": self.preview,
+            "modelProvider": self.settings.provider,
+            "createdAt": int(self.created),
+            "updatedAt": int(self.updated),
+            "path": self.path,
+            "cwd": self.settings.cwd,
+            "cliVersion": "0.92.0",
+            "source": "vscode",
+            "gitInfo": None,
+            "turns": self._turns_v2() if turns else [],
+        }
+
+    def _turns_v2(self) -> list[dict[str, Any]]:
+        shown, number = [], 0
+        for count, turn in enumerate(self.turns, 1):
+            items = []
+            for item in turn["items"]:
+                number += 1
+                items.append({"type": item["type"], "id": f"item-{number}", **{k: v for k, v in item.items() if k != "type"}})
+            shown.append({"id": f"turn-{count}", "items": items, "status": turn["status"], "error": turn["error"]})
+        return shown
+
+    @property
+    def path(self) -> str:
+        """Where the real server would keep this thread; nothing is there."""
+        return self.settings.rollout(self.id, self.created, self.archived)

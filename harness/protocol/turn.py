@@ -1,0 +1,143 @@
+"""What a happening of a turn becomes on the wire: the frames of one Codex version, filled from its table.
+
+The knowledge is `data/<version>/turn.json`; here is only how to read it: find the rows of a happening, leave out those that are
+meant for another kind of listener, and put the values in. On fake-codex's start-up path: no imports but the core.
+
+    "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
+    "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...}   one frame an entry
+"""
+
+from __future__ import annotations
+
+from harness.core.jsontext import loads
+from harness.protocol.schema_files import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def load_table(version: str = "0.92.0") -> dict[str, Any]:
+    """Return the table of a version (turn.json), fresh from the file; raises `OSError` for a version without one."""
+    with open(table(version, "turn.json"), "rb") as file:
+        loaded: dict[str, Any] = loads(file.read())
+    return loaded
+
+
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """Return a template with its names replaced by `values`; raises `KeyError` for a name that has none."""
+    if type(template) is str:
+        if "$" not in template:
+            return template
+        if "${" in template:
+            return _text(template, values)
+        return values[template[1:]] if template[0] == "$" else template
+    if type(template) is dict:
+        filled = {}
+        for key, inner in template.items():
+            value = fill(inner, values)
+            if key[-1:] == "?":
+                if value is None:
+                    continue
+                key = key[:-1]
+            filled[key] = value
+        return filled
+    if type(template) is list:
+        return [fill(inner, values) for inner in template]
+    return template
+
+
+def _text(template: str, values: Mapping[str, Any]) -> str:
+    first, *parts = template.split("${")
+    text = [first]
+    for part in parts:
+        name, _, rest = part.partition("}")
+        text += (str(values[name]), rest)
+    return "".join(text)
+
+
+def frames(rows: list[dict[str, Any]], api: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the frames of one happening for a listener of `api` ("v1" or "v2").
+
+    A frame that is a request of the server has an `id` of None, for the caller to number (real-codex-0.92.md section 4: its
+    own ids are integers from 0). `values` must have "thread" and "turn".
+    """
+    made: list[dict[str, Any]] = []
+    for row in rows:
+        if row.get("only", api) != api or ("if" in row and values[row["if"]] is None):
+            continue
+        if "each" in row:
+            made += [_frame(row, {**values, row["as"]: one}) for one in values[row["each"]]]
+        else:
+            made.append(_frame(row, values))
+    return made
+
+
+def _frame(row: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    if "event" in row:
+        message = {"type": row["event"], **fill(row["msg"], values)}
+        params = {"id": values["turn"], "msg": message, "conversationId": values["thread"]}
+        return {"method": "codex/event/" + row["event"], "params": params}
+    if "request" in row:
+        return {"method": row["request"], "id": None, "params": fill(row["params"], values)}
+    return {"method": row["method"], "params": fill(row["params"], values)}
+
+
+def camel(value: Any) -> Any:
+    """Return snake_case names as v2 writes them, in camelCase: the keys of objects, and a value that is nothing but a name."""
+    if type(value) is str:
+        first, *rest = value.split("_")
+        return first + "".join(part[:1].upper() + part[1:] for part in rest)
+    if type(value) is dict:
+        return {camel(key): camel(inner) if type(inner) is dict else inner for key, inner in value.items()}
+    return value
+
+
+def usage_values(total: Mapping[str, int] | None, last: Mapping[str, int] | None, window: int | None) -> dict[str, Any]:
+    """Return the values of the happening "usage": what v1 and v2 are told of the tokens (counts) and rate limits."""
+    info = tokens = None
+    if total is not None and last is not None:
+        info = {"total_token_usage": dict(total), "last_token_usage": dict(last), "model_context_window": window}
+        tokens = {"total": _tokens_v2(total), "last": _tokens_v2(last), "modelContextWindow": window}
+    limits = {"primary": None, "secondary": None, "credits": None, "plan_type": None}
+    limits_v2 = {"primary": None, "secondary": None, "credits": None, "planType": None}
+    return {"info": info, "tokenUsage": tokens, "rateLimits": limits, "rateLimitsV2": limits_v2}
+
+
+def _tokens_v2(usage: Mapping[str, int]) -> dict[str, int]:
+    # The order of v2's members.
+    return {
+        "totalTokens": usage["total_tokens"],
+        "inputTokens": usage["input_tokens"],
+        "cachedInputTokens": usage["cached_input_tokens"],
+        "outputTokens": usage["output_tokens"],
+        "reasoningOutputTokens": usage["reasoning_output_tokens"],
+    }
+
+
+def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict[str, int]:
+    """Return the sum of two usages (in tokens), the first of which may be missing."""
+    return {key: (total[key] if total else 0) + count for key, count in usage.items()}
+
+
+def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a fault upstream becomes: message, info, retry (a list of "request" and "stream"), streamStatus, full.
+
+    `cause` has one of "status" (with reason, body, url), "code" (with text) or "break" (with url); see the table "errors" and
+    real-codex-0.92.md section 5.
+    """
+    if "status" in cause:
+        statuses = errors["statuses"]
+        row = statuses.get(str(cause["status"])) or statuses["5xx" if cause["status"] >= 500 else "4xx"]
+    elif "code" in cause:
+        row = errors["codes"].get(cause["code"]) or errors["codes"]["*"]
+    else:
+        row = errors["breaks"][cause["break"]]
+    filled: dict[str, Any] = fill(row, cause)
+    return filled
+
+
+def error_v2(message: str, info: Any, details: str | None = None) -> dict[str, Any]:
+    """Return the error object of v2's `error` and `turn/completed`."""
+    return {"message": message, "codexErrorInfo": camel(info), "additionalDetails": details}

@@ -1,0 +1,146 @@
+"""Patches and the diff of a turn, computed from texts alone: no file is read or written.
+
+`changes_of` says what an apply_patch call changes: as the script's `result.changes` has it, else as far as the patch itself
+tells. `TurnDiff` adds the changes of a turn up to one diff in git's form, as the real binary shows it after each patch
+(recordings: paths doubled behind a//, blob ids in full, files sorted). On fake-codex's start-up path.
+"""
+
+from __future__ import annotations
+
+from harness.protocol.turn_tools import resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_NOTHING = "0" * 40
+_HEADERS = "Valid hunk headers: '*** Add File: {path}', '*** Delete File: {path}', '*** Update File: {path}'"
+
+
+class BadPatch(ValueError):
+    """The patch cannot be read; the text is what the real binary tells the model."""
+
+
+def parse_patch(text: str) -> dict[str, dict[str, Any]]:
+    """Return path -> change of a patch in apply_patch's language; raises `BadPatch`.
+
+    What the patch does not tell stays empty: a deleted file's content, the line numbers of an updated one.
+    """
+    lines = text.strip().split("\n")
+    if lines[0].strip() != "*** Begin Patch":
+        raise BadPatch("invalid patch: The first line of the patch must be '*** Begin Patch'")
+    if lines[-1].strip() != "*** End Patch":
+        raise BadPatch("invalid patch: The last line of the patch must be '*** End Patch'")
+    changes: dict[str, dict[str, Any]] = {}
+    body: list[str] = []
+    for number, line in enumerate(lines[1:-1], 2):
+        head, _, path = line.partition(": ")
+        if head in ("*** Add File", "*** Delete File", "*** Update File"):
+            body = []
+            sort = head[4:].partition(" ")[0].lower()
+            changes[path] = {"type": sort, "body": body}
+        elif not changes:
+            raise BadPatch(f"invalid hunk at line {number}, '{line}' is not a valid hunk header. {_HEADERS}")
+        else:
+            body.append(line)
+    return {path: _change(change["type"], change["body"]) for path, change in changes.items()}
+
+
+def _change(sort: str, body: list[str]) -> dict[str, Any]:
+    if sort == "add":
+        return {"type": "add", "content": "".join(line[1:] + "\n" for line in body)}
+    if sort == "delete":
+        return {"type": "delete", "content": ""}
+    moved = next((line.partition(": ")[2] for line in body if line.startswith("*** Move to")), None)
+    kept = [line for line in body if not line.startswith("***")]
+    return {"type": "update", "unified_diff": "".join(line + "\n" for line in kept), "move_path": moved}
+
+
+def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return absolute path -> change of one call; raises `BadPatch` when neither the script nor the patch tells."""
+    given = result["changes"] if "changes" in result else parse_patch(patch)
+    return {resolve(cwd, path): dict(change) for path, change in given.items()}
+
+
+def shown(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the changes as the events show them: without the texts that only the diff needs."""
+    return {path: {k: v for k, v in change.items() if k not in ("old", "new")} for path, change in changes.items()}
+
+
+def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the changes as v2's fileChange item lists them: sorted by path."""
+    listed = []
+    for path in sorted(changes):
+        change = changes[path]
+        kind: dict[str, Any] = {"type": change["type"]}
+        diff = change.get("content", change.get("unified_diff", ""))
+        if change["type"] == "update":
+            kind["move_path"] = change.get("move_path")
+            if kind["move_path"]:
+                diff += f"\n\nMoved to: {kind['move_path']}"
+        listed.append({"path": path, "kind": kind, "diff": diff})
+    return listed
+
+
+def summary_lines(patch: str) -> str:
+    """Return the lines that the real apply_patch prints of the files it changed: added, modified, deleted."""
+    marks = {"add": "A", "update": "M", "delete": "D"}
+    parsed = parse_patch(patch)
+    return "".join(
+        f"{marks[sort]} {change.get('move_path') or path}\n"
+        for sort in ("add", "update", "delete")
+        for path, change in parsed.items()
+        if change["type"] == sort
+    )
+
+
+class TurnDiff:
+    """The files that a turn has changed so far, each with its text before and now (None: there is no such file)."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[str | None, str | None, str]] = {}
+
+    def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add the changes of one applied patch."""
+        for path, change in changes.items():
+            before = self._files[path][0] if path in self._files else None
+            known = path in self._files
+            hunks = ""
+            if change["type"] == "add":
+                old, new = before, change["content"]
+            elif change["type"] == "delete":
+                old, new = (before if known else change["content"]), None
+            else:
+                old, new = (before if known else change.get("old", "")), change.get("new", "")
+                hunks = "" if "old" in change or known else change.get("unified_diff", "")
+            self._files[path] = (old, new, hunks)
+
+    def text(self) -> str:
+        """Return the diff of the turn; empty when nothing is changed."""
+        return "".join(_file_diff(path, *self._files[path]) for path in sorted(self._files))
+
+
+def _file_diff(path: str, old: str | None, new: str | None, hunks: str) -> str:
+    if old == new and not hunks:
+        return ""
+    mode = "new file mode 100644\n" if old is None else "deleted file mode 100644\n" if new is None else ""
+    before, after = ("/dev/null" if old is None else f"a/{path}"), ("/dev/null" if new is None else f"b/{path}")
+    head = f"diff --git a/{path} b/{path}\n{mode}index {_blob(old)}..{_blob(new)}\n--- {before}\n+++ {after}\n"
+    return head + (hunks or _hunks(old or "", new or ""))
+
+
+def _blob(text: str | None) -> str:
+    if text is None:
+        return _NOTHING
+    import hashlib  # only when there is a diff to show
+
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _hunks(old: str, new: str) -> str:
+    import difflib  # only when there is a diff to show
+
+    lines = list(difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True)))[2:]
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

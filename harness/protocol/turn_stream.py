@@ -1,0 +1,162 @@
+"""One reply of the model, read as Codex reads it: events of the Responses stream in, happenings out.
+
+A state machine over decoded events: it knows the item that is open, collects what goes into the history, the calls that are to
+be run and the usage, and says how the reply ended. Which event becomes what is the table's ("model" in turn.json); the rules
+here are those of the real binary: a delta without an open item is lost, an item that was not announced is announced when it is
+done, an item of an unknown shape is ignored (recordings; real-codex-0.92.md section 5). On fake-codex's start-up path.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call": "web-search"}
+
+
+class Sampling:
+    """One reply: feed its events to `receive`, then look at `calls`, `history`, `usage`, `last_message` and `end`.
+
+    `end` is None while the reply is open, then {"completed": True} or the cause of a failure as `turn.failure` takes it.
+    """
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+        self._open: dict[str, Any] | None = None
+        self.calls: list[dict[str, Any]] = []
+        self.history: list[dict[str, Any]] = []
+        self.usage: dict[str, int] | None = None
+        self.last_message: str | None = None
+        self.end: dict[str, Any] | None = None
+
+    def receive(self, event: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        """Take one event; return the happenings that it makes, each with its values."""
+        kind = event.get("type")
+        item = event.get("item")
+        sort = item.get("type") if isinstance(item, dict) else None
+        for row in self._rows:
+            if row["on"] == kind and row.get("item", sort) == sort:
+                return self._apply(row, event)
+        return []
+
+    def _apply(self, row: dict[str, Any], event: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        if "end" in row:
+            self._end(row["end"], event)
+            return []
+        if "call" in row:
+            self._call(row["call"], event["item"])
+            return []
+        if "let" in row:
+            if self._open is None:
+                return []
+            values = {name: event.get(path) for name, path in row["let"].items()}
+            return [(row["frames"], {"item": self._open["item"], **values})]
+        item = item_values(event["item"])
+        if item is None:
+            return []
+        if row["on"] == "response.output_item.added":
+            self._open = item
+            return [(row["frames"], item)]
+        return self._done(row["frames"], event["item"], item)
+
+    def _done(self, name: str, item: dict[str, Any], values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        announced, self._open = self._open, None
+        self.history.append(history_item(item))
+        if item["type"] == "message" and values["text"]:
+            self.last_message = values["text"]
+        done = [(name, values)]
+        return done if announced is not None else [(_KINDS[item["type"]] + "-started", values), *done]
+
+    def _call(self, sort: str, item: dict[str, Any]) -> None:
+        self._open = None
+        self.history.append(history_item(item))
+        self.calls.append({"call": sort, **item})
+
+    def _end(self, how: str, event: Mapping[str, Any]) -> None:
+        response = event.get("response")
+        response = response if isinstance(response, dict) else {}
+        if how == "failed":
+            error = response.get("error")
+            error = error if isinstance(error, dict) else {}
+            self.end = {"code": error.get("code") or "*", "text": error.get("message") or ""}
+        elif not isinstance(response.get("id"), str):
+            self.end = {"break": "completed_without_id"}
+        else:
+            self.end = {"completed": True}
+            self.usage = usage_of(response.get("usage"))
+
+    def close(self, how: str = "closed") -> None:
+        """The stream has ended; if no event said so, it broke off: `how` is one of the table's "breaks"."""
+        if self.end is None:
+            self.end = {"break": how}
+
+
+def usage_of(usage: Any) -> dict[str, int] | None:
+    """Return a response's usage (tokens) as Codex names it, or None for none."""
+    if not isinstance(usage, dict):
+        return None
+    cached = usage.get("input_tokens_details") or {}
+    reasoning = usage.get("output_tokens_details") or {}
+    return {
+        "input_tokens": usage.get("input_tokens", 0),
+        "cached_input_tokens": cached.get("cached_tokens", 0),
+        "output_tokens": usage.get("output_tokens", 0),
+        "reasoning_output_tokens": reasoning.get("reasoning_tokens", 0),
+        "total_tokens": usage.get("total_tokens", 0),
+    }
+
+
+def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the values of an item's happenings; None for one that makes none (no assistant's message, or not well formed)."""
+    sort = item["type"]
+    if sort == "message":
+        parts = item.get("content")
+        if item.get("role") != "assistant" or not isinstance(parts, list):
+            return None
+        if any(not isinstance(part, dict) or part.get("type") not in ("output_text", "input_text") for part in parts):
+            return None
+        texts = [part["text"] for part in parts]
+        content = [{"type": "Text", "text": text} for text in texts]
+        return {"item": item.get("id") or "", "content": content, "texts": texts, "text": "".join(texts)}
+    if sort == "reasoning":
+        summary = [part["text"] for part in item.get("summary") or []]
+        return {"item": item.get("id") or "", "summary": summary, "content": [part["text"] for part in item.get("content") or []]}
+    action = item.get("action") or {"type": "other"}
+    return {"item": item.get("id") or "", "action": dict(action), "query": _query(action)}
+
+
+def _query(action: Mapping[str, Any]) -> str:
+    """Return how a search is shown: its query, the page it opens, or what it looks for there."""
+    if action["type"] == "search":
+        return str(action.get("query") or "")
+    if action["type"] == "open_page":
+        return str(action.get("url") or "")
+    if action["type"] == "find_in_page":
+        pattern, url = action.get("pattern"), action.get("url")
+        return f"'{pattern}' in {url}" if pattern and url else f"'{pattern}'" if pattern else str(url or "")
+    return ""
+
+
+#: Item -> the members that Codex sends back to the model, in its order (from the recorded requests).
+_HISTORY = {
+    "message": ("type", "role", "content"),
+    "reasoning": ("type", "summary", "content", "encrypted_content"),
+    "function_call": ("type", "name", "arguments", "call_id"),
+    "custom_tool_call": ("type", "status", "call_id", "name", "input"),
+    "web_search_call": ("type", "status", "action"),
+}
+
+
+def history_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item as it stands in the next request's input: without its id and what only the reply has."""
+    names = _HISTORY.get(item["type"])
+    if names is None:
+        return {key: value for key, value in item.items() if key != "id"}
+    kept = {name: item[name] for name in names if name in item}
+    if item["type"] == "message":
+        kept["content"] = [{"type": part["type"], "text": part.get("text", "")} for part in item["content"]]
+    if item["type"] == "reasoning":
+        kept.setdefault("encrypted_content", None)
+    return kept
