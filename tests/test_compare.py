@@ -120,7 +120,7 @@ MUTATIONS: dict[str, tuple[Callable[[list[Frame]], None], str]] = {
         "$.msg.params.clientInfo.name",
     ),
     "a frame is missing": (_drop("codex/event/user_message"), "$"),
-    "two frames are swapped": (_swap("turn/started", "codex/event/task_started"), "$"),
+    "two frames are swapped": (_swap("codex/event/task_started", "codex/event/user_message"), "$"),
     "output differs": (
         _edit("item/commandExecution/outputDelta", lambda v: v["params"].update(delta="line 9\n")),
         "$.msg.params.delta",

@@ -35,6 +35,7 @@ def normal(*values: Any) -> list[Any]:
             f"/home/a/.codex/sessions/2026/11/20/rollout-2026-11-20T17-50-21-{A}.jsonl",
             f"<path>/sessions/<date>/rollout-<time>-{A}.jsonl",
         ),
+        (f"sha256:{'0f' * 32} but not sha256:0f0f", "sha256:<hash> but not sha256:0f0f"),
         ("<cwd>/srv/x</cwd>", "<cwd><path></cwd>"),
         ("# AGENTS.md instructions for /srv/x\n\nBe kind", "# AGENTS.md instructions for <path>\n\nBe kind"),
         ("(file: /srv/x/skills/.system/a/SKILL.md)", "(file: <path>/skills/.system/a/SKILL.md)"),
@@ -166,3 +167,11 @@ def test_a_run_in_which_one_id_is_wrong_is_not_equal(ids: list[int], data: st.Da
     spot = data.draw(st.integers(0, len(ids) - 1))
     wrong[spot]["threadId"] = names[data.draw(st.sampled_from([n for n in range(5) if n != ids[spot]]))]
     assert normal(*right) != normal(*wrong)
+
+
+def test_the_members_of_a_hash_map_have_no_order_and_those_of_other_objects_have() -> None:
+    one = {"config": {"b": {"d": 1, "c": [{"y": 2, "x": 3}]}, "a": 4}, "other": {"b": 1, "a": 2}}
+    other = {"config": {"a": 4, "b": {"c": [{"x": 3, "y": 2}], "d": 1}}, "other": {"b": 1, "a": 2}}
+    turned = {"config": one["config"], "other": {"a": 2, "b": 1}}
+    assert repr(normal(one)) == repr(normal(other))
+    assert repr(normal(one)) != repr(normal(turned))

@@ -5,6 +5,8 @@ alone, so that the live matcher can use it on a pair of values. `Normaliser` rea
 binds uuids, request ids and directories to names at first sight (`<thread:1>`, `<id:turn/start:1>`, `<path:1>`), so that
 two runs normalise to equal values exactly if the same identities stand in the same places.
 
+What the server keeps in a hash map (`unordered_keys`) has its members in another order each time: they are sorted.
+
 Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays null.
 
 Source: real-codex-0.92.md section 6; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
@@ -101,6 +103,7 @@ class Normaliser:
     def __init__(self, table: dict[str, Any], rules: Rules | None = None) -> None:
         self.rules = rules or Rules(table)
         self._roles: dict[str, str] = {}
+        self._unordered = frozenset(table["unordered_keys"])
         self._roots: list[str] = []
         self._root_pattern: re.Pattern[str] | None = None
         self._names: dict[tuple[str, Any], str] = {}
@@ -190,6 +193,8 @@ class Normaliser:
             inside = self.rules.masked_key(key) or inherited
             if inside == "path":
                 inside = None
+            if key in self._unordered:
+                value = _by_key(value)
             return {
                 name if name.isidentifier() else self.text(name): self._value(name, inner, inside)
                 for name, inner in value.items()
@@ -233,6 +238,13 @@ class Normaliser:
         if "-" not in text:
             return text
         return UUID.sub(lambda found: self.name(self._roles.get(found[0].lower(), "uuid"), found[0].lower()), text)
+
+
+def _by_key(value: Any) -> Any:
+    """Return `value` with the members of every object in it in the order of their names."""
+    if type(value) is dict:
+        return {name: _by_key(value[name]) for name in sorted(value)}
+    return [_by_key(inner) for inner in value] if type(value) is list else value
 
 
 def _typed(request_id: Any) -> str:
