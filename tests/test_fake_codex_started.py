@@ -1,0 +1,33 @@
+"""fake-codex as people put it in the place of `codex`: started through a link, from another folder, by its bare name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FAKE = Path(sys.executable).with_name("fake-codex")
+
+
+def version_of(*argv: str | Path, cwd: Path, path: str = "/usr/bin:/bin") -> str:
+    done = subprocess.run([*argv, "--version"], capture_output=True, text=True, cwd=cwd, env={"PATH": path}, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_link_named_codex_starts_it(tmp_path: Path, relative: bool) -> None:
+    first, second = tmp_path / "fake", tmp_path / "bin" / "codex"
+    second.parent.mkdir()
+    first.symlink_to(FAKE)
+    second.symlink_to(Path("..") / "fake" if relative else first)
+    assert version_of(second, cwd=tmp_path) == "codex-cli 0.92.0\n"
+    assert version_of("codex", cwd=tmp_path, path=f"{second.parent}:/usr/bin:/bin") == "codex-cli 0.92.0\n"
+    assert version_of("./codex", cwd=second.parent) == "codex-cli 0.92.0\n"
+
+
+def test_sh_and_python_start_it_too(tmp_path: Path) -> None:
+    assert version_of("sh", FAKE.name, cwd=FAKE.parent) == "codex-cli 0.92.0\n"
+    assert version_of(sys.executable, FAKE, cwd=tmp_path) == "codex-cli 0.92.0\n"
