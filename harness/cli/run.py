@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -31,9 +32,10 @@ def suites_folder() -> Path:
     here = Path("suites")
     if here.is_dir():
         return here
-    import suites
-
-    return Path(next(iter(suites.__path__)))
+    installed = importlib.util.find_spec("suites")
+    if installed is None or not installed.submodule_search_locations:
+        raise NoSuchSuite("The suites are neither in this folder nor installed: install codex-replay again.")
+    return Path(installed.submodule_search_locations[0])
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
