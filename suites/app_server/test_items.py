@@ -1,0 +1,265 @@
+"""What a model's answer holds besides words and calls for commands: plan, reasoning, web search, images, schema, raw items.
+
+Source: real-codex-0.92.md sections 3 and 4, and the bundle's ThreadItem, EventMsg and TurnPlanStepStatus.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import Events, all_of, event, events, item_notification, shell_call, text
+from suites.app_server.turns import FREE, ended, items_of, last_words, methods, msgs, open_thread, run
+
+#: A PNG of one pixel.
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+DATA_URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
+
+
+def function_call(name: str, arguments: Any, call_id: str = "call_1") -> dict[str, Any]:
+    """Return a script's item: the model calls a function."""
+    return {"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}
+
+
+def told(output: str) -> dict[str, Any]:
+    """A turn of the script that wants to be told this of call_1, and then says something."""
+    return {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}
+
+
+def about(server: Server, turn: str, *words: str) -> Events:
+    """The turn's notifications that have one of these words in them."""
+    return [each for each in events(server, turn) if any(word in str(each) for word in words)]
+
+
+def with_image(root: Path) -> None:
+    """Put a.png into the working directory."""
+    (root / "work" / "a.png").write_bytes(PNG)
+
+
+def test_plan(app_server: AppServer) -> None:
+    """update_plan: the event (in_progress) and turn/plan/updated (inProgress); the model is told that it was done."""
+    steps = [("one", "completed"), ("two", "in_progress"), ("three", "pending")]
+    plan = [{"step": step, "status": status} for step, status in steps]
+    server = app_server(
+        [{"items": [function_call("update_plan", {"explanation": "So far.", "plan": plan})]}, told("Plan updated")]
+    )
+    thread = open_thread(server)
+    run(server, thread)
+    camel = [{"step": step, "status": "inProgress" if status == "in_progress" else status} for step, status in steps]
+    assert about(server, "0", "plan") == [
+        event(thread, "0", "plan_update", explanation="So far.", plan=plan),
+        ("turn/plan/updated", {"threadId": thread, "turnId": "0", "explanation": "So far.", "plan": camel}),
+    ]
+
+
+def test_plan_without_explanation(app_server: AppServer) -> None:
+    """A plan's explanation may be missing: then it is null."""
+    plan = [{"step": "one", "status": "pending"}]
+    server = app_server([{"items": [function_call("update_plan", {"plan": plan})]}, told("Plan updated")])
+    thread = open_thread(server)
+    run(server, thread)
+    of = {"threadId": thread, "turnId": "0"}
+    assert all_of(server, "turn/plan/updated") == [{**of, "explanation": None, "plan": plan}]
+    assert msgs(server, "plan_update")[0].get("explanation") is None
+
+
+def test_plan_with_a_status_that_is_none(app_server: AppServer) -> None:
+    """A plan that cannot be read is told to nobody but the model."""
+    why = (
+        "failed to parse function arguments: unknown variant `done`, expected one of `pending`, `in_progress`, `completed` "
+        "at line 1 column 36"
+    )
+    server = app_server([{"items": [function_call("update_plan", '{"plan":[{"step":"a","status":"done"}]}')]}, told(why)])
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert all_of(server, "turn/plan/updated") == []
+    assert last_words(server) == ["Done"]
+
+
+def reasoned(thread: str, summary: list[str], content: list[str], *, raw: bool) -> Events:
+    """The frames of a reasoning item, each of whose parts comes in one piece."""
+    of, camel = {"thread_id": thread, "turn_id": "0"}, {"threadId": thread, "turnId": "0", "itemId": "rs_1"}
+    old = {"type": "Reasoning", "id": "rs_1"}
+    new = {"type": "reasoning", "id": "rs_1"}
+    found = [
+        event(thread, "0", "item_started", **of, item={**old, "summary_text": [], "raw_content": []}),
+        item_notification("started", thread, "0", {**new, "summary": [], "content": []}),
+    ]
+    for n, delta in enumerate(summary):
+        found += [
+            event(thread, "0", "agent_reasoning_section_break", item_id="rs_1", summary_index=n),
+            ("item/reasoning/summaryPartAdded", {**camel, "summaryIndex": n}),
+            event(thread, "0", "reasoning_content_delta", **of, item_id="rs_1", delta=delta, summary_index=n),
+            ("item/reasoning/summaryTextDelta", {**camel, "delta": delta, "summaryIndex": n}),
+            event(thread, "0", "agent_reasoning_delta", delta=delta),
+        ]
+    for n, delta in enumerate(content):
+        found += [
+            event(thread, "0", "reasoning_raw_content_delta", **of, item_id="rs_1", delta=delta, content_index=n),
+            ("item/reasoning/textDelta", {**camel, "delta": delta, "contentIndex": n}),
+            event(thread, "0", "agent_reasoning_raw_content_delta", delta=delta),
+        ]
+    found += [
+        event(thread, "0", "item_completed", **of, item={**old, "summary_text": summary, "raw_content": content}),
+        item_notification("completed", thread, "0", {**new, "summary": summary, "content": content}),
+    ]
+    found += [event(thread, "0", "agent_reasoning", text=part) for part in summary]
+    return found + [event(thread, "0", "agent_reasoning_raw_content", text=part) for part in content if raw]
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["as-a-rule", "raw"])
+def test_reasoning(app_server: AppServer, raw: bool) -> None:
+    """Summary parts and contents as they come, then the whole. The whole raw content is an event only where it is asked for."""
+    summary, content = ["**Think**", "Then speak."], ["Hm."]
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": summary, "content": content}
+    server = app_server([{"items": [reasoning, text("Done")]}], config={"show_raw_agent_reasoning": raw})
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert about(server, "0", "easoning") == reasoned(thread, summary, content, raw=raw)
+    seen = methods(server)
+    assert seen.index("item/reasoning/textDelta") < seen.index("item/agentMessage/delta")
+
+
+#: name -> (the search's action as the model has it, the query that is shown)
+SEARCHES: dict[str, tuple[dict[str, Any], str]] = {
+    "search": ({"type": "search", "query": "the weather"}, "the weather"),
+    "open-page": ({"type": "open_page", "url": "https://example.invalid/"}, "https://example.invalid/"),
+    "find-in-page": (
+        {"type": "find_in_page", "url": "https://example.invalid/", "pattern": "rain"},
+        "'rain' in https://example.invalid/",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", SEARCHES)
+def test_web_search(app_server: AppServer, row: str) -> None:
+    """The model's own search: begun with an empty query, completed with what stands for its action."""
+    action, query = SEARCHES[row]
+    server = app_server([{"items": [{"type": "web_search_call", "id": "ws_1", "action": action}, text("Done")]}])
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    of = {"thread_id": thread, "turn_id": "0"}
+    old, new = {"type": "WebSearch", "id": "ws_1"}, {"type": "webSearch", "id": "ws_1"}
+    assert about(server, "0", "ws_1") == [
+        event(thread, "0", "item_started", **of, item={**old, "query": "", "action": {"type": "search", "query": ""}}),
+        item_notification("started", thread, "0", {**new, "query": ""}),
+        event(thread, "0", "web_search_begin", call_id="ws_1"),
+        event(thread, "0", "item_completed", **of, item={**old, "query": query, "action": action}),
+        item_notification("completed", thread, "0", {**new, "query": query}),
+        event(thread, "0", "web_search_end", call_id="ws_1", query=query, action=action),
+    ]
+
+
+def test_images_of_the_user(app_server: AppServer) -> None:
+    """Images come back in the user's item as they were given, by path and by URL; the model gets both as data."""
+    server = app_server([{"items": [text("A pixel.")]}], prepare=with_image)
+    thread = open_thread(server)
+    path = f"{server.work}/a.png"
+    words = {"type": "text", "text": "Look.", "text_elements": []}
+    given = [{"type": "localImage", "path": path}, {"type": "image", "url": DATA_URL}, words]
+    server.request("turn/start", {"threadId": thread, "input": given})
+    ended(server, thread)
+    assert items_of(server, "userMessage")[0]["content"] == given
+    old = [{"type": "local_image", "path": path}, {"type": "image", "image_url": DATA_URL}, words]
+    assert msgs(server, "item_completed")[0]["item"]["content"] == old
+    assert msgs(server, "user_message") == [
+        {"message": "Look.", "images": [DATA_URL], "local_images": [path], "text_elements": []}
+    ]
+    if server.upstream is not None:
+        asked = next(entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST")[-1]["content"]
+        assert [part["image_url"] for part in asked if part["type"] == "input_image"] == [DATA_URL, DATA_URL]
+        assert asked[-1] == {"type": "input_text", "text": "Look."}
+
+
+def test_an_image_that_is_not_there(app_server: AppServer) -> None:
+    """A path that cannot be read is no error of the turn: the model is told in words."""
+    server = app_server([{"items": [text("Which image?")], "expect": {"prompt": "Codex could not read the local image at"}}])
+    thread = open_thread(server)
+    given = [{"type": "localImage", "path": f"{server.work}/none.png"}]
+    server.request("turn/start", {"threadId": thread, "input": given})
+    assert ended(server, thread)["status"] == "completed"
+    assert items_of(server, "userMessage")[0]["content"] == given
+
+
+def test_view_image(app_server: AppServer) -> None:
+    """view_image: one event, and an imageView item that is begun and completed at once."""
+    script = [{"items": [function_call("view_image", {"path": "a.png"})]}, told("attached local image path")]
+    server = app_server(script, prepare=with_image)
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    item = {"type": "imageView", "id": "call_1", "path": f"{server.work}/a.png"}
+    assert about(server, "0", "call_1") == [
+        event(thread, "0", "view_image_tool_call", call_id="call_1", path=item["path"]),
+        item_notification("started", thread, "0", item),
+        item_notification("completed", thread, "0", item),
+    ]
+
+
+def test_view_image_that_is_not_there(app_server: AppServer) -> None:
+    """An image that cannot be found is no item; the model is told."""
+    server = app_server([{"items": [function_call("view_image", {"path": "none.png"})]}, {"items": [text("Pity.")]}])
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert items_of(server, "imageView", "started") == []
+    assert last_words(server) == ["Pity."]
+
+
+def test_output_schema(app_server: AppServer) -> None:
+    """An output schema goes to the model as a strict json_schema; the answer is words like any other."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+    wanted = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
+    server = app_server([{"items": [text('{"a":1}')], "expect": {"body": {"text": {"format": wanted}}}}])
+    thread = open_thread(server)
+    assert run(server, thread, outputSchema=schema)["status"] == "completed"
+    assert [item["text"] for item in items_of(server, "agentMessage")] == ['{"a":1}']
+
+
+def test_output_schema_is_for_one_turn(app_server: AppServer) -> None:
+    """The next turn has no output schema any more."""
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    script = [{"items": [text("{}")]}, {"items": [text("Hello", id="msg_2")], "expect": {"absent": ["text"]}}]
+    server = app_server(script)
+    thread = open_thread(server)
+    run(server, thread, outputSchema=schema)
+    assert run(server, thread)["status"] == "completed"
+    assert last_words(server) == ["{}", "Hello"]
+
+
+def test_refusal(app_server: AppServer) -> None:
+    """A refusal has no words of its own here: the item begins, never completes, and the turn ends without a last message."""
+    server = app_server([{"items": [{"type": "refusal", "refusal": "I will not.", "id": "msg_1"}]}])
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert items_of(server, "agentMessage", "started") == [{"type": "agentMessage", "id": "msg_1", "text": ""}]
+    assert items_of(server, "agentMessage") == []
+    assert last_words(server) == [None]
+
+
+def test_raw_items(app_server: AppServer) -> None:
+    """experimentalRawEvents: each item of the model's input and output as it is, as an event and as rawResponseItem/completed."""
+    server = app_server([{"items": [shell_call("printf marker")]}, {"items": [text("Done")]}])
+    thread = open_thread(server, **FREE, experimentalRawEvents=True)
+    run(server, thread)
+    raw = [params["item"] for params in all_of(server, "rawResponseItem/completed")]
+    assert raw == [msg["item"] for msg in msgs(server, "raw_response_item")]
+    assert [(item["type"], item.get("role")) for item in raw] == [
+        ("message", "developer"),
+        ("message", "user"),
+        ("message", "user"),
+        ("message", "user"),
+        ("function_call", None),
+        ("function_call_output", None),
+        ("message", "assistant"),
+    ]
+    assert raw[3]["content"] == [{"type": "input_text", "text": "Go on."}]
+    assert raw[4] == {
+        "type": "function_call",
+        "name": "shell_command",
+        "arguments": '{"command":"printf marker"}',
+        "call_id": "call_1",
+    }
+    assert raw[6]["content"] == [{"type": "output_text", "text": "Done"}]

@@ -1,0 +1,181 @@
+"""MCP servers: how they start up, what their tools say, and the requests about them.
+
+Source: the bundle's McpToolCallStatus, McpStartupStatus and ListMcpServerStatusResponse; real-codex-0.92.md section 3 names the
+tools that go with them. The MCP server is a program of a few lines that the real Codex starts itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import SOME_INT, text
+from suites.app_server.turns import another_thread, items_of, last_words, msgs, run
+
+PROGRAM = """
+import json, sys
+TOOL = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object"}}
+RESULTS = {
+    "tools/list": {"tools": [TOOL]},
+    "resources/list": {"resources": [{"uri": "tiny://one", "name": "one"}]},
+    "resources/templates/list": {"resourceTemplates": []},
+    "resources/read": {"contents": [{"uri": "tiny://one", "text": "1"}]},
+}
+def call(given):
+    if "a" not in given:
+        return {"content": [{"type": "text", "text": "There is no a."}], "isError": True}
+    return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, params = asked["method"], asked.get("params", {})
+    if method == "initialize":
+        can = {"tools": {}, "resources": {}}
+        about = {"name": "tiny", "version": "1"}
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": can, "serverInfo": about}
+    else:
+        result = call(params["arguments"]) if method == "tools/call" else RESULTS.get(method, {})
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+TINY = {"mcp_servers": {"tiny": {"command": "python3", "args": ["tiny.py"]}}}
+BROKEN = {"mcp_servers": {"broken": {"command": "no-such-program"}}}
+
+
+def with_program(root: Path) -> None:
+    """Put the MCP server's program into the working directory."""
+    (root / "work" / "tiny.py").write_text(PROGRAM)
+
+
+def ready(server: Server) -> str:
+    """Start a thread and wait until its MCP servers have started, or failed to; return the thread's id."""
+    server.initialize()
+    thread = another_thread(server)
+    server.notification("codex/event/mcp_startup_complete")
+    return thread
+
+
+def call(arguments: dict[str, Any], name: str = "mcp__tiny__add") -> dict[str, Any]:
+    """Return a script's item: the model calls the tool of an MCP server."""
+    return {"type": "function_call", "name": name, "call_id": "call_1", "arguments": arguments}
+
+
+def script(item: dict[str, Any], output: str) -> list[dict[str, Any]]:
+    """The model makes the call, wants to be told this, and says something."""
+    return [{"items": [item]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}]
+
+
+def test_start_up(app_server: AppServer) -> None:
+    """A server is starting and then ready; the end of all start-ups names those that are."""
+    server = app_server(config=TINY, prepare=with_program)
+    ready(server)
+    updates = [(msg["server"], msg["status"]) for msg in msgs(server, "mcp_startup_update")]
+    assert updates == [("tiny", {"state": "starting"}), ("tiny", {"state": "ready"})]
+    assert msgs(server, "mcp_startup_complete") == [{"ready": ["tiny"], "failed": [], "cancelled": []}]
+
+
+def test_start_up_fails(app_server: AppServer) -> None:
+    """A program that is not there fails with the system's words; the thread lives all the same."""
+    server = app_server([{"items": [text("Hello")]}], config=BROKEN)
+    thread = ready(server)
+    why = "No such file or directory (os error 2)"
+    told = f"MCP client for `broken` failed to start: MCP startup failed: {why}"
+    updates = [msg["status"] for msg in msgs(server, "mcp_startup_update")]
+    assert updates == [{"state": "starting"}, {"state": "failed", "error": told}]
+    failed = [{"server": "broken", "error": why}]
+    assert msgs(server, "mcp_startup_complete") == [{"ready": [], "failed": failed, "cancelled": []}]
+    assert run(server, thread)["status"] == "completed"
+
+
+def test_tool_call(app_server: AppServer) -> None:
+    """A tool of the server: begin and end as events, one mcpToolCall item; the model is told the content as JSON."""
+    server = app_server(script(call({"a": 1, "b": 2}), '[{"text":"3","type":"text"}]'), config=TINY, prepare=with_program)
+    thread = ready(server)
+    assert run(server, thread)["status"] == "completed"
+    invocation = {"server": "tiny", "tool": "add", "arguments": {"a": 1, "b": 2}}
+    content = [{"text": "3", "type": "text"}]
+    assert msgs(server, "mcp_tool_call_begin") == [{"call_id": "call_1", "invocation": invocation}]
+    end = msgs(server, "mcp_tool_call_end")[0]
+    assert sorted(end.pop("duration")) == ["nanos", "secs"]
+    assert end == {"call_id": "call_1", "invocation": invocation, "result": {"Ok": {"content": content}}}
+    item = {"type": "mcpToolCall", "id": "call_1", "server": "tiny", "tool": "add", "arguments": {"a": 1, "b": 2}, "error": None}
+    done = {"status": "completed", "result": {"content": content, "structuredContent": None}, "durationMs": SOME_INT}
+    started = {"status": "inProgress", "result": None, "durationMs": None}
+    assert items_of(server, "mcpToolCall", "started") == [{**item, **started}]
+    assert items_of(server, "mcpToolCall") == [{**item, **done}]
+    assert last_words(server) == ["Done"]
+
+
+def test_tool_call_fails(app_server: AppServer) -> None:
+    """A result with isError: the item has failed, the result stays, and the turn goes on."""
+    output = '[{"text":"There is no a.","type":"text"}]'
+    server = app_server(script(call({}), output), config=TINY, prepare=with_program)
+    thread = ready(server)
+    assert run(server, thread)["status"] == "completed"
+    item = items_of(server, "mcpToolCall")[0]
+    assert (item["status"], item["error"]) == ("failed", None)
+    assert item["result"]["content"] == [{"text": "There is no a.", "type": "text"}]
+    assert msgs(server, "mcp_tool_call_end")[0]["result"]["Ok"]["isError"] is True
+    assert last_words(server) == ["Done"]
+
+
+def test_resource(app_server: AppServer) -> None:
+    """Resources are read by a tool of Codex itself, which counts as a call to that server."""
+    told = json.dumps(
+        {"server": "tiny", "uri": "tiny://one", "contents": [{"text": "1", "uri": "tiny://one"}]}, separators=(",", ":")
+    )
+    item = call({"server": "tiny", "uri": "tiny://one"}, "read_mcp_resource")
+    server = app_server(script(item, told), config=TINY, prepare=with_program)
+    thread = ready(server)
+    assert run(server, thread)["status"] == "completed"
+    assert items_of(server, "mcpToolCall")[0]["tool"] == "read_mcp_resource"
+    assert items_of(server, "mcpToolCall")[0]["result"]["content"][0]["text"] == told
+    assert last_words(server) == ["Done"]
+
+
+def test_status(app_server: AppServer) -> None:
+    """mcpServerStatus/list starts the servers of the configuration for itself, and tells what each offers."""
+    server = app_server(config=TINY, prepare=with_program)
+    server.initialize()
+    tool = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object"}}
+    assert server.request("mcpServerStatus/list", {}) == {
+        "data": [
+            {
+                "name": "tiny",
+                "tools": {"add": tool},
+                "resources": [{"name": "one", "uri": "tiny://one"}],
+                "resourceTemplates": [],
+                "authStatus": "unsupported",
+            }
+        ],
+        "nextCursor": None,
+    }
+
+
+def test_status_of_none(app_server: AppServer) -> None:
+    """Without MCP servers the list is empty."""
+    server = app_server()
+    server.initialize()
+    assert server.request("mcpServerStatus/list", {}) == {"data": [], "nextCursor": None}
+
+
+def test_reload(app_server: AppServer) -> None:
+    """config/mcpServer/reload takes no params, and is answered at once."""
+    server = app_server()
+    server.initialize()
+    assert server.request("config/mcpServer/reload") == {}
+
+
+def test_oauth_login_refused(app_server: AppServer) -> None:
+    """A login is for servers over HTTP only, and for those that there are."""
+    server = app_server(config=TINY, prepare=with_program)
+    server.initialize()
+    assert server.request_error("mcpServer/oauth/login", {"name": "tiny"}) == {
+        "code": -32600,
+        "message": "OAuth login is only supported for streamable HTTP servers.",
+    }
+    assert server.request_error("mcpServer/oauth/login", {"name": "huge"}) == {
+        "code": -32600,
+        "message": "No MCP server named 'huge' found.",
+    }
