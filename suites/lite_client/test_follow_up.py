@@ -80,16 +80,15 @@ def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
     assert outputs(run.turns[1]) == {"call_1": output}
 
 
-@pytest.mark.parametrize("slow", [0, 1, 2], ids=["first-slow", "second-slow", "third-slow"])
+@pytest.mark.parametrize("delays", [(80, 0, 40), (40, 80, 0), (80, 40, 0)], ids=["2-3-1", "3-1-2", "3-2-1"])
 @pytest.mark.spec("edge-parallel-calls", f"{EDGE} 6", "Parallel calls, mixed output order -> 200 (call_id association)")
-def test_parallel_calls(lite_client: LiteClient, slow: int) -> None:
+def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -> None:
     """Every call of a response gets its own output, by its call id, in whatever order they finish."""
-    numbers = [(1, 1), (2, 2), (3, 3)]
-    results: list[dict[str, Any]] = [
-        {"name": "add", "arguments": {"a": a, "b": b}, "output": f"{a + b}", "delay_ms": 60 if i == slow else 0}
-        for i, (a, b) in enumerate(numbers)
+    results = [
+        {"name": "add", "arguments": {"a": n, "b": n}, "output": f"{n + n}", "delay_ms": delay}
+        for n, delay in enumerate(delays, 1)
     ]
-    calls = [call({"a": a, "b": b}, f"call_{a}") for a, b in numbers]
+    calls = [call({"a": n, "b": n}, f"call_{n}") for n in (1, 2, 3)]
     run = lite_client(script=then(*calls), tools={**ADD, "results": results})
     assert run.text() == "done"
     assert len(run.turns) == 2

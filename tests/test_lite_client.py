@@ -1,0 +1,285 @@
+"""The lite client: its reference, its examples, its suite; and the broken clients that show that the suite bites."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.plugin.lite_client import parse_lite_client
+from harness.reference.lite_client import auth, refresh, reply, settings, sse, tools
+from harness.reference.lite_client.errors import Problem
+from harness.shell.backend_process import BackendProcess
+from suites.lite_client import expected
+
+ROOT = Path(__file__).resolve().parent.parent
+LITE_CLIENTS = Path(__file__).parent / "miniatures" / "lite_clients"
+MODULES = sorted(path.stem for path in (ROOT / "suites" / "lite_client").glob("test_*.py"))
+sys.path.insert(0, str(LITE_CLIENTS))
+import broken  # noqa: E402
+import matrix  # noqa: E402
+
+EXAMPLES = ("test_request", "edge_cases", "test_web_search")
+
+
+# -- the suite bites -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checks() -> set[str]:
+    """The names of all checks of the suite."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", "suites/lite_client"]
+    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {"::".join((Path(path).stem, name)) for path, _, name in (line.partition("::") for line in listed.split("\n")) if name}
+
+
+def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(checks: set[str]) -> None:
+    """The recorded table is whole: run `python tests/miniatures/lite_clients/matrix.py` when the suite or a variant changes."""
+    table = matrix.table()
+    for variant, red in table.items():
+        shown = ", ".join(red[:3]) + (f" and {len(red) - 3} more" if len(red) > 3 else "")
+        print(f"{variant:34} {broken.VARIANTS[variant].__doc__}\n{'':34} -> {shown}")
+    assert sorted(set(broken.VARIANTS) - set(table)) == [], "these variants survive"
+    assert sorted(checks - {check for red in table.values() for check in red}) == [], "these checks see no variant"
+    assert sorted({check for red in table.values() for check in red} - checks) == [], "these checks are no more"
+
+
+def test_the_table_is_true(checks: set[str], tmp_path: Path) -> None:
+    """A pair for each check and each variant is tried anew, and the reference passes every check."""
+    chosen = matrix.cover(matrix.table())
+    red = matrix.run_pytest({matrix.FINE: sorted(checks), **chosen}, tmp_path)
+    assert red.get(matrix.FINE, []) == []
+    assert red == chosen
+
+
+def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
+    pairs = {"no-account": ["test_headers::test_session_id", "test_auth::test_api_key_bearer"]}
+    assert matrix.run_pytest(pairs, tmp_path) == {"no-account": ["test_headers::test_session_id"]}
+
+
+def pytest_on(client: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+        "--report",
+        str(tmp_path / "report"),
+    ]
+    return subprocess.run([*argv, "--lite-client", client, *options], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_failure_shows_the_spec_and_the_traffic(tmp_path: Path) -> None:
+    """With a process per run, as users have it; paths in the command are relative to where pytest is started."""
+    command = f"{sys.executable} tests/miniatures/lite_clients/broken.py wrong-scope"
+    done = pytest_on(command, tmp_path, "suites/lite_client/test_refresh.py", "-k", "body_of_the_refresh or new_token_is_used")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout
+    assert "Spec: refresh-body" in done.stdout
+    assert "codex-lite-protocol.md, Token Refresh (ChatGPT): **Request body** (from codex-rs)" in done.stdout
+    assert "POST /oauth/token -> 200" in done.stdout
+
+
+def test_a_client_that_hangs_is_ended_and_said_so(tmp_path: Path) -> None:
+    command = f"{sys.executable} -c 'import time; time.sleep(600)'"
+    done = pytest_on(command, tmp_path, "suites/lite_client/test_endpoint.py", "-k", "stdout", "--wait", "0.5")
+    assert done.returncode == 1
+    assert "The client did not end within 0.5 s" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "no-such-program-anywhere", "'"])
+def test_a_subject_that_is_none_is_a_sentence(text: str) -> None:
+    with pytest.raises(pytest.UsageError, match="--lite-client"):
+        parse_lite_client(text)
+
+
+def test_a_wrong_option_is_said_before_anything_runs(tmp_path: Path) -> None:
+    done = pytest_on("no-such-program-anywhere", tmp_path, "suites/lite_client/test_endpoint.py")
+    assert done.returncode == 4
+    assert "there is no such program" in done.stderr
+
+
+# -- the suite is in order -------------------------------------------------------------------------------------------------------
+
+
+def marks() -> Iterator[tuple[str, Any]]:
+    for module in MODULES:
+        for name, found in vars(importlib.import_module(f"suites.lite_client.{module}")).items():
+            if name.startswith("test_"):
+                yield f"{module}::{name}", found
+
+
+def test_every_check_has_a_name_a_source_and_a_docstring() -> None:
+    names = []
+    for check, function in marks():
+        specs = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "spec"]
+        assert len(specs) == 1, f"{check} needs one spec mark"
+        name, where, line = specs[0].args
+        names.append(name)
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name), f"{check}: {name} is no stable name"
+        assert re.match(r"(codex-lite-protocol\.md|real-codex-0\.92\.md|docs/lite-client\.md)\b", where), check
+        assert line
+        assert function.__doc__
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize(("token", "account"), [(expected.JWT, "account-jwt"), (expected.NEW_JWT, "account-2")])
+def test_the_tokens_of_the_suite_say_what_they_are_meant_to(token: str, account: str) -> None:
+    assert auth.jwt_claims(token)["https://api.openai.com/auth"]["chatgpt_account_id"] == account
+    assert "_" in token or "-" in token
+
+
+# -- the reference ---------------------------------------------------------------------------------------------------------------
+
+
+def events(*chunks: bytes) -> list[tuple[str, str]]:
+    return list(sse.events(chunks))
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), min_size=1), max_size=4), st.data())
+def test_events_do_not_depend_on_the_chunks(texts: list[str], data: st.DataObject) -> None:
+    """Whatever the pieces and the ends of lines, the same events come out; what has no blank line behind it does not."""
+    newline = data.draw(st.sampled_from(["\n", "\r\n"]))
+    stream = "".join(f"event: e{newline}: note{newline}data: {text}{newline}{newline}" for text in texts).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    assert events(*pieces) == [("e", text) for text in texts]
+    assert events(*pieces, b"data: unfinished\n") == [("e", text) for text in texts]
+
+
+def test_data_of_several_lines_is_joined() -> None:
+    assert events(b"data: a\ndata:b\nid: 7\n\n\n\ndata\n\n") == [("", "a\nb"), ("", "")]
+
+
+def test_a_stream_that_contradicts_itself_is_damaged() -> None:
+    item = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "whole"}]}
+    half = {"type": "response.output_text.delta", "item_id": "m", "delta": "who"}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    with pytest.raises(Problem, match="do not make up the whole"):
+        reply.read([("", json.dumps(event)) for event in (half, done)])
+
+
+def test_a_refusal_is_the_answer() -> None:
+    item = {"type": "message", "content": [{"type": "refusal", "refusal": "I will not."}]}
+    done = [{"type": "response.output_item.done", "output_index": 0, "item": item}, {"type": "response.completed"}]
+    assert reply.read([("", json.dumps(event)) for event in done]).text == "I will not."
+
+
+def test_new_tokens_are_written_at_once_and_kept_private(tmp_path: Path) -> None:
+    path = tmp_path / "auth.json"
+    path.write_text(json.dumps(expected.CHATGPT))
+    login = auth.Auth(path)
+    login.store({"access_token": "new", "refresh_token": "newer", "id_token": expected.NEW_JWT})
+    assert json.loads(path.read_text())["tokens"] == {
+        "access_token": "new",
+        "refresh_token": "newer",
+        "account_id": "account-1",
+        "id_token": {"raw_jwt": expected.NEW_JWT, "chatgpt_account_id": "account-2"},
+    }
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [entry.name for entry in tmp_path.iterdir()] == ["auth.json"]
+
+
+def test_tokens_that_cannot_be_written_are_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "auth.json"
+    path.write_text(json.dumps(expected.CHATGPT))
+    login = auth.Auth(path)
+    path.unlink()
+    tmp_path.rmdir()
+    with pytest.raises(Problem, match="cannot be written"):
+        login.store({"access_token": "new"})
+
+
+@pytest.mark.parametrize("token", ["", "a.b", "a.b.c", "a.W10.c", "a.!!!.c", "é.é.é"])
+def test_what_is_no_jwt_has_no_claims(token: str) -> None:
+    assert auth.jwt_claims(token) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [({"error": {"code": "a"}}, "a"), ({"error": "b"}, "b"), ({"code": "c"}, "c"), ({"error": None}, ""), ({"error": {}}, "")],
+)
+def test_the_code_of_a_refused_refresh(fields: dict[str, Any], code: str) -> None:
+    assert refresh.code_of(fields) == code
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "nan"])
+def test_a_timeout_that_is_none_is_a_problem(text: str) -> None:
+    with pytest.raises(Problem, match="LITE_TIMEOUT"):
+        settings.from_env({"LITE_TIMEOUT": text})
+
+
+def test_the_environment_has_defaults() -> None:
+    found = settings.from_env({"LITE_BASE_URL": "", "HOME": "/somewhere"})
+    assert (found.base_url, found.token_url) == ("https://chatgpt.com/backend-api/codex", "https://auth.openai.com/oauth/token")
+    assert (found.model, found.tools_file, found.schema) == ("gpt-5.2-codex", None, None)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"tools": 1}', '{"results": {}}'])
+def test_a_tools_file_that_is_none_is_a_problem(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tools.json").write_text(content)
+    with pytest.raises(Problem, match="tools file"):
+        tools.Tools(tmp_path / "tools.json")
+
+
+# -- the examples ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[BackendProcess]:
+    with BackendProcess() as process:
+        yield process
+
+
+def example(backend: BackendProcess, name: str, tmp_path: Path, script: object = None) -> subprocess.CompletedProcess[str]:
+    session = backend.session(f"{name}-{tmp_path.name}", script)
+    (tmp_path / "auth.json").write_text(json.dumps(expected.CHATGPT))
+    env = {
+        "LITE_BASE_URL": session.url + "/backend-api/codex",
+        "LITE_TOKEN_URL": session.url + "/oauth/token",
+        "LITE_AUTH_FILE": str(tmp_path / "auth.json"),
+        "LITE_TIMEOUT": "20",
+    }
+    argv = [sys.executable, "-m", f"harness.reference.lite_client.examples.{name}"]
+    return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs_against_the_fake_as_it_is(backend: BackendProcess, name: str, tmp_path: Path) -> None:
+    done = example(backend, name, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_notices_another_backend(backend: BackendProcess, name: str, tmp_path: Path) -> None:
+    """A backend that only ever talks, and refuses nothing."""
+    script = {"turns": [{"items": ["Hello"], "times": "always"}], "rules_off": ["output-without-call"]}
+    assert example(backend, name, tmp_path, script).returncode == 1
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_fails_in_a_sentence(backend: BackendProcess, name: str, tmp_path: Path) -> None:
+    done = example(backend, name, tmp_path, [{"status": 503, "times": "always"}])
+    assert done.returncode == 1
+    assert "503" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_pytest_does_not_take_the_examples_for_tests() -> None:
+    for name in EXAMPLES:
+        module = importlib.import_module(f"harness.reference.lite_client.examples.{name}")
+        assert [key for key in vars(module) if key.startswith(("test", "Test"))] == []
