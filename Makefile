@@ -8,6 +8,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # Two cores: the suites' cases are processes of their own and do not disturb each other.
 JOBS ?= 2
+# The suites use none of this plugin, which takes longer to load than a hundred cases to run.
+LEAN := -p no:hypothesispytest
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +28,7 @@ $(STAMP): requirements.lock pyproject.toml fake_server/bin/fake-codex
 	@touch $@
 
 conformance: $(STAMP) ## the suites on the embedded fakes: no network, no account
-	$(BIN)/python -m pytest suites -n $(JOBS)
+	$(BIN)/python -m pytest suites $(LEAN) -n $(JOBS)
 
 test: $(STAMP) lint ## the project's own tests, lint and types
 	$(BIN)/python -m pytest tests -n $(JOBS) --ignore tests/real
@@ -38,7 +40,7 @@ lint: $(STAMP) ## ruff and mypy
 
 real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offline
 	$(BIN)/codex-replay codex install $(CODEX)
-	$(BIN)/python -m pytest suites -n $(JOBS) --app-server codex@$(CODEX)
+	$(BIN)/python -m pytest suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX)
 	$(BIN)/python -m pytest tests/real
 
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
