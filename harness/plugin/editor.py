@@ -155,7 +155,7 @@ class Editor:
 
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
-    def wait(self, kind: str, **fields: Any) -> dict[str, Any]:
+    def wait(self, kind: str, /, **fields: Any) -> dict[str, Any]:
         """Take and return the next report of a kind that has these fields."""
         __tracebackhide__ = True
 

@@ -68,7 +68,7 @@ class EditorClient:
 
         `script` is what the model says (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
         the byte server, or a list of such lists, one for each start. `codex` is the path to give instead of either. `config`
-        adds to the real Codex's configuration, `env` to the environment of the fake one.
+        adds to the app-server's config.toml, which is that of `ASKS` otherwise, `env` to its environment.
         """
         __tracebackhide__ = True
         root = self.folder / f"editor{len(self.editors) + 1}"
@@ -100,17 +100,18 @@ class EditorClient:
     def _app_server(
         self, root: Path, script: object, config: Mapping[str, Any], env: Mapping[str, str]
     ) -> tuple[str, BackendSession | None]:
-        argv = self.subject.argv[:-1] if self.subject.argv[-1] == "app-server" else self.subject.argv
-        upstream = None
-        if self.subject.live:
-            from harness.shell.codex import HermeticHome
+        from harness.shell.codex import HermeticHome
 
+        argv = self.subject.argv[:-1] if self.subject.argv[-1] == "app-server" else self.subject.argv
+        upstream, added, url = None, dict(env), "http://127.0.0.1:9"
+        if self.subject.live:
             upstream = self._backend().session(f"{self._name}.{len(self.editors) + 1}", script if script is not None else [])
-            version = self.subject.version if self.subject.version[:1].isdigit() else "0.92.0"
-            environ = dict(HermeticHome(root, upstream.url, version=version, extra_config={**ASKS, **config}).env)
+            url = upstream.url
         else:
             (root / "script.json").write_text(json.dumps(script if script is not None else []), encoding="utf-8")
-            environ = {"PATH": os.environ.get("PATH", os.defpath), "FAKE_CODEX_SCRIPT": str(root / "script.json"), **env}
+            added["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
+        version = self.subject.version if self.subject.version[:1].isdigit() else "0.92.0"
+        environ = {**HermeticHome(root, url, version=version, extra_config={**ASKS, **config}).env, **added}
         tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(root / "ledger.ndjson"), "--"]
         return stand_in(root / "codex", [*tap, *argv], environ), upstream
 
@@ -192,3 +193,18 @@ def editor_client(
         editor.stop()
         if editor.upstream is not None:
             editor.upstream.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the statements of a document that were held against a server, those that do not hold with what does."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    found = {told["id"]: told for report in reports for key, told in report.user_properties if key == "statement"}
+    if not found:
+        return
+    terminalreporter.section("where the document and the server differ")
+    for name, told in found.items():
+        if not told["holds"]:
+            terminalreporter.write_line(f"{name}: {told['where']}: {told['says']}")
+            terminalreporter.write_line(f"    the server: {told['does'] or 'does not'}")
+    agree = sorted(name for name, told in found.items() if told["holds"])
+    terminalreporter.write_line(f"They agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}.")

@@ -111,7 +111,14 @@ def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None
     assert editor.answers()[0]["result"] == {"decision": "accept"}
 
 
-SHELL = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": {"command": "printf marker"}}
+#: What the model wants done. `result` tells a fake what came of it; the real Codex finds out.
+SHELL = {
+    "type": "function_call",
+    "name": "shell_command",
+    "call_id": "call_1",
+    "arguments": {"command": "printf marker"},
+    "result": {"stdout": "marker"},
+}
 PATCH = {
     "type": "custom_tool_call",
     "name": "apply_patch",
@@ -135,5 +142,7 @@ def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, ch
     editor.decide(approval, choice)
     turn = editor.end()
     assert (turn.status, turn.text) == (("interrupted", "") if choice == "dismiss" else ("completed", "Done."))
+    if kind == "command":
+        assert ("marker" in turn.output) is (choice == "accept")
     assert [answer["result"] for answer in editor.answers()] == [{"decision": DECISIONS[choice]}]
     assert editor.violations() == []
