@@ -1,8 +1,198 @@
-"""`fake-codex exec`."""
+"""`fake-codex exec`: one prompt, one turn, answered from the same script as the app-server, in the words of `codex exec` 0.92.
+
+    fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]
+
+Options, texts and exit statuses are the real binary's (recorded): status 0 when the turn is completed, 1 when it failed, 2 for
+wrong arguments. Nothing is kept on disk, so `resume` begins a thread anew, under the id that it is given. What the real
+binary logs with a time (`ERROR codex_api...`) is left out.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+import time
+from typing import Any
+
+from fake_server.exec_output import JsonOutput, Output, TextOutput
+from fake_server.scripted_session import Session
+from fake_server.scripted_settings import Settings, sandbox_v2
+from fake_server.scripted_thread import Gate, Never, Thread
+from fake_server.scripted_turn import Turn
+from harness.core.jsontext import NotJson, loads
+
+_VALUES = {
+    "-c": "config", "--config": "config", "--enable": "feature", "--disable": "feature", "-i": "image", "--image": "image",
+    "-m": "model", "--model": "model", "--local-provider": "", "-s": "sandbox", "--sandbox": "sandbox", "-p": "profile",
+    "--profile": "profile", "-C": "cd", "--cd": "cd", "--add-dir": "dir", "--output-schema": "schema", "--color": "color",
+    "-o": "last", "--output-last-message": "last",
+}  # fmt: skip
+_FLAGS = {
+    "--json": "json", "--experimental-json": "json", "--skip-git-repo-check": "anywhere", "--full-auto": "full-auto",
+    "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "", "--all": "",
+}  # fmt: skip
+_SHOWN = {"last": "--output-last-message <FILE>", "config": "--config <key=value>", "model": "--model <MODEL>"}
+_USAGE = "Usage: codex exec [OPTIONS] [PROMPT] [COMMAND]"
+_HELP = "\n\nFor more information, try '--help'.\n"
+
+
+class Wrong(Exception):
+    """The command cannot run; the text is for stderr, with an exit status."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
 
 def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
-    """Run."""
-    return 2
+    """Run `codex exec` with these words; return the exit status."""
+    try:
+        options = parse(words)
+        if "version" in options:
+            sys.stdout.write("codex-cli-exec 0.92.0\n")
+            return 0
+        return _Exec(options, overrides).run()
+    except Wrong as wrong:
+        sys.stderr.write(str(wrong))
+        return wrong.status
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"fake-codex: {error}\n")
+        return 2
+
+
+def parse(words: list[str]) -> dict[str, Any]:
+    """Return the options by name, `config` as a list of pairs, the prompt and the thread to resume; raises `Wrong`."""
+    options: dict[str, Any] = {"config": []}
+    plain: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            plain += rest
+        elif word in ("-V", "--version"):
+            return {"version": True}
+        elif name in _VALUES:
+            given = value if equals else next(rest, None)
+            if given is None:
+                shown = _SHOWN.get(_VALUES[name], name)
+                raise Wrong(f"error: a value is required for '{shown}' but none was supplied{_HELP}", 2)
+            if _VALUES[name] == "config":
+                key, _, text = given.partition("=")
+                options["config"].append((key.strip(), text.strip()))
+            else:
+                options[_VALUES[name]] = given
+        elif word in _FLAGS:
+            options[_FLAGS[word]] = True
+        elif word.startswith("-") and word != "-":
+            tip = f"  tip: to pass '{word}' as a value, use '-- {word}'"
+            raise Wrong(f"error: unexpected argument '{word}' found\n\n{tip}\n\n{_USAGE}{_HELP}", 2)
+        elif word == "resume" and not plain and "resume" not in options:
+            options["resume"] = True
+        else:
+            plain.append(word)
+    if "resume" in options and plain and _is_id(plain[0]):
+        options["resume"] = plain.pop(0)
+    if len(plain) > 1:
+        raise Wrong(f"error: unexpected argument '{plain[1]}' found\n\n{_USAGE}{_HELP}", 2)
+    options["prompt"] = plain[0] if plain else None
+    return options
+
+
+def _is_id(word: str) -> bool:
+    return len(word) == 36 and word.count("-") == 4
+
+
+class _Exec:
+    """One run; it stands where the app-server stands, and hears what the thread says."""
+
+    user_agent = "codex_exec/0.92.0"
+
+    def __init__(self, options: dict[str, Any], overrides: list[tuple[str, str]]) -> None:
+        self._options = options
+        environ = os.environ
+        self._cwd = os.path.abspath(options.get("cd", os.getcwd()))
+        if not options.get("anywhere") and not _in_repository(self._cwd):
+            raise Wrong("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1)
+        self._prompt = _prompt(options["prompt"])
+        home = environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+        script, ledger = environ.get("FAKE_CODEX_SCRIPT"), environ.get("FAKE_CODEX_LEDGER")
+        given = overrides + options["config"]
+        self._session = Session(self, script or None, ledger or None, home, given, self._cwd)
+        self._thread = self._open()
+        self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
+
+    def _open(self) -> Thread:
+        options = self._options
+        settings = Settings(self._session.config, self._cwd, self._session.home, self._session.table["settings"])
+        settings.model = options.get("model", settings.model)
+        settings.policy = "never"  # nobody is there to be asked
+        mode = (
+            "danger-full-access" if "yolo" in options else "workspace-write" if "full-auto" in options else options.get("sandbox")
+        )
+        if mode is not None:
+            settings.sandbox = sandbox_v2(mode)
+        thread = self._session.new_thread(settings)
+        if isinstance(options.get("resume"), str):
+            thread.id = options["resume"]
+        return thread
+
+    def run(self) -> int:
+        """Run the turn; return the exit status."""
+        self._output.begin()
+        self._session.listen(self._thread, "v1")
+        items = [{"type": "text", "text": self._prompt}]
+        self._thread.begin(Turn(self._thread, self._session.model, self._session.table, items, self._schema()))
+        while self._thread.waits is not None:
+            if isinstance(self._thread.waits, Gate | Never):
+                raise ValueError("the script waits for a gate, which nobody can open here: leave it out.")
+            due = self._session.next_due()
+            if due is not None:
+                time.sleep(max(0.0, due - time.monotonic()))
+            self._session.advance()
+        self._session.close()
+        message = self._output.end(self._options.get("last"))
+        if "last" in self._options:
+            with open(self._options["last"], "w", encoding="utf-8") as file:
+                file.write(message or "")
+        return 1 if self._output.failed else 0
+
+    def _schema(self) -> Any:
+        path = self._options.get("schema")
+        if path is None:
+            return None
+        try:
+            with open(path, "rb") as file:
+                return loads(file.read())
+        except OSError as error:
+            raise Wrong(f"Failed to read output schema file {path}: {error.strerror}\n", 1) from None
+        except NotJson as error:
+            raise Wrong(f"Output schema file {path} is not valid JSON: {error}\n", 1) from None
+
+    def say(self, frame: dict[str, Any]) -> None:
+        """Hear a frame of the thread: the events are what is shown."""
+        if frame.get("method", "").startswith("codex/event/"):
+            self._output.event(frame["params"]["msg"])
+
+    def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
+        """Nothing is ever asked here."""
+
+
+def _in_repository(folder: str) -> bool:
+    while True:
+        if os.path.exists(os.path.join(folder, ".git")):
+            return True
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+
+
+def _prompt(given: str | None) -> str:
+    if given is not None and given != "-":
+        return given
+    if given is None:
+        sys.stderr.write("Reading prompt from stdin...\n")
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if not text.strip():
+        raise Wrong("No prompt provided via stdin.\n", 1)
+    return text

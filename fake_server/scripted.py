@@ -38,6 +38,7 @@ class ScriptedServer(Stdio):
         super().__init__(environ)
         self._environ, self._overrides = environ, overrides
         self._session: Session | None = None
+        self.user_agent = ""
         self._client: dict[str, Any] | None = None
         self._methods: dict[str, str] | None = None
         self._race: Race | None = None

@@ -16,9 +16,19 @@ from harness.protocol.turn import load_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
-    from fake_server.scripted import ScriptedServer
+    class Server(Protocol):
+        """Who hears what the threads say."""
+
+        user_agent: str
+
+        def say(self, frame: dict[str, Any]) -> None:
+            """Say a frame."""
+
+        def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
+            """Refuse a request."""
+
 
 INVALID_REQUEST = -32600
 
@@ -36,7 +46,7 @@ class Session:
 
     def __init__(
         self,
-        server: ScriptedServer,
+        server: Server,
         script: str | None,
         ledger: str | None,
         home: str,

@@ -1,0 +1,285 @@
+"""What `codex exec` 0.92 shows of a turn: for people on stderr, or as JSON lines on stdout (`--json`); from recordings."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harness.core.jsontext import dumps
+from harness.protocol.turn_tools import join
+
+if TYPE_CHECKING:
+    from fake_server.scripted_thread import Thread
+
+
+class Output(Protocol):
+    """How a turn is shown. `failed` tells, at the end, whether the turn failed."""
+
+    failed: bool
+
+    def begin(self) -> None:
+        """Before the turn."""
+
+    def event(self, message: dict[str, Any]) -> None:
+        """One EventMsg."""
+
+    def end(self, last: str | None) -> str | None:
+        """After the turn; `last` is the file for the last message, which is returned."""
+
+
+class TextOutput:
+    """Progress for people on stderr, the last message on stdout."""
+
+    def __init__(self, thread: Thread, prompt: str) -> None:
+        self.failed = False
+        self._thread, self._prompt = thread, prompt
+        self._message: str | None = None
+        self._tokens: int | None = None
+        self._show = {
+            "agent_message": lambda m: self._say(f"codex\n{m['message']}"),
+            "agent_reasoning": lambda m: self._say(f"\nthinking\n{m['text']}"),
+            "exec_command_end": self._command,
+            "patch_apply_begin": self._patch,
+            "patch_apply_end": self._patched,
+            "turn_diff": lambda m: self._say(f"file update:\n{m['unified_diff']}"),
+            "web_search_begin": lambda m: self._say("🌐 Searching the web..."),
+            "web_search_end": lambda m: self._say(f"🌐 Searched: {m['query']}"),
+            "plan_update": self._plan,
+            "mcp_tool_call_begin": lambda m: self._say(f"tool {_invocation(m)}"),
+            "mcp_tool_call_end": self._mcp,
+            "view_image_tool_call": lambda m: self._say(f"viewed image {m['path']}"),
+            "stream_error": lambda m: self._say(_details(m)),
+            "error": self._error,
+            "token_count": self._count,
+            "task_complete": self._complete,
+        }
+
+    @staticmethod
+    def _say(text: str) -> None:
+        sys.stderr.write(text + "\n")
+
+    def begin(self) -> None:
+        """Show the settings and the prompt."""
+        settings = self._thread.settings
+        sandbox = {"readOnly": "read-only", "dangerFullAccess": "danger-full-access"}.get(
+            settings.sandbox["type"], "workspace-write [workdir, /tmp, $TMPDIR]"
+        )
+        self._say("OpenAI Codex v0.92.0 (research preview)\n--------")
+        for name, value in (
+            ("workdir", settings.cwd),
+            ("model", settings.model),
+            ("provider", settings.provider),
+            ("approval", settings.policy),
+            ("sandbox", sandbox),
+            ("reasoning effort", settings.effort or "none"),
+            ("reasoning summaries", settings.summary or "auto"),
+            ("session id", self._thread.id),
+        ):
+            self._say(f"{name}: {value}")
+        self._say(f"--------\nuser\n{self._prompt}\nmcp startup: no servers")
+
+    def event(self, message: dict[str, Any]) -> None:
+        """Show one event."""
+        show = self._show.get(message["type"])
+        if show is not None:
+            show(message)
+
+    def _command(self, m: dict[str, Any]) -> None:
+        how = "succeeded" if m["exit_code"] == 0 else f"exited {m['exit_code']}"
+        text = m["formatted_output"]
+        self._say(
+            f"exec\n{join(m['command'])} in {m['cwd']} {how} in {_ms(m)}ms:" + (f"\n{text.rstrip(chr(10))}" if text else "")
+        )
+
+    def _patch(self, m: dict[str, Any]) -> None:
+        self._say("file update")
+        for path, change in m["changes"].items():
+            mark = {"add": "A", "delete": "D", "update": "M"}[change["type"]]
+            text = change.get("content", change.get("unified_diff", ""))
+            self._say(f"{mark} {path}\n{text.rstrip(chr(10))}")
+
+    def _patched(self, m: dict[str, Any]) -> None:
+        status = 0 if m["success"] else 1
+        text = m["stdout"] if m["success"] else m["stderr"]
+        self._say(f"apply_patch(auto_approved=true) exited {status} in 0ms:\n{text.rstrip(chr(10))}")
+
+    def _plan(self, m: dict[str, Any]) -> None:
+        self._say("Plan update")
+        if m.get("explanation"):
+            self._say(m["explanation"])
+        marks = {"completed": "✓", "in_progress": "→", "pending": "•"}
+        for step in m["plan"]:
+            self._say(f"  {marks[step['status']]} {step['step']}")
+
+    def _mcp(self, m: dict[str, Any]) -> None:
+        import json  # the one place where JSON is shown indented
+
+        result = json.dumps(m["result"]["Ok"], indent=2, ensure_ascii=False)
+        self._say(f"{_invocation(m)} success in {_ms(m)}ms:\n{result}")
+
+    def _error(self, m: dict[str, Any]) -> None:
+        self.failed = True
+        self._say(f"ERROR: {m['message']}")
+
+    def _count(self, m: dict[str, Any]) -> None:
+        if m["info"] is not None:
+            total = m["info"]["total_token_usage"]
+            self._tokens = max(0, total["input_tokens"] - total["cached_input_tokens"]) + total["output_tokens"]
+
+    def _complete(self, m: dict[str, Any]) -> None:
+        self._message = m["last_agent_message"]
+
+    def end(self, last: str | None) -> str | None:
+        """Show the tokens, and the last message on stdout."""
+        if last is not None and self._message is None:
+            self._say(f"Warning: no last agent message; wrote empty content to {last}")
+        if self._tokens is not None:
+            self._say(f"tokens used\n{self._tokens:,}")
+        sys.stderr.flush()
+        if self._message is not None:
+            sys.stdout.write(self._message + "\n")
+            sys.stdout.flush()
+        return self._message
+
+
+class JsonOutput:
+    """One JSON object a line on stdout."""
+
+    def __init__(self, thread: Thread, prompt: str) -> None:
+        self.failed = False
+        self._thread = thread
+        self._message: str | None = None
+        self._error: str | None = None
+        self._usage = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+        self._numbers = 0
+        self._items: dict[str, str] = {}  # call id -> item id
+        self._todo: tuple[str, list[dict[str, Any]]] | None = None
+        self._changes: dict[str, Any] = {}
+        self._show = {
+            "task_started": lambda m: self._say({"type": "turn.started"}),
+            "agent_message": lambda m: self._item("completed", self._next(), "agent_message", text=m["message"]),
+            "agent_reasoning": lambda m: self._item("completed", self._next(), "reasoning", text=m["text"]),
+            "exec_command_begin": self._command,
+            "exec_command_end": self._commanded,
+            "patch_apply_begin": self._patch,
+            "patch_apply_end": self._patched,
+            "web_search_begin": self._search,
+            "web_search_end": self._searched,
+            "plan_update": self._plan,
+            "mcp_tool_call_begin": self._mcp,
+            "mcp_tool_call_end": self._mcped,
+            "stream_error": lambda m: self._say({"type": "error", "message": _details(m)}),
+            "error": self._failed,
+            "token_count": self._count,
+            "task_complete": self._complete,
+        }
+
+    @staticmethod
+    def _say(value: dict[str, Any]) -> None:
+        sys.stdout.write(dumps(value).decode() + "\n")
+        sys.stdout.flush()
+
+    def _next(self, call: str | None = None) -> str:
+        number = f"item_{self._numbers}"
+        self._numbers += 1
+        if call is not None:
+            self._items[call] = number
+        return number
+
+    def _item(self, what: str, number: str, kind: str, **fields: Any) -> None:
+        self._say({"type": f"item.{what}", "item": {"id": number, "type": kind, **fields}})
+
+    def begin(self) -> None:
+        """Show the thread's id."""
+        self._say({"type": "thread.started", "thread_id": self._thread.id})
+
+    def event(self, message: dict[str, Any]) -> None:
+        """Show one event."""
+        show = self._show.get(message["type"])
+        if show is not None:
+            show(message)
+
+    def _command(self, m: dict[str, Any]) -> None:
+        fields = {"command": join(m["command"]), "aggregated_output": "", "exit_code": None, "status": "in_progress"}
+        self._item("started", self._next(m["call_id"]), "command_execution", **fields)
+
+    def _commanded(self, m: dict[str, Any]) -> None:
+        status = "completed" if m["exit_code"] == 0 else "failed"
+        fields = {"command": join(m["command"]), "aggregated_output": m["aggregated_output"], "exit_code": m["exit_code"]}
+        self._item("completed", self._items[m["call_id"]], "command_execution", **fields, status=status)
+
+    def _patch(self, m: dict[str, Any]) -> None:
+        self._changes[m["call_id"]] = m["changes"]
+
+    def _patched(self, m: dict[str, Any]) -> None:
+        changes = self._changes.pop(m["call_id"])
+        listed = [{"path": path, "kind": changes[path]["type"]} for path in sorted(changes)]
+        status = "completed" if m["success"] else "failed"
+        self._item("completed", self._next(), "file_change", changes=listed, status=status)
+
+    def _search(self, m: dict[str, Any]) -> None:
+        self._searching("started", self._next(m["call_id"]), m["call_id"], "", {"type": "other"})
+
+    def _searched(self, m: dict[str, Any]) -> None:
+        self._searching("completed", self._items[m["call_id"]], m["call_id"], m["query"], m["action"])
+
+    @staticmethod
+    def _searching(what: str, number: str, call: str, query: str, action: Any) -> None:
+        # The real binary writes two members named id: the item's, and the call's.
+        fields = dumps({"id": call, "query": query, "action": action}).decode()[1:]
+        head = f'{{"type":"item.{what}","item":{{"id":"{number}","type":"web_search",'
+        sys.stdout.write(f"{head}{fields}}}\n")
+        sys.stdout.flush()
+
+    def _plan(self, m: dict[str, Any]) -> None:
+        items = [{"text": step["step"], "completed": step["status"] == "completed"} for step in m["plan"]]
+        what = "started" if self._todo is None else "updated"
+        self._todo = (self._next() if self._todo is None else self._todo[0], items)
+        self._item(what, self._todo[0], "todo_list", items=items)
+
+    def _mcp(self, m: dict[str, Any]) -> None:
+        self._item(
+            "started", self._next(m["call_id"]), "mcp_tool_call", **m["invocation"], result=None, error=None, status="in_progress"
+        )
+
+    def _mcped(self, m: dict[str, Any]) -> None:
+        result = {"content": m["result"]["Ok"]["content"], "structured_content": None}
+        fields = {**m["invocation"], "result": result, "error": None, "status": "completed"}
+        self._item("completed", self._items[m["call_id"]], "mcp_tool_call", **fields)
+
+    def _failed(self, m: dict[str, Any]) -> None:
+        self.failed, self._error = True, m["message"]
+        self._say({"type": "error", "message": m["message"]})
+
+    def _count(self, m: dict[str, Any]) -> None:
+        if m["info"] is not None:
+            total = m["info"]["total_token_usage"]
+            self._usage = {key: total[key] for key in self._usage}
+
+    def _complete(self, m: dict[str, Any]) -> None:
+        self._message = m["last_agent_message"]
+        if self._todo is not None:
+            self._item("completed", self._todo[0], "todo_list", items=self._todo[1])
+        if self._error is not None:
+            self._say({"type": "turn.failed", "error": {"message": self._error}})
+        else:
+            self._say({"type": "turn.completed", "usage": self._usage})
+
+    def end(self, last: str | None) -> str | None:
+        """Return the last message."""
+        if last is not None and self._message is None:
+            sys.stderr.write(f"Warning: no last agent message; wrote empty content to {last}\n")
+        return self._message
+
+
+def _details(m: dict[str, Any]) -> str:
+    return f"{m['message']} ({m['additional_details']})" if m.get("additional_details") else str(m["message"])
+
+
+def _invocation(m: dict[str, Any]) -> str:
+    call = m["invocation"]
+    return f"{call['server']}.{call['tool']}({dumps(call['arguments']).decode()})"
+
+
+def _ms(m: dict[str, Any]) -> int:
+    return int(m["duration"]["secs"]) * 1000 + int(m["duration"]["nanos"]) // 1_000_000
