@@ -193,7 +193,7 @@ def test_cases_are_collected_from_workers(suite: pytest.Pytester) -> None:
         (["--app-server", "fake:"], "the command line is empty"),
         (["--app-server", "a 'b"], "this is no command line"),
         (["--wait", "soon"], "give a number of seconds"),
-        (["--backend", "fake"], "--backend is reserved"),
+        (["--backend", "nowhere"], "say fake, fake:COMMAND, or a URL"),
         (["--validate", "maybe"], "it is yes or no"),
     ],
 )

@@ -25,7 +25,7 @@ KEYS: dict[str, tuple[Any, str, str]] = {
         "SUBJECT",
         "The editor client under test: reference, or a command line with {codex} in it (docs/editor-client.md).",
     ),
-    "backend": (None, "SUBJECT", "Reserved: the Responses backend under test."),
+    "backend": (None, "SUBJECT", "The Responses backend under test: fake (default), fake:CMD, or a URL (docs/backend-suite.md)."),
     "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
     "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
     "report": (None, "DIR", "Where report.json and junit.xml go. Default: reports/<subject>."),
@@ -69,8 +69,6 @@ def read_settings(config: pytest.Config) -> Settings:
         values[key.replace("-", "_")] = table.get(key, default) if given is None else given
     if values["record"] not in RECORD_MODES:
         raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
-    if values["backend"] is not None:
-        raise pytest.UsageError("--backend is reserved: no suite judges a backend yet, so leave it out.")
     if values["validate"] not in ("yes", "no"):
         raise pytest.UsageError(f"--validate {values['validate']}: it is yes or no.")
     values["validate"] = values["validate"] == "yes"

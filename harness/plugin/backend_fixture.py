@@ -1,0 +1,165 @@
+"""The `backend` fixture: what `--backend` names, started where it is a program.
+
+    fake              the fake backend, started as a program (the default)
+    fake:CMD          another program that has its control API, started in its place
+    URL               a backend that runs already: requests go to URL/responses, with the login of `--backend-auth FILE`
+
+Asking a backend on another host may cost money, so it is announced and must be confirmed with `--backend-cost-ok`. Each check
+bears `@pytest.mark.spec(id, where, line)`, as those of the other suites do.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness.plugin.backend import LOGIN, Backend, credentials
+from harness.plugin.options import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from harness.shell.backend_process import BackendProcess
+
+#: How long one answer may take, in seconds, unless `--wait` says otherwise.
+WAIT, WAIT_LIVE = 10.0, 120.0
+
+
+def read_login(path: Path) -> dict[str, Any]:
+    """Return the login of an auth.json (an API key before tokens); raises `pytest.UsageError` with a sentence."""
+    try:
+        value = json.loads(path.read_bytes())
+        if value.get("OPENAI_API_KEY"):
+            return {"api_key": value["OPENAI_API_KEY"]}
+        tokens = value["tokens"]
+        account = tokens.get("account_id") or tokens["id_token"]["chatgpt_account_id"]
+        return {"access_token": tokens["access_token"], "account_id": account}
+    except OSError as error:
+        raise pytest.UsageError(f"--backend-auth {path}: it cannot be read ({error.strerror}).") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise pytest.UsageError(
+            f"--backend-auth {path}: this is no auth.json with an OPENAI_API_KEY, or with tokens and an account."
+        ) from None
+
+
+def parse_backend(text: str) -> tuple[str, ...] | str:
+    """Return what `--backend` names: the words that follow Python's or another program, or a URL; raises `pytest.UsageError`."""
+    if text == "fake":
+        return ()
+    if text.startswith(("http://", "https://")):
+        return text.rstrip("/")
+    if not text.startswith("fake:"):
+        raise pytest.UsageError(f"--backend {text}: say fake, fake:COMMAND, or a URL.")
+    try:
+        argv = shlex.split(text.removeprefix("fake:"))
+    except ValueError as error:
+        raise pytest.UsageError(f"--backend {text}: this is no command line ({error}).") from None
+    program = shutil.which(argv[0]) if argv else None
+    if program is None:
+        raise pytest.UsageError(f"--backend {text}: there is no such program.")
+    return (program, *argv[1:])
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare what only a backend behind a URL needs."""
+    group = parser.getgroup("codex-replay")
+    group.addoption("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
+    group.addoption(
+        "--backend-cost-ok", action="store_true", help="A --backend on another host may be asked, and may cost money."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options before anything is collected."""
+    subject = parse_backend(read_settings(config).backend or "fake")
+    if isinstance(subject, str) and not _is_loopback(subject) and not config.getoption("backend_cost_ok"):
+        raise pytest.UsageError(
+            f"--backend {subject}: every check sends one to three small requests to {urlsplit(subject).hostname}, on the "
+            "account of --backend-auth, and that may cost money; add --backend-cost-ok if that is meant."
+        )
+    if config.getoption("backend_auth"):
+        read_login(Path(config.getoption("backend_auth")))
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Announce what is asked, where it is not a fake."""
+    subject = parse_backend(read_settings(config).backend or "fake")
+    return f"codex-replay backend: {subject} is really asked; it may cost money" if isinstance(subject, str) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show beside a failure what was asked and answered."""
+    report = yield
+    backend = getattr(item, "funcargs", {}).get("backend")
+    if report.failed and report.when == "call" and isinstance(backend, Backend) and backend.answers:
+        report.sections.append(("What the backend answered", "\n\n".join(answer.tell() for answer in backend.answers)))
+    return report
+
+
+class Programs:
+    """The program under test, started at first use; another command ends the one before."""
+
+    def __init__(self) -> None:
+        self._command: tuple[str, ...] | None = None
+        self._process: BackendProcess | None = None
+
+    def get(self, command: tuple[str, ...]) -> BackendProcess:
+        """Return the running program of a command."""
+        from harness.shell.backend_process import BackendProcess
+
+        if self._process is None or command != self._command:
+            self.close()
+            self._process, self._command = BackendProcess(command=command or None), command
+        return self._process
+
+    def close(self) -> None:
+        """End the program."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+
+@pytest.fixture(scope="session")
+def backend_programs() -> Iterator[Programs]:
+    """What runs the program under test."""
+    programs = Programs()
+    yield programs
+    programs.close()
+
+
+@pytest.fixture
+def backend_subject(request: pytest.FixtureRequest) -> tuple[str, ...] | str:
+    """The command of the backend under test (empty: our own), or its URL."""
+    return parse_backend(read_settings(request.config).backend or "fake")
+
+
+@pytest.fixture
+def backend(
+    request: pytest.FixtureRequest, backend_programs: Programs, backend_subject: tuple[str, ...] | str
+) -> Iterator[Backend]:
+    """Ask the backend that `--backend` names: `answer = backend.ask({...})`."""
+    settings = read_settings(request.config)
+    if isinstance(backend_subject, str):
+        auth = request.config.getoption("backend_auth")
+        login = read_login(Path(auth)) if auth else LOGIN
+        yield Backend(backend_subject, backend_subject, None, credentials(login), settings.wait or WAIT_LIVE)
+        return
+    session = backend_programs.get(backend_subject).session(f"backend:{request.node.nodeid}", {"turns": []})
+    yield Backend("fake", session.url, session, credentials(LOGIN), settings.wait or WAIT)
+    session.close()

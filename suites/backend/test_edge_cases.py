@@ -1,0 +1,118 @@
+"""The six edge cases, and the follow-up. Source: codex-lite-protocol.md, "Edge Case Behavior (Observed)"."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plugin.backend import Backend
+from suites.backend.expected import (
+    CALL,
+    CALL_ADD,
+    CUSTOM_CALL,
+    CUSTOM_OUTPUT,
+    CUSTOM_TOOL,
+    FUNCTION_TOOL,
+    KNOWN,
+    OUTPUT,
+    REPEAT,
+    SPEC,
+    body,
+    completed,
+    refused,
+    user,
+)
+
+EDGE = f"{SPEC}, Edge Case Behavior (Observed)"
+FOLLOW_UP = f"{SPEC}, Tool output follow-up"
+
+
+@pytest.mark.spec("edge-1-invalid-schema", EDGE, "1. Invalid tool schema → **200**, tool ignored")
+@pytest.mark.parametrize("parameters", [{"type": "banana"}, "no schema", {"type": "object", "properties": [1]}])
+def test_1_an_invalid_schema_is_ignored(backend: Backend, parameters: object) -> None:
+    """The request succeeds, and the tool is not called."""
+    answer = completed(backend.ask(body(user(CALL_ADD), tools=[{**FUNCTION_TOOL, "parameters": parameters}])))
+    assert [item["type"] for item in answer.items if item["type"] == "function_call"] == []
+
+
+@pytest.mark.spec("edge-2-invalid-arguments", EDGE, "2. Invalid `arguments` JSON → **200**, model still responds")
+def test_2_arguments_that_are_no_json(backend: Backend) -> None:
+    """What the model once said is history, however it looks."""
+    answer = completed(backend.ask(body(user("What is 2 + 3?"), {**CALL, "arguments": '{"a":2,'}, OUTPUT, tools=[FUNCTION_TOOL])))
+    assert answer.text
+
+
+@pytest.mark.spec("edge-3-output-without-call", EDGE, "3. Missing `function_call` in follow-up → **400**")
+def test_3_an_output_without_its_call(backend: Backend) -> None:
+    """`If only function_call_output is provided, backend returns 400`; the message names the call."""
+    assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), OUTPUT)), 400)["message"]
+
+
+@pytest.mark.spec("edge-3-another-call", EDGE, "3. Missing `function_call` in follow-up → **400**")
+def test_3_another_call_does_not_count(backend: Backend) -> None:
+    """A call goes with its output by call_id."""
+    refused(backend.ask(body(user("What is 2 + 3?"), {**CALL, "call_id": "call_9"}, OUTPUT)), 400)
+
+
+@pytest.mark.spec("edge-3-custom", EDGE, "3. Missing `function_call` in follow-up → **400**")
+def test_3_a_custom_output_without_its_call(backend: Backend) -> None:
+    """The same for a freeform tool; a function's call is not its call."""
+    refused(backend.ask(body(user("Patch it."), CUSTOM_OUTPUT)), 400)
+    refused(backend.ask(body(user("Patch it."), {**CALL, "call_id": "call_2"}, CUSTOM_OUTPUT)), 400)
+
+
+@pytest.mark.spec("call-without-output", KNOWN, "a call that nothing answers is 400")
+def test_a_call_without_its_output(backend: Backend) -> None:
+    """Both or neither."""
+    assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), CALL)), 400)["message"]
+
+
+@pytest.mark.spec("edge-4-no-tools", EDGE, "4. No tools but asked to call → **200**, model replies it can't")
+def test_4_asked_to_call_without_tools(backend: Backend) -> None:
+    """The model answers in words."""
+    answer = completed(backend.ask(body(user(CALL_ADD.replace("Say nothing else.", "Use the tool or say why you cannot.")))))
+    assert [item["type"] for item in answer.items if item["type"].endswith("_call")] == []
+    assert answer.text
+
+
+@pytest.mark.spec("edge-5-large-output", EDGE, "5. Large tool output (20k chars) → **200**")
+def test_5_a_large_output(backend: Backend) -> None:
+    """20,000 characters and more."""
+    completed(backend.ask(body(user("How long is it?"), CALL, {**OUTPUT, "output": "x" * 20_000})))
+
+
+@pytest.mark.spec("edge-6-mixed-order", EDGE, "6. Parallel calls, mixed output order → **200** (call_id association)")
+def test_6_outputs_in_another_order(backend: Backend) -> None:
+    """Each output belongs to its call wherever it stands."""
+    calls = [{**CALL, "call_id": f"call_{i}"} for i in (1, 2, 3)]
+    outputs = [{**OUTPUT, "call_id": f"call_{i}", "output": f"result-{i}"} for i in (3, 1, 2)]
+    answer = completed(backend.ask(body(user(REPEAT), *calls, *outputs)))
+    assert [f"result-{i}" in answer.text for i in (1, 2, 3)] == [True, True, True], answer.text
+
+
+@pytest.mark.spec("follow-up", FOLLOW_UP, "**Must include both** the function_call and function_call_output")
+def test_a_follow_up_with_both(backend: Backend) -> None:
+    """The model sees what the tool said."""
+    answer = completed(backend.ask(body(user(REPEAT), CALL, {**OUTPUT, "output": "zq-771"}, tools=[FUNCTION_TOOL])))
+    assert "zq-771" in answer.text
+
+
+@pytest.mark.spec("follow-up-custom", FOLLOW_UP, "**Must include both** the function_call and function_call_output")
+def test_a_follow_up_of_a_custom_tool(backend: Backend) -> None:
+    """The same for a freeform tool."""
+    answer = completed(backend.ask(body(user(REPEAT), CUSTOM_CALL, {**CUSTOM_OUTPUT, "output": "zq-772"}, tools=[CUSTOM_TOOL])))
+    assert "zq-772" in answer.text
+
+
+@pytest.mark.spec("follow-up-error", f"{SPEC}, Error output format", 'Plain text works: "err: mul failed"')
+def test_an_error_as_plain_text(backend: Backend) -> None:
+    """A failure of the tool is an output like any other."""
+    answer = completed(backend.ask(body(user(REPEAT), CALL, {**OUTPUT, "output": "err: mul failed"})))
+    assert "mul failed" in answer.text
+
+
+@pytest.mark.spec("follow-up-utf8", FOLLOW_UP, '"output":"5"')
+def test_text_of_every_script_comes_back(backend: Backend) -> None:
+    """Non-ASCII characters survive the way there and back."""
+    word = "zoë-漢字-🦀-\u2028end"
+    answer = completed(backend.ask(body(user(REPEAT), CALL, {**OUTPUT, "output": word})))
+    assert word in answer.text

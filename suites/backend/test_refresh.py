@@ -1,0 +1,118 @@
+"""The token URL. Source: codex-lite-protocol.md, "Token Refresh (ChatGPT)", and real-codex-0.92.md, "2. Auth and refresh"."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from harness.plugin.backend import Backend
+from suites.backend.expected import REAL, SPEC, body, completed, refused
+
+REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
+CODES = f"{REAL}, 2. Auth and refresh"
+
+#: "Request body (from codex-rs)", word for word.
+REQUEST: dict[str, Any] = {
+    "client_id": "app_EMoamEEZ73f0CkXaXp7hrann",
+    "grant_type": "refresh_token",
+    "refresh_token": "refresh-1",
+    "scope": "openid profile email",
+}
+
+
+@pytest.mark.spec("refresh-answer", REFRESH, '{"access_token": "...", "refresh_token": "...", "id_token": "..."}')
+def test_the_answer_of_a_refresh(backend: Backend) -> None:
+    """Three tokens come back, all of them strings."""
+    answer = backend.refresh(REQUEST)
+    assert answer.status == 200, answer.tell()
+    assert all(
+        isinstance(answer.value.get(name), str) and answer.value[name] for name in ("access_token", "refresh_token", "id_token")
+    )
+
+
+@pytest.mark.spec("refresh-form", f"{CODES}", "POST to the token URL")
+def test_a_form_is_taken_as_well(backend: Backend) -> None:
+    """OAuth's own encoding of the same fields (RFC 6749, section 6)."""
+    answer = backend.refresh(REQUEST, form=True)
+    assert answer.status == 200, answer.tell()
+    assert isinstance(answer.value.get("access_token"), str)
+
+
+@pytest.mark.spec("refresh-id-token", f"{REAL}, 1. Running it hermetically", "only `id_token` must parse as a JWT")
+def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
+    """Three parts; the claims carry the e-mail, the plan and the account."""
+    parts = backend.refresh(REQUEST).value["id_token"].split(".")
+    assert len(parts) == 3
+    claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    assert isinstance(claims["email"], str)
+    auth = claims["https://api.openai.com/auth"]
+    assert auth["chatgpt_account_id"] == "account-1"
+    assert isinstance(auth["chatgpt_plan_type"], str)
+
+
+@pytest.mark.spec("refresh-new-token", f"{CODES}", "401 again, POST to the token URL, retry")
+def test_the_new_access_token_is_good(backend: Backend) -> None:
+    """After a refresh the expired session goes on."""
+    backend.login(access="expired")
+    refused(backend.ask(body()), 401)
+    fresh = backend.refresh(REQUEST).value["access_token"]
+    completed(backend.ask(body(), backend.with_token(fresh)))
+
+
+@pytest.mark.spec("refresh-old-token", f"{CODES}", "401 again, POST to the token URL, retry")
+def test_the_old_access_token_is_good_no_more(backend: Backend) -> None:
+    """A client that goes on with the old token is told that it has expired."""
+    backend.refresh(REQUEST)
+    assert refused(backend.ask(body()), 401)["code"] == "token_expired"
+
+
+@pytest.mark.spec("refresh-rotates", REFRESH, '"... refresh token was already used ..."')
+def test_a_refresh_token_is_good_once(backend: Backend) -> None:
+    """The second use is an error of its own, and the token that came back works."""
+    fresh = backend.refresh(REQUEST).value["refresh_token"]
+    assert fresh != REQUEST["refresh_token"]
+    assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_reused"
+    assert backend.refresh({**REQUEST, "refresh_token": fresh}).status == 200
+
+
+@pytest.mark.spec("refresh-expired", REFRESH, "because your refresh token has expired")
+def test_an_expired_refresh_token(backend: Backend) -> None:
+    """The code that the real client tells apart."""
+    backend.login(refresh="expired")
+    assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_expired"
+
+
+@pytest.mark.spec("refresh-revoked", REFRESH, '"... refresh token was revoked ..."')
+def test_a_revoked_refresh_token(backend: Backend) -> None:
+    """The code that the real client tells apart."""
+    backend.login(refresh="revoked")
+    assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_invalidated"
+
+
+@pytest.mark.spec("refresh-unknown", f"{CODES}", "any other")
+def test_a_refresh_token_that_nobody_issued(backend: Backend) -> None:
+    """Refused, with none of the three codes that mean something else."""
+    error = refused(backend.refresh({**REQUEST, "refresh_token": "made-up"}), 401)
+    assert error["code"] not in ("refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated")
+
+
+@pytest.mark.spec("refresh-grant", REFRESH, '"grant_type": "refresh_token"')
+def test_another_grant(backend: Backend) -> None:
+    """Only a refresh is asked here."""
+    refused(backend.refresh({**REQUEST, "grant_type": "password"}), 400)
+
+
+@pytest.mark.spec("refresh-token-missing", REFRESH, '"refresh_token": "<refresh_token>"')
+def test_no_refresh_token(backend: Backend) -> None:
+    """Nothing to refresh with, or nothing that can be read."""
+    refused(backend.refresh({key: value for key, value in REQUEST.items() if key != "refresh_token"}), 400)
+    refused(backend.refresh(b"{"), 400)
+
+
+@pytest.mark.spec("refresh-client", REFRESH, '"client_id": "app_EMoamEEZ73f0CkXaXp7hrann"')
+def test_no_client(backend: Backend) -> None:
+    """Who refreshes must be said."""
+    refused(backend.refresh({key: value for key, value in REQUEST.items() if key != "client_id"}), 400)

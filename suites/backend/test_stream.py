@@ -1,0 +1,326 @@
+"""The stream. Source: codex-lite-protocol.md, "Response Streaming (SSE)" to "Web search events"; the types of the openai package."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.plugin.backend import Answer, Backend, event_problems, stream_problems
+from suites.backend.expected import CALL_ADD, FUNCTION_TOOL, SEARCH, SPEC, WEB_SEARCH_TOOL, body, completed, user
+
+STREAM = f"{SPEC}, Response Streaming (SSE)"
+CALLS = f"{SPEC}, Tool call sequence"
+SEARCHES = f"{SPEC}, Web search events"
+TYPES = "openai 3.52.0, the types of its events"
+
+#: One reply of each kind, for what only a fake can be told to say.
+KINDS: dict[str, list[Any]] = {
+    "text": ["Hello é✓ there, all of you."],
+    "empty text": [""],
+    "refusal": [{"type": "refusal", "refusal": "I will not."}],
+    "function call": [{"type": "function_call", "name": "add", "arguments": {"a": 2, "b": 3}}],
+    "parallel calls": [{"type": "function_call", "name": "add", "arguments": {"a": i}} for i in range(3)],
+    "custom tool call": [{"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n*** End Patch\n"}],
+    "web search": [{"type": "web_search_call", "query": "cats"}, "Found."],
+    "reasoning": [{"type": "reasoning", "summary": ["One", "Two"], "content": "raw", "encrypted_content": "x"}, "ok"],
+    "nothing": [],
+}
+
+
+def greeted(backend: Backend) -> Answer:
+    """Ask for a greeting."""
+    return completed(backend.ask(body()))
+
+
+def called(backend: Backend) -> Answer:
+    """Ask for a call of `add`."""
+    return completed(backend.ask(body(user(CALL_ADD), tools=[FUNCTION_TOOL])))
+
+
+def searched(backend: Backend) -> Answer:
+    """Ask for a web search."""
+    return completed(backend.ask(body(user(SEARCH), tools=[WEB_SEARCH_TOOL])))
+
+
+def kinds(answer: Answer) -> list[str]:
+    """Return the types of all events, in order."""
+    return [str(event.get("type")) for event in answer.events]
+
+
+@pytest.mark.spec("stream-content-type", STREAM, "Response Streaming (SSE)")
+def test_it_is_an_event_stream(backend: Backend) -> None:
+    """The content type says so."""
+    assert greeted(backend).header("content-type").partition(";")[0].strip() == "text/event-stream"
+
+
+@pytest.mark.spec("stream-names", STREAM, "Key events")
+def test_each_event_has_its_type_for_a_name(backend: Backend) -> None:
+    """A client may go by the name or by the type."""
+    blocks = [block for block in greeted(backend).blocks if block.dispatched]
+    assert [block.event.decode() for block in blocks] == [json.loads(block.data or b"")["type"] for block in blocks]
+
+
+@pytest.mark.spec("stream-whole-events", STREAM, "Key events")
+def test_no_event_is_left_unended(backend: Backend) -> None:
+    """A blank line ends every event, the last one too."""
+    assert [block.raw for block in greeted(backend).blocks if not block.complete] == []
+
+
+@pytest.mark.spec("stream-created", STREAM, "- `response.created`")
+def test_created_comes_first(backend: Backend) -> None:
+    """Once, and with the response as it is at its beginning."""
+    answer = greeted(backend)
+    assert [i for i, kind in enumerate(kinds(answer)) if kind == "response.created"] == [0]
+    assert answer.events[0]["response"]["status"] == "in_progress"
+    assert answer.events[0]["response"]["output"] == []
+
+
+@pytest.mark.spec("stream-in-progress", STREAM, "- `response.in_progress`")
+def test_in_progress_comes_second(backend: Backend) -> None:
+    """Once, after `response.created`."""
+    assert [i for i, kind in enumerate(kinds(greeted(backend))) if kind == "response.in_progress"] == [1]
+
+
+@pytest.mark.spec("stream-completed", STREAM, "- `response.completed`")
+def test_completed_comes_last(backend: Backend) -> None:
+    """Once, and nothing after it."""
+    found = kinds(greeted(backend))
+    assert found.index("response.completed") == len(found) - 1
+
+
+@pytest.mark.spec("stream-completed-status", STREAM, "- `response.completed`")
+def test_completed_says_completed(backend: Backend) -> None:
+    """The response has come to its good end."""
+    response = greeted(backend).events[-1]["response"]
+    assert (response["status"], response.get("error")) == ("completed", None)
+
+
+@pytest.mark.spec("stream-completed-id", "real-codex-0.92.md, 5. Upstream faults", "missing field `id`")
+def test_a_response_keeps_its_id(backend: Backend) -> None:
+    """From the first event to the last; without it the real client fails."""
+    ids = {event["response"].get("id") for event in greeted(backend).events if "response" in event}
+    assert len(ids) == 1
+    assert isinstance(ids.pop(), str)
+
+
+@pytest.mark.spec("stream-completed-output", STREAM, "- `response.completed`")
+def test_completed_has_the_whole_output(backend: Backend) -> None:
+    """All items, as they were when they were done, in their order."""
+    answer = greeted(backend)
+    assert answer.events[-1]["response"]["output"] == answer.items
+
+
+@pytest.mark.spec("stream-usage", TYPES, "ResponseUsage")
+def test_completed_has_the_usage(backend: Backend) -> None:
+    """Tokens are counted, and the total is the sum."""
+    usage = greeted(backend).events[-1]["response"]["usage"]
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+    assert usage["output_tokens"] > 0
+
+
+@pytest.mark.spec("stream-model", f"{SPEC}, Request Body (Responses API)", '"model": "gpt-5.2-codex"')
+def test_the_response_names_the_model(backend: Backend) -> None:
+    """The one that was asked, or a version of it."""
+    assert greeted(backend).events[-1]["response"]["model"].startswith("gpt-5.2-codex")
+
+
+@pytest.mark.spec("stream-numbers", TYPES, "sequence_number")
+def test_events_are_numbered(backend: Backend) -> None:
+    """From 0, one by one."""
+    answer = greeted(backend)
+    assert [event.get("sequence_number") for event in answer.events] == list(range(len(answer.events)))
+
+
+@pytest.mark.spec("stream-added", STREAM, "- `response.output_item.added`")
+def test_an_item_is_added_before_anything_of_it(backend: Backend) -> None:
+    """Item, part, deltas, in this order."""
+    found = [
+        kind
+        for kind in kinds(greeted(backend))
+        if kind in ("response.output_item.added", "response.content_part.added", TEXT_DELTA)
+    ]
+    assert "response.output_item.added" in found
+    assert found.index("response.output_item.added") < found.index("response.content_part.added") < found.index(TEXT_DELTA)
+
+
+TEXT_DELTA = "response.output_text.delta"
+
+
+@pytest.mark.spec("stream-deltas", STREAM, "- `response.output_text.delta`")
+def test_deltas_join_to_the_text(backend: Backend) -> None:
+    """Of the `done` event, of the item, and of the response: the same text."""
+    answer = greeted(backend)
+    texts = [part["text"] for item in answer.items if item["type"] == "message" for part in item["content"]]
+    assert answer.text
+    assert answer.text == "".join(texts)
+    assert answer.text == "".join(event["text"] for event in answer.of("response.output_text.done"))
+
+
+@pytest.mark.spec("stream-item-done", STREAM, "- `response.output_item.done`")
+def test_every_item_that_was_added_is_done(backend: Backend) -> None:
+    """Once each, with the id and type that it was added with."""
+    answer = greeted(backend)
+    added = [
+        (event["output_index"], event["item"]["id"], event["item"]["type"]) for event in answer.of("response.output_item.added")
+    ]
+    done = [
+        (event["output_index"], event["item"]["id"], event["item"]["type"]) for event in answer.of("response.output_item.done")
+    ]
+    assert added == sorted(done)
+    assert [event["item"]["status"] for event in answer.of("response.output_item.done") if "status" in event["item"]] != []
+
+
+@pytest.mark.spec("stream-indexes", STREAM, "- `response.output_item.added`")
+def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
+    """By its id and by its place."""
+    answer = greeted(backend)
+    items = {event["output_index"]: event["item"]["id"] for event in answer.of("response.output_item.added")}
+    assert [items.get(event["output_index"]) for event in answer.of(TEXT_DELTA)] == [
+        event["item_id"] for event in answer.of(TEXT_DELTA)
+    ]
+
+
+@pytest.mark.spec("stream-two-answers", TYPES, "Response.id")
+def test_two_responses_have_two_ids(backend: Backend) -> None:
+    """An id names one response, and an item's one item."""
+    one, other = greeted(backend), greeted(backend)
+    assert one.events[0]["response"]["id"] != other.events[0]["response"]["id"]
+    assert {item["id"] for item in one.items}.isdisjoint(item["id"] for item in other.items)
+
+
+@pytest.mark.spec("call-added", CALLS, '{"type":"function_call",...,"arguments":"","status":"in_progress"}')
+def test_a_call_is_added_empty(backend: Backend) -> None:
+    """Its name and call id are known at once, its arguments are to come."""
+    (item,) = [e["item"] for e in called(backend).of("response.output_item.added") if e["item"]["type"] == "function_call"]
+    assert (item["name"], item["arguments"], item["status"]) == ("add", "", "in_progress")
+    assert item["call_id"]
+
+
+@pytest.mark.spec("call-deltas", CALLS, "`response.function_call_arguments.delta` chunks build JSON string")
+def test_deltas_build_the_arguments(backend: Backend) -> None:
+    """They join to what is done, and that is the JSON that the tool's schema asks for."""
+    answer = called(backend)
+    joined = "".join(event["delta"] for event in answer.of("response.function_call_arguments.delta"))
+    (done,) = answer.of("response.function_call_arguments.done")
+    (item,) = [item for item in answer.items if item["type"] == "function_call"]
+    assert joined == done["arguments"] == item["arguments"]
+    assert set(json.loads(joined)) == {"a", "b"}
+
+
+@pytest.mark.spec("call-done", CALLS, "- `response.output_item.done`")
+def test_a_call_is_done_with_the_id_that_it_was_added_with(backend: Backend) -> None:
+    """The output will be sent under this call id."""
+    answer = called(backend)
+    (added,) = [e["item"] for e in answer.of("response.output_item.added") if e["item"]["type"] == "function_call"]
+    (done,) = [item for item in answer.items if item["type"] == "function_call"]
+    assert (done["call_id"], done["name"], done["status"]) == (added["call_id"], "add", "completed")
+
+
+@pytest.mark.spec("call-round-trip", f"{SPEC}, Tool output follow-up", "**Must include both**")
+def test_a_call_can_be_sent_back_as_it_came(backend: Backend) -> None:
+    """The item that was done, and its output, make a follow-up."""
+    (item,) = [item for item in called(backend).items if item["type"] == "function_call"]
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "5"}
+    completed(backend.ask(body(user(CALL_ADD), item, output, tools=[FUNCTION_TOOL])))
+
+
+@pytest.mark.spec("search-added", SEARCHES, "`response.output_item.added` with `type: web_search_call`")
+def test_a_search_is_added(backend: Backend) -> None:
+    """Before any of its events."""
+    answer = searched(backend)
+    added = [event for event in answer.of("response.output_item.added") if event["item"]["type"] == "web_search_call"]
+    assert added
+    first = answer.of("response.web_search_call.in_progress")[0]
+    assert answer.events.index(added[0]) < answer.events.index(first)
+    assert first["item_id"] == added[0]["item"]["id"]
+
+
+@pytest.mark.spec("search-events", SEARCHES, "`response.web_search_call.in_progress/searching/completed`")
+def test_a_search_goes_its_way(backend: Backend) -> None:
+    """In progress, searching, completed."""
+    answer = searched(backend)
+    first = answer.of("response.web_search_call.in_progress")[0]["item_id"]
+    steps = [
+        str(e["type"]).rpartition(".")[2] for e in answer.events if "web_search_call." in str(e["type"]) and e["item_id"] == first
+    ]
+    assert steps == ["in_progress", "searching", "completed"]
+
+
+@pytest.mark.spec("search-action", SEARCHES, "`response.output_item.done` with action")
+def test_a_search_is_done_with_its_action(backend: Backend) -> None:
+    """What was searched for, for the user to see."""
+    items = [item for item in searched(backend).items if item["type"] == "web_search_call"]
+    assert items
+    for item in items:
+        assert item["status"] == "completed"
+        assert item["action"]["type"] in ("search", "open_page", "find_in_page")
+    assert items[0]["action"].get("query")
+
+
+@pytest.mark.spec("events-valid", TYPES, "each event is what its type says")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_event_is_what_its_type_says(backend: Backend, kind: str) -> None:
+    """No key missing, none too many, none of another type."""
+    backend.says(*KINDS[kind])
+    assert [problem for event in completed(backend.ask(body())).events for problem in event_problems(event)] == []
+
+
+@pytest.mark.spec("events-coherent", STREAM, "Key events")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_events_of_a_stream_hang_together(backend: Backend, kind: str) -> None:
+    """Added before done, deltas within, wholes as the deltas join, each number once."""
+    backend.says(*KINDS[kind])
+    assert stream_problems(completed(backend.ask(body())).events) == []
+
+
+@pytest.mark.spec("events-parallel", f"{SPEC}, Edge Case Behavior (Observed)", "Parallel calls ... (call_id association)")
+def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
+    """By which their outputs are told apart."""
+    backend.says(*KINDS["parallel calls"])
+    items = completed(backend.ask(body())).items
+    assert len({item["call_id"] for item in items}) == len(items) == 3
+    assert [json.loads(item["arguments"]) for item in items] == [{"a": 0}, {"a": 1}, {"a": 2}]
+
+
+@pytest.mark.spec("events-custom", f"{SPEC}, Tool Specs: Custom/freeform tool", "custom_tool_call")
+def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
+    """Deltas join to the input, which is no JSON."""
+    backend.says(*KINDS["custom tool call"])
+    answer = completed(backend.ask(body()))
+    joined = "".join(event["delta"] for event in answer.of("response.custom_tool_call_input.delta"))
+    assert joined == answer.items[0]["input"] == "*** Begin Patch\n*** End Patch\n"
+
+
+@pytest.mark.spec("events-reasoning", f"{SPEC}, Request Body (Responses API)", '"include": ["reasoning.encrypted_content"]')
+def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> None:
+    """The summaries in their parts, and what is to be sent back."""
+    backend.says(*KINDS["reasoning"])
+    answer = completed(backend.ask(body()))
+    assert [part["text"] for part in answer.items[0]["summary"]] == ["One", "Two"]
+    assert answer.items[0]["encrypted_content"] == "x"
+    parts = [event["delta"] for event in answer.of("response.reasoning_summary_text.delta")]
+    assert "".join(parts) == "OneTwo"
+
+
+@pytest.mark.spec("events-failed", "real-codex-0.92.md, 5. Upstream faults", "response.failed context_length_exceeded")
+@pytest.mark.parametrize("code", ["context_length_exceeded", "insufficient_quota", "rate_limit_exceeded", "server_error"])
+def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) -> None:
+    """`response.failed`, last, with the code that the real client tells apart."""
+    backend.says("half", {"type": "failed", "code": code})
+    answer = backend.ask(body())
+    assert kinds(answer)[-1] == "response.failed"
+    response = answer.events[-1]["response"]
+    assert (response["status"], response["error"]["code"]) == ("failed", code)
+    assert response["error"]["message"]
+
+
+@pytest.mark.spec("events-incomplete", "real-codex-0.92.md, 5. Upstream faults", "response.incomplete")
+def test_an_incomplete_response_ends_the_stream(backend: Backend) -> None:
+    """`response.incomplete`, last, with its reason."""
+    backend.says("half", {"type": "incomplete", "reason": "max_output_tokens"})
+    answer = backend.ask(body())
+    assert kinds(answer)[-1] == "response.incomplete"
+    response = answer.events[-1]["response"]
+    assert (response["status"], response["incomplete_details"]["reason"]) == ("incomplete", "max_output_tokens")
