@@ -117,6 +117,22 @@ def test_floods_stderr(start: Start) -> None:
     assert client.process.stderr_tail(1) == ["the flood is over"]
 
 
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("flood-stdout", r"ended here, since \d+ of its lines are no JSON"),
+        ("endless-line", r"since it had written \d+ MB"),
+    ],
+)
+def test_floods_stdout(start: Start, way: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.shell.client.MOST_BYTES", 1 << 24)
+    client = start(way, timeout=60)
+    with pytest.raises(SubjectFailure, match=told):
+        client.request("initialize", {})
+    assert client.process.wait(10) == -9
+    assert len(client.timeline) < 100_000
+
+
 def test_writes_garbage(start: Start) -> None:
     client = start("garbage")
     assert client.request("initialize", {}) == {"userAgent": "miniature/1"}

@@ -3,8 +3,8 @@
 Strategy. The pump thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same
 lock for a frame that they describe. A wait takes the first matching frame that no earlier wait took, so that two equal
 notifications are two. Waiting ends at once when the server is gone; every failure is a sentence with the exit status, the
-last lines of stderr and the last frames. A client line is put on the timeline before it is written, so that no answer can
-stand before its question.
+last lines of stderr and the last frames. A server that floods its stdout is ended. A client line is put on the timeline before
+it is written, so that no answer can stand before its question.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _ABSENT: Any = object()
+#: A server that says more has gone wild, and is ended before that fills the memory: lines that are no JSON object (the real
+#: one writes none), lines in all (the real one writes some hundred a turn), bytes in all.
+MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
 
 
 class SubjectFailure(AssertionError):
@@ -60,21 +63,40 @@ class Client:
         self._splitter = LineSplitter()
         self._sent = LineSplitter()
         self._ended = False
+        self._garbage = self._bytes = 0
+        self._flood = ""  # why the server was ended, if it was
         self._next_id = 0
         self.started = time.monotonic()
-        self.process = Process(argv, env=env, cwd=cwd, on_stdout=self._on_stdout)
+        with self._changed:  # the pump may have something before there is a process to ask
+            self.process = Process(argv, env=env, cwd=cwd, on_stdout=self._on_stdout)
 
     def _on_stdout(self, data: bytes) -> None:
         with self._changed:
+            if self._flood:
+                return
             if data:
+                self._bytes += len(data)
                 for line in self._splitter.feed(data):
                     self._add("server", line)
+                    self._garbage += not line.lstrip().startswith(b"{")
+                self._stem_flood()
             else:
                 tail = self._splitter.close()
                 if tail:
                     self._add("server", tail)
                 self._ended = True
             self._changed.notify_all()
+
+    def _stem_flood(self) -> None:
+        if self._garbage > MOST_GARBAGE:
+            self._flood = f"It was ended here, since {self._garbage} of its lines are no JSON object."
+        elif len(self.timeline) > MOST_LINES:
+            self._flood = f"It was ended here, since more than {MOST_LINES} frames had passed."
+        elif self._bytes > MOST_BYTES:
+            self._flood = f"It was ended here, since it had written {self._bytes >> 20} MB."
+        if self._flood:
+            self._ended = True
+            self.process.kill()
 
     def _add(self, sender: str, raw: bytes) -> None:
         self.timeline.append(Frame(len(self.timeline) + 1, time.monotonic() - self.started, "rpc", sender, "msg", raw))
@@ -229,6 +251,7 @@ class Client:
             state = "The server still runs" + (", but has closed its stdout." if self._ended else ".")
         else:
             state = "The server " + ("exited with status" if status >= 0 else "was ended by signal") + f" {abs(status)}."
+        state = f"{state} {self._flood}".rstrip()
         tail = self.process.stderr_tail(6)
         said = "Its stderr is empty." if not tail else "Its stderr ends:\n" + "\n".join("    " + _cut(line) for line in tail)
         with self._changed:
@@ -252,5 +275,6 @@ def _cut(text: str, size: int = 200) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, bytes):
-        return _cut(value[:400].decode("utf-8", "backslashreplace").rstrip("\n"))
+        text = value[:400].decode("utf-8", "backslashreplace").rstrip("\n")
+        return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
     return _cut(dumps(value).decode())

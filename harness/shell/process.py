@@ -199,6 +199,10 @@ class Process:
         _LIVE.discard(self)
         return self.status
 
+    def kill(self) -> None:
+        """Send KILL to the program and its group and wait for nothing; `stop` is still to be called."""
+        self._signal(signal.SIGKILL)
+
     def _wake(self) -> None:
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b"x")

@@ -61,6 +61,18 @@ def flood_stderr(message: dict) -> None:
     os.write(2, b"the flood is over\n")
 
 
+def flood_stdout() -> None:
+    """Writes lines that are no JSON for ever."""
+    while True:
+        os.write(1, b"y\n" * 1000)
+
+
+def endless_line() -> None:
+    """Writes one line for ever."""
+    while True:
+        os.write(1, b"x" * 1_000_000)
+
+
 def garbage(message: dict) -> None:
     """Writes bytes that are no JSON and no UTF-8 before each answer."""
     sys.stdout.buffer.write(b"\x00\xff\xfe garbage\n[1,\n")
@@ -90,6 +102,7 @@ def escaped_child() -> None:
 
 AT_START = {"die-at-start": die_at_start, "deaf": deaf, "ignore-sigterm": ignore_sigterm}
 AT_START |= {"child-holds-stdout": child_holds_stdout, "escaped-child": escaped_child}
+AT_START |= {"flood-stdout": flood_stdout, "endless-line": endless_line}
 AT_MESSAGE = {"die-in-turn": die_in_turn, "crash-in-turn": crash_in_turn, "hang": hang, "flood-stderr": flood_stderr}
 AT_MESSAGE |= {"garbage": garbage, "close-stdout": close_stdout}
 
