@@ -49,12 +49,28 @@ def ids(frame: Frame) -> set[str]:
     return set(UUID.findall(frame.raw.decode(errors="replace")))
 
 
+def steering(frames: list[Frame]) -> set[int]:
+    """Return the requests (by index) that were answered with a turn of their own which never ends: they steered another."""
+    asked = {repr(f.value["id"]): n for n, f in enumerate(frames) if f.sender == "client" and kind(f.value) == "request"}
+    begun, ended = {}, set()
+    for frame in frames:
+        value = frame.value if frame.sender == "server" and isinstance(frame.value, dict) else {}
+        result = value.get("result")
+        if isinstance(result, dict) and isinstance(result.get("turn"), dict) and repr(value["id"]) in asked:
+            n = asked[repr(value["id"])]
+            begun[n] = (thread_of(frames[n].value), result["turn"]["id"])
+        if value.get("method") == "turn/completed":
+            ended.add((thread_of(value), value["params"]["turn"]["id"]))
+    return {n for n, turn in begun.items() if turn not in ended}
+
+
 class Driver:
     """One of the two clients, playing one recording to fake-codex (or to `command` in its place)."""
 
     def __init__(self, path: Path, command: tuple[str, ...] = (FAKE,), timeout: float = 10) -> None:
         self.frames = read(path)
         self.client = Client([*command, "app-server"], env=environment(path), cwd=str(ROOT), timeout=timeout)
+        self.steering = steering(self.frames)
         self.answered: set[Any] = set()
         self.ended: Counter[str | None] = Counter()
 
@@ -74,9 +90,10 @@ class Driver:
         acts: set[str | None] = set()
         for n, frame in enumerate(self.frames):
             method = frame.value.get("method") if isinstance(frame.value, dict) else None
-            if n < upto and frame.sender == "client" and method in OPENS:
+            if n < upto and frame.sender == "client" and method in OPENS and n not in self.steering:
                 begun[thread_of(frame.value)] += 1
-            if n >= upto and frame.sender == "client" and (is_reply(frame.value) or method in ACTS_IN_A_TURN):
+            acts_in_a_turn = is_reply(frame.value) or method in ACTS_IN_A_TURN or n in self.steering
+            if n >= upto and frame.sender == "client" and acts_in_a_turn:
                 acts.add(thread_of(frame.value) if method else None)
             ends[thread_of(frame.value)] += frame.sender == "server" and method == "turn/completed"
         for thread, count in begun.items():

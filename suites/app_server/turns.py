@@ -92,3 +92,27 @@ def asked(server: Server) -> list[str]:
     """The methods of every request that the server has sent so far, in order."""
     sent = [message for message in server.messages() if isinstance(message, dict)]
     return [message["method"] for message in sent if "method" in message and "id" in message]
+
+
+def release(server: Server, gate: str) -> None:
+    """Let the model's answer go on that waits at this gate (a recording has it behind itself)."""
+    if server.upstream is not None:
+        server.upstream.release(gate)
+
+
+def asked_upstream(server: Server) -> list[list[dict[str, Any]]]:
+    """The inputs of all requests to the model so far (none on a recording)."""
+    if server.upstream is None:
+        return []
+    return [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"]
+
+
+def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Role and words of each message of the user and of the model in an input, without what Codex itself puts before."""
+    found = []
+    for item in items:
+        if item.get("type") == "message" and item["role"] in ("user", "assistant"):
+            words = "".join(part.get("text", "") for part in item["content"])
+            if not words.startswith(("# AGENTS.md", "<environment_context>")):
+                found.append((item["role"], words))
+    return found

@@ -1,0 +1,173 @@
+"""Interrupts: in the midst of the model's words, of a command, of an approval; with a wrong turn id; on an idle thread.
+
+Source: real-codex-0.92.md section 4, "Turns, tools and approvals".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, event, shell_call, text, turn_notification
+from suites.app_server.turns import (
+    ABANDONED,
+    ASKS,
+    FREE,
+    another_thread,
+    asked,
+    asked_upstream,
+    conversation,
+    ended,
+    items_of,
+    last_words,
+    msgs,
+    open_thread,
+    run,
+    say,
+    start,
+    texts,
+)
+
+#: The model says "Hello", and then nothing more. (The sixth event would be the rest of its words.)
+CUT_SHORT = {"items": [text("Hello world", "Hello", " world")], "fault": {"name": "idle", "after": 5}}
+ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose."
+
+
+def since(server: Server, request: Any) -> list[Any]:
+    """Everything that the server said from the frame of the client on that was this request, but for usage and limits."""
+    frames = [(frame.sender, frame.value) for frame in server.timeline]
+    at = next(n for n, (sender, value) in enumerate(frames) if sender == "client" and value.get("id") == request)
+    said = [value for sender, value in frames[at:] if sender == "server"]
+    return [value for value in said if not value.get("method", "").startswith(("account/", "thread/"))]
+
+
+def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
+    """The end of an interrupted turn, in its order: turn_aborted, the response, turn/completed."""
+    aborted = event(thread, "0", "turn_aborted", reason="interrupted")
+    completed = turn_notification("completed", thread, "0", "interrupted")
+    return [
+        {"method": aborted[0], "params": aborted[1]},
+        {"id": request, "result": result},
+        {"method": completed[0], "params": completed[1]},
+    ]
+
+
+@pytest.mark.parametrize("turn", ["0", "7", "no turn"], ids=["right-turn", "wrong-turn", "no-turn"])
+def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
+    """turn_aborted, the response `{}`, turn/completed; the open agentMessage never completes. Any turn id will do."""
+    server = app_server([CUT_SHORT])
+    thread = open_thread(server)
+    start(server, thread)
+    assert server.notification("item/agentMessage/delta")["delta"] == "Hello"
+    server.notification("codex/event/agent_message_delta")
+    request = server.post("turn/interrupt", {"threadId": thread, "turnId": turn})
+    server.reply_to(request)
+    ended(server, thread)
+    assert server.close() == 0
+    assert since(server, request) == interrupted(thread, request, {})
+    assert items_of(server, "agentMessage") == []
+    assert last_words(server) == []
+
+
+def test_the_next_turn(app_server: AppServer) -> None:
+    """The interrupt takes a number too; the next turn's model sees that it happened, and nothing of the words cut short."""
+    server = app_server([CUT_SHORT, {"items": [text("Again", id="msg_2")]}])
+    thread = open_thread(server)
+    start(server, thread, "one")
+    server.notification("codex/event/agent_message_delta")
+    server.request("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    ended(server, thread)
+    assert run(server, thread, "two")["id"] == "2"
+    assert last_words(server) == ["Again"]
+    for given in asked_upstream(server)[1:]:
+        (first, aborted, second) = texts(given)
+        assert (first, second) == (("user", "one"), ("user", "two"))
+        assert aborted[1].startswith(ABORTED)
+
+
+def test_a_pending_approval(app_server: AppServer) -> None:
+    """The command is not run, and a decision that comes too late changes nothing."""
+    script = [{"items": [shell_call("printf marker")]}, {"items": [text("Again", id="msg_2")]}]
+    server = app_server(script, racy=ABANDONED)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.notification("thread/tokenUsage/updated")
+    request = server.server_request("item/commandExecution/requestApproval")
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert ended(server, thread)["status"] == "interrupted"
+    server.reply(request, {"decision": "accept"})
+    assert run(server, thread)["status"] == "completed"
+    assert all_of(server, "item/commandExecution/outputDelta") == []
+    assert [item["status"] for item in items_of(server, "commandExecution")] in ([], ["failed"])
+    assert last_words(server) == ["Again"]
+
+
+def test_a_running_command(app_server: AppServer) -> None:
+    """The command is ended, and its item never completes."""
+    server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
+    thread = open_thread(server, **FREE)
+    start(server, thread)
+    server.notification("thread/tokenUsage/updated")
+    server.notification("item/commandExecution/outputDelta", delta="begun\n")
+    request = server.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    server.reply_to(request)
+    ended(server, thread)
+    assert server.close() == 0
+    assert since(server, request) == interrupted(thread, request, {})
+    assert items_of(server, "commandExecution") == []
+
+
+def test_an_idle_thread(app_server: AppServer) -> None:
+    """On a thread without a running turn the request is never answered; it takes a number, and the thread lives on."""
+    server = app_server([{"items": [text("Hello")]}])
+    thread = open_thread(server)
+    request = server.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    server.request("account/read", {})
+    assert run(server, thread) == {"id": "1", "items": [], "status": "completed", "error": None}
+    assert server.close() == 0
+    assert [message for message in server.messages() if message.get("id") == request] == []
+    assert last_words(server) == ["Hello"]
+
+
+def test_v1(app_server: AppServer) -> None:
+    """interruptConversation: the same, answered with the reason."""
+    server = app_server([CUT_SHORT])
+    talk = conversation(server)
+    say(server, talk)
+    server.notification("codex/event/agent_message_delta")
+    request = server.post("interruptConversation", {"conversationId": talk})
+    server.reply_to(request)
+    ended(server, talk)
+    assert server.close() == 0
+    assert since(server, request) == interrupted(talk, request, {"abortReason": "interrupted"})
+
+
+def test_v1_a_pending_approval(app_server: AppServer) -> None:
+    """A v1 conversation is interrupted with its approval open."""
+    server = app_server([{"items": [shell_call("printf marker")]}], racy=ABANDONED)
+    talk = conversation(server, **ASKS)
+    say(server, talk)
+    server.notification("thread/tokenUsage/updated")
+    server.server_request("execCommandApproval")
+    assert server.request("interruptConversation", {"conversationId": talk}) == {"abortReason": "interrupted"}
+    assert ended(server, talk)["status"] == "interrupted"
+    assert asked(server) == ["execCommandApproval"]
+    assert msgs(server, "turn_aborted") == [{"reason": "interrupted"}]
+    assert all_of(server, "item/commandExecution/outputDelta") == []
+
+
+def test_one_of_two_threads(app_server: AppServer) -> None:
+    """An interrupt is for its own thread: the other one's turn goes on."""
+    cut = {**CUT_SHORT, "match": "first"}
+    server = app_server([cut, {"items": [text("Hello", id="msg_2")], "match": "second"}])
+    first = open_thread(server)
+    second = another_thread(server)
+    start(server, first, "first")
+    server.notification("codex/event/agent_message_delta")
+    assert run(server, second, "second")["status"] == "completed"
+    server.request("turn/interrupt", {"threadId": first, "turnId": "0"})
+    assert ended(server, first)["status"] == "interrupted"
+    ends = [(params["threadId"], params["turn"]["status"]) for params in all_of(server, "turn/completed")]
+    assert ends == [(second, "completed"), (first, "interrupted")]
