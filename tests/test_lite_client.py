@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plugin.lite_client import parse_lite_client
-from harness.reference.lite_client import auth, refresh, reply, settings, sse, tools
+from harness.reference.lite_client import auth, refresh, reply, settings, sse, tools, transport
 from harness.reference.lite_client.errors import Problem
 from harness.shell.backend_process import BackendProcess
 from suites.lite_client import expected
@@ -233,6 +235,75 @@ def test_a_tools_file_that_is_none_is_a_problem(tmp_path: Path, content: str) ->
     (tmp_path / "tools.json").write_text(content)
     with pytest.raises(Problem, match="tools file"):
         tools.Tools(tmp_path / "tools.json")
+
+
+def served(answer: bytes, timeout: float = 5.0) -> tuple[int, bytes]:
+    """Post to a server that gives these bytes, whatever it is asked, and closes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                while b"\r\n\r\n{}" not in connection.recv(65536):
+                    pass
+                for i in range(0, len(answer), 5):
+                    connection.sendall(answer[i : i + 5])
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            found = transport.post(f"http://127.0.0.1:{server.getsockname()[1]}/x?y=1", {"A": "b"}, b"{}", timeout)
+            try:
+                return found.status, found.read()
+            finally:
+                found.close()
+        finally:
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", b"hi"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi and more", b"hi"),
+        (b"HTTP/1.0 200\n\nto the end", b"to the end"),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", b""),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nhi\r\nA\r\n0123456789\r\n0\r\nT: 1\r\n\r\n",
+            b"hi0123456789",
+        ),
+    ],
+)
+def test_a_body_is_read_to_where_it_ends(answer: bytes, body: bytes) -> None:
+    assert served(answer) == (200, body)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhi",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhi",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhi\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n",
+    ],
+)
+def test_an_answer_that_breaks_off_or_is_none_is_a_problem(answer: bytes) -> None:
+    with pytest.raises(Problem, match=r"cannot be read|failed"):
+        served(answer)
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [("ftp://x/", {}), ("http://", {}), ("http://x:y/", {}), ("x", {}), ("http://[/", {}), ("http://x/", {"a": "b\nc"})],
+)
+def test_what_cannot_be_sent_is_a_problem(url: str, headers: dict[str, str]) -> None:
+    with pytest.raises(Problem, match="is no HTTP address"):
+        transport.post(url, headers, b"", 1)
 
 
 # -- the examples ----------------------------------------------------------------------------------------------------------------

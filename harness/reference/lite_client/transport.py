@@ -1,32 +1,110 @@
-"""HTTP: one POST, its status, and its body as it comes in."""
+"""HTTP/1.1: one POST on a connection of its own, its status, and its body as it comes in.
+
+Written out on a socket: a client that is started for one prompt spends most of its time on loading a larger HTTP library.
+"""
 
 from __future__ import annotations
 
-import http.client
+import socket
 from collections.abc import Iterator, Mapping
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from harness.reference.lite_client.errors import Problem
 
 PIECE = 1 << 16
+#: No head of an answer, and no line between two chunks, is longer than this.
+LONGEST_LINE = 1 << 16
+
+
+class Broken(Exception):
+    """The answer is no HTTP, or breaks off; the text is the end of a sentence."""
+
+
+class Reader:
+    """Bytes of a connection, by line and by number."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._rest = b""
+
+    def some(self, most: int = PIECE) -> bytes:
+        """Return what is there, at most so much, waiting for the first byte; b"" at the end."""
+        found = self._rest or self._connection.recv(PIECE)
+        self._rest = found[most:]
+        return found[:most]
+
+    def line(self) -> bytes:
+        """Return the next line without its end; raises `Broken` when there is none."""
+        while b"\n" not in self._rest:
+            piece = self._connection.recv(PIECE)
+            if not piece or len(self._rest) > LONGEST_LINE:
+                raise Broken("it was cut off" if not piece else "it is no HTTP")
+            self._rest += piece
+        found, _, self._rest = self._rest.partition(b"\n")
+        return found.removesuffix(b"\r")
+
+    def exactly(self, length: int) -> Iterator[bytes]:
+        """Yield so many bytes as they come; raises `Broken` when they do not."""
+        while length:
+            piece = self.some(length)
+            if not piece:
+                raise Broken("it was cut off")
+            length -= len(piece)
+            yield piece
+
+    def until_the_end(self) -> Iterator[bytes]:
+        """Yield all that is left."""
+        while piece := self.some():
+            yield piece
+
+    def chunked(self) -> Iterator[bytes]:
+        """Yield the content of chunks, up to the empty one that ends them."""
+        while length := _number(self.line().partition(b";")[0], 16):
+            yield from self.exactly(length)
+            self.line()
+        while self.line():
+            pass  # a trailer
 
 
 class Answer:
     """The answer to a POST; `chunks` or `read` gives the body, once. Close it."""
 
-    def __init__(self, url: str, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+    def __init__(self, url: str, connection: socket.socket) -> None:
         self._url = url
         self._connection = connection
-        self._response = response
-        self.status = response.status
-        self.reason = response.reason
+        self._reader = Reader(connection)
+        self.status, self.reason = self._status()
+        while 100 <= self.status < 200:
+            self._headers()
+            self.status, self.reason = self._status()
+        self.headers = self._headers()
+
+    def _status(self) -> tuple[int, str]:
+        version, _, rest = self._reader.line().decode("latin-1").partition(" ")
+        number, _, reason = rest.partition(" ")
+        if not version.startswith("HTTP/1."):
+            raise Broken("it is no HTTP")
+        return _number(number.encode(), 10), reason
+
+    def _headers(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        while line := self._reader.line().decode("latin-1"):
+            name, _, value = line.partition(":")
+            found[name.strip().lower()] = value.strip()
+        return found
+
+    def _body(self) -> Iterator[bytes]:
+        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
+            return self._reader.chunked()
+        if "content-length" in self.headers:
+            return self._reader.exactly(_number(self.headers["content-length"].encode(), 10))
+        return self._reader.until_the_end()
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the body as it arrives; raises `Problem` when it breaks off or nothing comes for too long."""
         try:
-            while piece := self._response.read1(PIECE):
-                yield piece
-        except (OSError, http.client.HTTPException) as error:
+            yield from self._body()
+        except (OSError, Broken) as error:
             raise broken(self._url, error) from error
 
     def read(self) -> bytes:
@@ -35,34 +113,70 @@ class Answer:
 
     def close(self) -> None:
         """Close the connection."""
-        self._response.close()
         self._connection.close()
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
     """Send a POST and wait for the head of its answer; `timeout` in seconds without a byte. Raises `Problem`."""
-    parts = urlsplit(url)
-    kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}.get(parts.scheme)
     try:
-        port = parts.port
-    except ValueError:
-        kind = None
-    if kind is None or not parts.hostname:
-        raise Problem(f"{url!r} is no HTTP address.")
-    connection = kind(parts.hostname, port, timeout=timeout)
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        head = request_head(parts, headers, len(body))
+    except (KeyError, ValueError) as error:
+        raise Problem(f"{url!r} is no HTTP address, or a header cannot be sent there.") from error
+    connection = None
     try:
-        connection.request("POST", parts.path + (f"?{parts.query}" if parts.query else ""), body, dict(headers))
-        return Answer(url, connection, connection.getresponse())
-    except (OSError, http.client.HTTPException) as error:
-        connection.close()
+        connection = connect(parts, port, timeout)
+        connection.sendall(head + body)
+        return Answer(url, connection)
+    except (OSError, Broken) as error:
+        if connection is not None:
+            connection.close()
         raise broken(url, error) from error
+
+
+def request_head(parts: SplitResult, headers: Mapping[str, str], length: int) -> bytes:
+    """Write the head of a POST; raises ValueError when there is no host, or a header would not stay in its line."""
+    if not parts.hostname or any(c in name + value for name, value in headers.items() for c in "\r\n\0"):
+        raise ValueError
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"POST {target} HTTP/1.1", f"Host: {parts.netloc.rpartition('@')[2]}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"Content-Length: {length}", "Connection: close", "", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def connect(parts: SplitResult, port: int, timeout: float) -> socket.socket:
+    """Open a connection, encrypted for https."""
+    host = parts.hostname or ""
+    connection = socket.create_connection((host, port), timeout)
+    if parts.scheme != "https":
+        return connection
+    import ssl  # late: it is slow to load, and a test needs none
+
+    try:
+        return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    except OSError:
+        connection.close()
+        raise
 
 
 def broken(url: str, error: Exception) -> Problem:
     """Say in a sentence how a connection failed."""
     if isinstance(error, TimeoutError):
         return Problem(f"Nothing came from {url} for too long (LITE_TIMEOUT). Try again.")
-    if isinstance(error, http.client.IncompleteRead):
-        return Problem(f"The stream from {url} was cut off. Try again.")
+    if isinstance(error, Broken):
+        return Problem(f"The answer from {url} cannot be read: {error}. Try again.")
     what = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return Problem(f"The connection to {url} failed: {what}.")
+
+
+def _number(text: bytes, base: int) -> int:
+    """Read a length or a status; raises `Broken`."""
+    text = text.strip()
+    if not text.isalnum() or len(text) > 16:
+        raise Broken("it is no HTTP")
+    try:
+        return int(text, base)
+    except ValueError:
+        raise Broken("it is no HTTP") from None

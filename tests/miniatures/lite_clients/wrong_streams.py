@@ -136,13 +136,14 @@ def known_events_only() -> None:
 
 
 @variant
-def an_event_per_chunk() -> None:
-    """Takes each chunk for whole events."""
+def events_end_with_a_block() -> None:
+    """Reads blocks of 4,096 bytes and takes each for whole events."""
 
     def events(chunks: Any) -> Any:
-        for chunk in chunks:
-            for block in chunk.decode("utf-8", "replace").replace("\r\n", "\n").split("\n\n"):
-                data = [line[5:].strip() for line in block.split("\n") if line.startswith("data:")]
+        stream = b"".join(chunks)
+        for start in range(0, len(stream), 4096):
+            for event in stream[start : start + 4096].decode("utf-8", "replace").replace("\r\n", "\n").split("\n\n"):
+                data = [line[5:].strip() for line in event.split("\n") if line.startswith("data:")]
                 if data:
                     yield "", data[0]
 
