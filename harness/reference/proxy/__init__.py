@@ -1,0 +1,14 @@
+"""A small, honest proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m harness.reference.proxy` runs it.
+
+It exists to be judged: the suite for proxies is proven on it, and its broken variants prove the suite's checks. It shares no
+module with that suite. Written from app-server-payloads.md and responses-handoff.md (profile `as-specified`), and from what the
+real Codex does (profile `works-on-0.92`). docs/reference-proxy.md is its manual.
+
+    __main__  app  http                     a request comes in, an answer goes out
+    chat  responses  sse                    the two shapes of an answer
+    normalise  tools  models  intercept     what was asked
+    instructions  examples  payloads        what the app-server is told
+    exchange  events  appserver  pool       the conversation with the app-server
+    toolcalls  pieces  textjson             what the model said
+    settings  errors  jsontext              beneath all of them
+"""

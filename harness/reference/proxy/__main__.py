@@ -1,0 +1,54 @@
+"""`python -m harness.reference.proxy`: listen, say where in one line of JSON, serve until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from harness.reference.proxy.app import App
+from harness.reference.proxy.http import Connection
+from harness.reference.proxy.pool import Pool
+from harness.reference.proxy.settings import BadSetting, Settings, from_env
+
+
+async def serve(settings: Settings) -> int:
+    """Serve until told to end; leaves no process behind."""
+    loop, end = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end.set)
+    pool, connections = Pool(settings), set[Connection]()
+    app = App(settings, pool)
+    try:
+        server = await loop.create_server(lambda: Connection(app.handle, connections), settings.host, settings.port, backlog=512)
+    except OSError as error:
+        print(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}.", file=sys.stderr)
+        return 1
+    port = server.sockets[0].getsockname()[1]
+    print(json.dumps({"ready": True, "url": f"http://{settings.host}:{port}", "pid": os.getpid()}), flush=True)
+    await end.wait()
+    server.close()
+    for connection in list(connections):
+        connection.abandon()
+        await connection.finished()
+    await pool.close()
+    return 0
+
+
+def main() -> int:
+    """Read the environment and serve; 2 when a setting is wrong."""
+    try:
+        settings = from_env(os.environ)
+    except BadSetting as error:
+        print(error, file=sys.stderr)
+        return 2
+    with suppress(OSError):
+        os.makedirs(settings.workdir, exist_ok=True)  # Codex wants a folder that is there
+    return asyncio.run(serve(settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

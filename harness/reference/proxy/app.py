@@ -1,0 +1,158 @@
+"""The routes: who may ask, what is asked, and how the answer is carried. It knows HTTP and the modules, nothing else."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from harness.reference.proxy import models
+from harness.reference.proxy.chat import ChatAnswer
+from harness.reference.proxy.errors import ProxyError, bad_request
+from harness.reference.proxy.exchange import Exchange
+from harness.reference.proxy.http import Answer, Request
+from harness.reference.proxy.intercept import intercepted
+from harness.reference.proxy.jsontext import for_client, loads
+from harness.reference.proxy.normalise import Asked, chat_request, responses_request
+from harness.reference.proxy.pieces import Done, Piece, Text, pieces
+from harness.reference.proxy.pool import Pool
+from harness.reference.proxy.responses import ResponsesAnswer
+from harness.reference.proxy.settings import MODES, OPENAI_JSON, Settings
+
+STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no"}
+HEALTH = ("/health", "/healthz")
+
+
+class App:
+    """Answers requests; `handle` is what the server calls."""
+
+    def __init__(self, settings: Settings, pool: Pool) -> None:
+        self._settings, self._pool = settings, pool
+        self._routes: dict[tuple[str, str], Callable[[Request, Answer], Any]] = {
+            ("GET", "/v1/models"): self._models,
+            ("POST", "/v1/chat/completions"): self._chat,
+            ("POST", "/v1/responses"): self._responses,
+        }
+        self._routes |= {("GET", path): self._health for path in HEALTH}
+
+    async def handle(self, request: Request, answer: Answer) -> None:
+        """Answer one request; every error becomes an error object."""
+        try:
+            if request.fault:
+                raise ProxyError(
+                    request.fault, "The request cannot be read." if request.fault == 400 else "The body is too long."
+                )
+            route = self._route(request)
+            if request.path not in HEALTH:
+                self._authorise(request)
+            await route(request, answer)
+        except ProxyError as error:
+            if not answer.started:
+                headers = {"www-authenticate": "Bearer"} if error.status == 401 else {}
+                await answer.send(error.status, for_client({"error": error.body}), headers)
+
+    def _route(self, request: Request) -> Callable[[Request, Answer], Any]:
+        method = "GET" if request.method == "HEAD" else request.method
+        found = self._routes.get((method, request.path))
+        if found is None and request.method == "GET" and request.path.startswith("/v1/models/"):
+            return self._model
+        if found is None:
+            known = any(path == request.path for _, path in self._routes)
+            raise ProxyError(405 if known else 404, f"{request.method} {request.path} is not served here.", code="not_found")
+        return found
+
+    def _authorise(self, request: Request) -> None:
+        """A bearer token must be there, and be one of the keys when keys are set. Raises `ProxyError` (401)."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        token = token.strip()
+        known = [hmac.compare_digest(token.encode(), key.encode()) for key in self._settings.keys]
+        if scheme.lower() != "bearer" or not token or (known and not any(known)):
+            raise ProxyError(401, "A valid API key is needed: Authorization: Bearer KEY.", code="invalid_api_key")
+
+    # -- the routes ------------------------------------------------------------------------------------------------------
+
+    async def _health(self, request: Request, answer: Answer) -> None:
+        state = {"status": "ok", "profile": self._settings.profile, "app_servers": self._pool.running()}
+        await answer.send(200, for_client(state))
+
+    async def _models(self, request: Request, answer: Answer) -> None:
+        await answer.send(200, for_client({"object": "list", "data": [_card(name) for name in models.listed()]}))
+
+    async def _model(self, request: Request, answer: Answer) -> None:
+        name = request.path.removeprefix("/v1/models/")
+        if name not in models.listed():
+            raise ProxyError(404, f"There is no model {name!r}.", code="model_not_found")
+        await answer.send(200, for_client(_card(name)))
+
+    async def _chat(self, request: Request, answer: Answer) -> None:
+        asked = chat_request(_body(request), self._settings)
+        await self._answer(asked, ChatAnswer(asked), _mode(request, OPENAI_JSON), answer)
+
+    async def _responses(self, request: Request, answer: Answer) -> None:
+        asked = responses_request(_body(request), self._settings)
+        shape = ResponsesAnswer(asked)
+        mode = _mode(request, self._settings.output_mode)
+        if self._settings.intercept and (said := intercepted(asked)) is not None:
+            await _carry(_local(said), asked, shape, answer)
+        else:
+            await self._answer(asked, shape, mode, answer)
+
+    async def _answer(self, asked: Asked, shape: ChatAnswer | ResponsesAnswer, mode: str, answer: Answer) -> None:
+        if not self._settings.as_specified and (asked.choices or 1) > 1:
+            raise bad_request("n can only be 1: the app-server gives one answer.", "n")
+        exchange = Exchange(asked, self._settings, self._pool)
+        try:
+            await _carry(pieces(exchange, asked, mode), asked, shape, answer)
+        finally:
+            exchange.close()
+
+
+async def _carry(source: AsyncIterator[Piece], asked: Asked, shape: ChatAnswer | ResponsesAnswer, answer: Answer) -> None:
+    """Carry the pieces to the client. A stream begins with its first piece: what fails before has a status of its own."""
+    async with aclosing(source) as found:  # type: ignore[type-var]
+        if not asked.stream:
+            async for piece in found:
+                for _ in shape.feed(piece):
+                    pass
+            await answer.send(200, for_client(shape.whole()))
+            return
+        try:
+            async for piece in found:
+                if not answer.started:
+                    await answer.start(STREAM)
+                    await answer.write(b"".join(shape.begin()))
+                await answer.write(b"".join(shape.feed(piece)))
+        except ProxyError as error:
+            if not answer.started:
+                raise
+            await answer.write(b"".join(shape.fail(error)))
+        await answer.end()
+
+
+async def _local(said: str) -> AsyncIterator[Piece]:
+    """An answer of the proxy's own."""
+    yield Text(said)
+    yield Done(None)
+
+
+def _body(request: Request) -> dict[str, Any]:
+    try:
+        found = loads(request.body)
+    except (ValueError, RecursionError):
+        raise bad_request("The body is not JSON.") from None
+    if not isinstance(found, dict):
+        raise bad_request("The body is not a JSON object.")
+    return found
+
+
+def _mode(request: Request, usual: str) -> str:
+    """The header goes before the environment."""
+    mode = request.headers.get("x-proxy-output-mode", "").strip().lower() or usual
+    if mode not in MODES:
+        raise bad_request(f"x-proxy-output-mode is {mode!r}; it may be {' or '.join(MODES)}.", "x-proxy-output-mode")
+    return mode
+
+
+def _card(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "codex"}

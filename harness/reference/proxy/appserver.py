@@ -1,0 +1,217 @@
+"""One run of `codex app-server`: JSON-RPC over its stdin and stdout.
+
+Strategy: one task reads. It resolves the requests that wait, puts what belongs to a thread into that thread's inbox, and drops
+the rest: a notification of a foreign thread has nowhere to go. What the server asks is answered here and at once, for a request
+without an answer holds a turn up for ever; only calls of the client's tools go to the inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from harness.reference.proxy.errors import ProxyError, gone, too_slow
+from harness.reference.proxy.jsontext import for_server, loads
+
+TOOL_CALL = "item/tool/call"
+#: What is said to a request that no client can be asked about.
+ANSWERS: dict[str, Any] = {
+    "execCommandApproval": {"decision": "denied"},
+    "applyPatchApproval": {"decision": "denied"},
+    "item/commandExecution/requestApproval": {"decision": "decline"},
+    "item/fileChange/requestApproval": {"decision": "decline"},
+    "item/tool/requestUserInput": {"answers": {}},
+    TOOL_CALL: {"output": "This tool cannot be used here.", "success": False},
+}
+#: How long a server may take to end once its stdin has ended, in seconds; one with a pending request never does.
+GRACE = 1.0
+CHUNK = 1 << 16
+
+
+class Message(NamedTuple):
+    """A notification or a request (`id` is not None) of the server."""
+
+    method: str
+    params: dict[str, Any]
+    id: Any = None
+
+
+Inbox = asyncio.Queue[Message | None]
+
+
+class AppServer:
+    """A running app-server. `users` counts the requests that use it; a `retired` one gets no more of them."""
+
+    def __init__(self, process: asyncio.subprocess.Process, rpc_timeout: float) -> None:
+        self._process = process
+        self._timeout = rpc_timeout
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[Any], None] | None]] = {}
+        self._inboxes: dict[str, Inbox] = {}
+        self._next = 1
+        self._sending = asyncio.Lock()
+        self._reader = asyncio.create_task(self._read())
+        self.users = 0
+        self.retired = False
+        self.dead = False
+
+    @classmethod
+    async def start(cls, codex: str, rpc_timeout: float) -> AppServer:
+        """Start the program and shake hands. Raises `ProxyError`."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(codex, "app-server", stdin=pipe, stdout=pipe)
+        except OSError as error:
+            raise gone(f"{codex} cannot be started: {error.strerror}.") from None
+        server = cls(process, rpc_timeout)
+        try:
+            client = {"name": "codex-replay-proxy", "title": "reference proxy", "version": "1.0.0"}
+            await server.request("initialize", {"clientInfo": client})
+            await server.notify("initialized")
+        except BaseException:
+            await server.stop()
+            raise
+        return server
+
+    # -- out -------------------------------------------------------------------------------------------------------------
+
+    async def request(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> Any:
+        """Ask, and return the result. `then` gets it first, before the next line of the server is read. Raises `ProxyError`."""
+        return await self.answer_of(method, await self.ask(method, params, then))
+
+    async def ask(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
+        """Send a request, and return what will have its result. Raises `ProxyError`."""
+        number, self._next = self._next, self._next + 1
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody need fetch it
+        self._waiting[number] = (future, then)
+        await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return future
+
+    async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
+        """Wait for a result. A server that gives none in time is retired. Raises `ProxyError`."""
+        try:
+            return await asyncio.wait_for(future, self._timeout)
+        except TimeoutError:
+            self.retired = True
+            raise too_slow(f"The app-server did not answer {method} within {self._timeout:g} s.") from None
+
+    async def notify(self, method: str) -> None:
+        """Send a notification without parameters. Raises `ProxyError`."""
+        await self._send({"jsonrpc": "2.0", "method": method})
+
+    async def reply(self, number: Any, result: Any) -> None:
+        """Answer a request of the server. Raises `ProxyError`."""
+        await self._send({"jsonrpc": "2.0", "id": number, "result": result})
+
+    async def _send(self, value: Any) -> None:
+        if self.dead:
+            raise gone("The app-server has ended.")
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            async with asyncio.timeout(self._timeout), self._sending:
+                stdin.write(for_server(value))
+                await stdin.drain()
+        except TimeoutError:
+            self.retired = True
+            raise too_slow(f"The app-server has not read its input for {self._timeout:g} s.") from None
+        except (OSError, RuntimeError):
+            raise gone("The app-server has closed its input.") from None
+
+    # -- in --------------------------------------------------------------------------------------------------------------
+
+    def open_inbox(self, thread: str) -> Inbox:
+        """Keep what comes for this thread from now on. None in the inbox says that the server has ended."""
+        inbox: Inbox = asyncio.Queue()
+        self._inboxes[thread] = inbox
+        if self.dead:
+            inbox.put_nowait(None)
+        return inbox
+
+    def close_inbox(self, thread: str) -> None:
+        """Drop what comes for this thread from now on."""
+        self._inboxes.pop(thread, None)
+
+    async def _read(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        pieces: list[bytes] = []
+        try:
+            while chunk := await stdout.read(CHUNK):
+                *lines, rest = chunk.split(b"\n")
+                for line in lines:
+                    await self._line(b"".join([*pieces, line]))
+                    pieces = []
+                pieces.append(rest)
+        finally:
+            self.dead = True
+            for future, _ in self._waiting.values():
+                if not future.done():
+                    future.set_exception(gone("The app-server ended before it answered."))
+            self._waiting = {}
+            for inbox in self._inboxes.values():
+                inbox.put_nowait(None)
+
+    async def _line(self, line: bytes) -> None:
+        try:
+            message = loads(line)
+        except (ValueError, RecursionError):
+            print(f"The app-server said what is not JSON: {line[:200]!r}", file=sys.stderr)
+            return
+        if not isinstance(message, dict):
+            return
+        if "method" not in message:
+            self._answered(message)
+            return
+        params = message.get("params")
+        found = Message(str(message["method"]), params if isinstance(params, dict) else {}, message.get("id"))
+        inbox = self._inboxes.get(str(found.params.get("threadId") or found.params.get("conversationId")))
+        if inbox is not None and (found.id is None or found.method == TOOL_CALL):
+            inbox.put_nowait(found)
+        elif found.id is not None:
+            with contextlib.suppress(ProxyError):
+                await self._answer(found)
+
+    async def _answer(self, asked: Message) -> None:
+        if asked.method in ANSWERS:
+            await self.reply(asked.id, ANSWERS[asked.method])
+        else:
+            error = {"code": -32601, "message": f"{asked.method} is not known here."}
+            await self._send({"jsonrpc": "2.0", "id": asked.id, "error": error})
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        future, then = self._waiting.pop(number, (None, None)) if isinstance(number, int) else (None, None)
+        if future is None or future.done():
+            return
+        if "error" in message:
+            error = message["error"]
+            said = error.get("message") if isinstance(error, dict) else error
+            future.set_exception(ProxyError(502, f"The app-server refused: {said}", code="app_server_refused"))
+            return
+        if then is not None:
+            then(message.get("result"))
+        future.set_result(message.get("result"))
+
+    # -- the end ---------------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """End the program: by the end of its input if it goes, else by force."""
+        self.retired = True
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), GRACE)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        # a child of its own may still hold the pipe
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._reader, GRACE)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                await self._process.stdin.wait_closed()

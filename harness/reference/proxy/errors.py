@@ -1,0 +1,94 @@
+"""What can go wrong, as the HTTP client shall see it: a status, a type, a code and a sentence in OpenAI's error object."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+
+class ProxyError(Exception):
+    """A request cannot be answered. `status` is the HTTP status, `body` the error object that goes with it."""
+
+    def __init__(self, status: int, message: str, *, kind: str = "", code: str | None = None, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind or ("invalid_request_error" if status < 500 else "server_error")
+        self.code = code
+        self.param = param
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The error object of the OpenAI API."""
+        return {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
+
+
+def bad_request(message: str, param: str | None = None, code: str | None = None) -> ProxyError:
+    """The client asked for something that cannot be done; `param` names the field."""
+    return ProxyError(400, message, code=code, param=param)
+
+
+def gone(message: str) -> ProxyError:
+    """The app-server is not there, or went away in mid-turn."""
+    return ProxyError(502, message, code="app_server_gone")
+
+
+def too_slow(message: str) -> ProxyError:
+    """The app-server did not answer in time."""
+    return ProxyError(504, message, code="app_server_timeout")
+
+
+#: codexErrorInfo -> status, type, code; real-codex-0.92.md section 5. 401 from upstream is our login, not the client's.
+KNOWN: dict[str, tuple[int, str, str]] = {
+    "contextwindowexceeded": (400, "invalid_request_error", "context_length_exceeded"),
+    "usagelimitexceeded": (429, "insufficient_quota", "insufficient_quota"),
+    "unauthorized": (502, "server_error", "upstream_unauthorized"),
+    "badrequest": (400, "invalid_request_error", "bad_request"),
+    "internalservererror": (502, "server_error", "upstream_error"),
+    "sandboxerror": (500, "server_error", "sandbox_error"),
+}
+STATUS = re.compile(r"(?:unexpected status|last status:) (\d{3})\b")
+RATE_LIMIT = re.compile(r"rate.?limit", re.I)
+
+
+def from_codex(message: str, info: Any) -> ProxyError:
+    """The error of a failed turn, from its message and its `codexErrorInfo` (v2's camelCase or v1's snake_case)."""
+    name, status = _info(info)
+    if name in KNOWN:
+        known, kind, code = KNOWN[name]
+        return ProxyError(known, message, kind=kind, code=code)
+    if status is None and (found := STATUS.search(message)):
+        status = int(found[1])
+    if status == 429 or (status is None and RATE_LIMIT.search(message)):
+        return ProxyError(429, message, kind="rate_limit_error", code="rate_limit_exceeded")
+    if status == 503:
+        return ProxyError(503, message, code="upstream_unavailable")
+    if "idle timeout" in message:
+        return ProxyError(504, message, code="upstream_timeout")
+    if status is None and (said := _upstream_words(message)) is not None:
+        return ProxyError(400, said, code="bad_request")
+    return ProxyError(502, message, code="upstream_error")
+
+
+def _info(info: Any) -> tuple[str, int | None]:
+    """The name of the error without case and underscores, and the HTTP status that came with it."""
+    if isinstance(info, dict) and len(info) == 1:
+        name, inner = next(iter(info.items()))
+        inner = inner if isinstance(inner, dict) else {}
+        status = inner.get("httpStatusCode", inner.get("http_status_code"))
+        return _flat(name), status if isinstance(status, int) else None
+    return (_flat(info), None) if isinstance(info, str) else ("", None)
+
+
+def _flat(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _upstream_words(message: str) -> str | None:
+    """Codex passes on the raw body of a 400: return its message when it is an error object, else None."""
+    try:
+        found = json.loads(message)["error"]["message"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,160 @@
+"""What the app-server's notifications mean for a request, in both dialects.
+
+v1 is read from `codex/event/*` alone and v2 from `item/*`, `turn/*` and `error`: the server says most things twice, and who
+listens to both would say them twice too. Only usage is taken from wherever it comes, the last word being right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from harness.reference.proxy.appserver import TOOL_CALL, Message
+from harness.reference.proxy.errors import ProxyError, from_codex
+from harness.reference.proxy.jsontext import text
+
+Params = dict[str, Any]
+
+
+class Delta(NamedTuple):
+    """A piece of the agent message `item`."""
+
+    item: str
+    text: str
+
+
+class Said(NamedTuple):
+    """The whole agent message `item`."""
+
+    item: str
+    text: str
+
+
+class Native(NamedTuple):
+    """The model has called a tool as a tool; `request` is the id of the server's request that asks for the output, if it has."""
+
+    call_id: str
+    name: str
+    arguments: str
+    request: Any = None
+
+
+class Usage(NamedTuple):
+    """Tokens spent on the whole conversation so far."""
+
+    input: int
+    cached: int
+    output: int
+    reasoning: int
+    total: int
+
+
+class Failed(NamedTuple):
+    """The turn cannot go on."""
+
+    error: ProxyError
+
+
+class Began(NamedTuple):
+    """A turn has begun."""
+
+
+class Ended(NamedTuple):
+    """The turn is over; `aborted` says that it did not run to its end."""
+
+    aborted: bool
+
+
+Event = Delta | Said | Native | Usage | Failed | Began | Ended
+
+
+def read_event(message: Message, v2: bool) -> Event | None:
+    """What a message means; None for what a request need not know."""
+    if message.method == TOOL_CALL:
+        return _native_request(message)
+    kind = message.method.removeprefix("codex/event/")
+    if kind != message.method:
+        body = message.params.get("msg")
+        body = body if isinstance(body, dict) else {}
+        reader = V1.get(kind) if not v2 or kind == "token_count" else None
+        return reader(body) if reader else None
+    reader = V2.get(message.method) if v2 else None
+    return reader(message.params) if reader else None
+
+
+def _native_request(message: Message) -> Native:
+    params = message.params
+    arguments = params.get("arguments")
+    said = arguments if isinstance(arguments, str) else text({} if arguments is None else arguments)
+    return Native(str(params.get("callId") or ""), str(params.get("tool") or ""), said, message.id)
+
+
+# -- v2 --------------------------------------------------------------------------------------------------------------------
+
+
+def _item_completed(params: Params) -> Event | None:
+    item = params.get("item") or {}
+    return Said(str(item.get("id")), str(item.get("text") or "")) if item.get("type") == "agentMessage" else None
+
+
+def _raw_item(params: Params) -> Event | None:
+    item = params.get("item") or {}
+    if item.get("type") != "function_call":
+        return None
+    return Native(str(item.get("call_id") or ""), str(item.get("name") or ""), str(item.get("arguments") or "{}"))
+
+
+def _turn_completed(params: Params) -> Event:
+    turn = params.get("turn") or {}
+    if turn.get("status") == "failed":
+        error = turn.get("error") or {}
+        return Failed(from_codex(str(error.get("message") or "The turn failed."), error.get("codexErrorInfo")))
+    return Ended(turn.get("status") == "interrupted")
+
+
+V2: dict[str, Callable[[Params], Event | None]] = {
+    "turn/started": lambda _: Began(),
+    "item/agentMessage/delta": lambda params: Delta(str(params.get("itemId")), str(params.get("delta") or "")),
+    "item/completed": _item_completed,
+    "rawResponseItem/completed": _raw_item,
+    "thread/tokenUsage/updated": lambda params: _usage(params.get("tokenUsage"), "total"),
+    "turn/completed": _turn_completed,
+}
+
+# -- v1 --------------------------------------------------------------------------------------------------------------------
+
+
+def _v1_item_completed(body: Params) -> Event | None:
+    item = body.get("item") or {}
+    if item.get("type") != "AgentMessage":
+        return None
+    return Said(str(item.get("id")), "".join(str(part.get("text") or "") for part in item.get("content") or []))
+
+
+V1: dict[str, Callable[[Params], Event | None]] = {
+    "task_started": lambda _: Began(),
+    "agent_message_content_delta": lambda body: Delta(str(body.get("item_id")), str(body.get("delta") or "")),
+    "item_completed": _v1_item_completed,
+    "error": lambda body: Failed(from_codex(str(body.get("message") or "The turn failed."), body.get("codex_error_info"))),
+    "token_count": lambda body: _usage(body.get("info"), "total_token_usage"),
+    "task_complete": lambda _: Ended(False),
+    "turn_aborted": lambda _: Ended(True),
+}
+
+# -- usage -----------------------------------------------------------------------------------------------------------------
+
+NAMES = (
+    ("input_tokens", "inputTokens"),
+    ("cached_input_tokens", "cachedInputTokens"),
+    ("output_tokens", "outputTokens"),
+    ("reasoning_output_tokens", "reasoningOutputTokens"),
+    ("total_tokens", "totalTokens"),
+)
+
+
+def _usage(info: Any, total: str) -> Usage | None:
+    """The tokens under `total`, in either spelling; None when nothing is known yet."""
+    found = info.get(total) if isinstance(info, dict) else None
+    if not isinstance(found, dict):
+        return None
+    return Usage(*(int(found.get(v1) or found.get(v2) or 0) for v1, v2 in NAMES))

@@ -1,0 +1,342 @@
+"""Reads a tool's JSON schema for the model: a line for each parameter, and an example that the schema allows.
+
+Strategy: both walk the schema with the references that are open, so that a recursive schema ends. The example is the smallest
+one: the required properties (the first few others where none is required), the first branch that can be built.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+from urllib.parse import unquote
+
+Schema = dict[str, Any]
+FORMATS = {
+    "date-time": "2025-01-01T00:00:00Z",
+    "date": "2025-01-01",
+    "time": "00:00:00Z",
+    "duration": "P1D",
+    "email": "user@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com",
+    "uri-reference": "/example",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "regex": ".*",
+    "json-pointer": "/example",
+}
+#: What a pattern is tried with.
+WORDS: tuple[str, ...] = (
+    "example",
+    "a",
+    "A",
+    "0",
+    "1",
+    "abc",
+    "ABC",
+    "12",
+    "123",
+    "1234",
+    "12345",
+    "a1",
+    "A1",
+    "a-b",
+    "a_b",
+    "a.b",
+    "a/b",
+    "#abcdef",
+)
+WORDS += (*FORMATS.values(), "1.0.0", "+1", "en", "en-US", "")
+#: Where any of these is, a property that is not required could break the rule.
+RISKY = {"oneOf", "not", "dependentRequired", "dependentSchemas", "dependencies", "maxProperties", "propertyNames", "if"}
+
+
+class NoExample(Exception):
+    """The schema allows no value that can be found here."""
+
+
+def resolve(schema: Any, root: Any) -> Any:
+    """What a local reference points to (RFC 6901); an unknown one allows anything."""
+    reference = schema["$ref"]
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return {}
+    found = root
+    for part in unquote(reference[1:]).split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and key.isdigit() and int(key) < len(found):
+            found = found[int(key)]
+        elif isinstance(found, dict) and key in found:
+            found = found[key]
+        else:
+            return {}
+    return found
+
+
+# -- the example -----------------------------------------------------------------------------------------------------------
+
+
+def example_for_schema(schema: Any) -> Any:
+    """A value that the schema allows; an empty object if none can be found."""
+    try:
+        return _example(schema, schema, ())
+    except NoExample:
+        return {}
+
+
+def _example(schema: Any, root: Any, open_refs: tuple[str, ...]) -> Any:
+    if schema is False:
+        raise NoExample
+    if not isinstance(schema, dict) or not schema:
+        return "example"
+    if "$ref" in schema:
+        reference = str(schema["$ref"])
+        if reference in open_refs:
+            raise NoExample  # what contains itself is left out, or another branch is taken
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return _example(_merged(resolve(schema, root), beside), root, (*open_refs, reference))
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return _from_enum(schema)
+    if schema.get("allOf"):
+        rest = {key: value for key, value in schema.items() if key != "allOf"}
+        for part in schema["allOf"]:
+            found = resolve(part, root) if isinstance(part, dict) and "$ref" in part else part
+            rest = _merged(rest, found)
+        return _example(rest, root, open_refs)
+    for word in ("anyOf", "oneOf"):
+        if schema.get(word):
+            rest = {key: value for key, value in schema.items() if key != word}
+            return _first(schema[word], rest, root, open_refs)
+    return _of_type(_type(schema), schema, root, open_refs)
+
+
+def _from_enum(schema: Schema) -> Any:
+    kinds = schema.get("type")
+    if kinds is None:
+        return schema["enum"][0]
+    fits = [value for value in schema["enum"] if _type_of(value) in (kinds if isinstance(kinds, list) else [kinds])]
+    return (fits or schema["enum"])[0]
+
+
+def _first(branches: list[Any], rest: Schema, root: Any, open_refs: tuple[str, ...]) -> Any:
+    for branch in branches:
+        try:
+            return _example(_merged(branch, rest), root, open_refs)
+        except NoExample:
+            continue
+    raise NoExample
+
+
+def _merged(schema: Any, more: Any) -> Any:
+    """Both schemas at once, as far as that can be said in one."""
+    if not isinstance(schema, dict) or not isinstance(more, dict):
+        return False if schema is False or more is False else (more if isinstance(more, dict) else schema)
+    result = {**schema, **more}
+    for key in ("properties", "$defs", "definitions"):
+        if key in schema and key in more:
+            result[key] = {**schema[key], **more[key]}
+    if "required" in schema and "required" in more:
+        result["required"] = list(dict.fromkeys([*schema["required"], *more["required"]]))
+    if "enum" in schema and "enum" in more:
+        result["enum"] = [value for value in schema["enum"] if value in more["enum"]] or schema["enum"]
+    return result
+
+
+def _type(schema: Schema) -> str:
+    found = schema.get("type")
+    if isinstance(found, list):
+        found = next((kind for kind in found if kind != "null"), "null")
+    if isinstance(found, str):
+        return found
+    if "properties" in schema or "required" in schema or "additionalProperties" in schema:
+        return "object"
+    if "items" in schema or "prefixItems" in schema:
+        return "array"
+    return "number" if {"minimum", "maximum", "multipleOf"} & schema.keys() else "string"
+
+
+def _type_of(value: Any) -> str:
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")
+
+
+def _of_type(kind: str, schema: Schema, root: Any, open_refs: tuple[str, ...]) -> Any:
+    match kind:
+        case "object":
+            return _object(schema, root, open_refs)
+        case "array":
+            return _array(schema, root, open_refs)
+        case "string":
+            return _string(schema)
+        case "integer" | "number":
+            return _number(schema, kind == "integer")
+        case "boolean":
+            return True
+        case "null":
+            return None
+    return "example"
+
+
+def _object(schema: Schema, root: Any, open_refs: tuple[str, ...]) -> dict[str, Any]:
+    properties = schema.get("properties") or {}
+    required = list(schema.get("required") or [])
+    extra = schema.get("additionalProperties", True)
+    found = {name: _example(properties.get(name, extra), root, open_refs) for name in required}
+    least = schema.get("minProperties", 0)
+    wanted = max(least, 0 if required or RISKY & schema.keys() else 3)
+    for name in properties:
+        if len(found) >= wanted:
+            break
+        if name not in found:
+            try:
+                found[name] = _example(properties[name], root, open_refs)
+            except NoExample:
+                continue
+    for number in itertools.count(1):
+        if len(found) >= least:
+            return found
+        found[f"key{number}"] = _example(extra, root, open_refs)
+    raise NoExample
+
+
+def _array(schema: Schema, root: Any, open_refs: tuple[str, ...]) -> list[Any]:
+    least, most = schema.get("minItems", 0), schema.get("maxItems", 1000)
+    first = schema.get("prefixItems") or []
+    items = schema.get("items", True)
+    if isinstance(items, list):  # as before draft 2020-12
+        first, items = items, schema.get("additionalItems", True)
+    found = [_example(item, root, open_refs) for item in first[: max(least, len(first)) if most >= len(first) else most]]
+    if "contains" in schema:
+        found.append(_example(schema["contains"], root, open_refs))
+    try:
+        if not found and most and items is not True:
+            found.append(_example(items, root, open_refs))
+        while len(found) < least:
+            found.append(_another(items, root, open_refs, found, bool(schema.get("uniqueItems"))))
+    except NoExample:
+        if len(found) < least:
+            raise
+    return found
+
+
+def _another(items: Any, root: Any, open_refs: tuple[str, ...], found: list[Any], unique: bool) -> Any:
+    value = _example(items, root, open_refs)
+    if not unique or value not in found:
+        return value
+    schema = resolve(items, root) if isinstance(items, dict) and "$ref" in items else items
+    choices = schema.get("enum", []) if isinstance(schema, dict) else []
+    for other in choices:
+        if other not in found:
+            return other
+    if isinstance(value, str):
+        return f"{value}{len(found) + 1}"
+    if isinstance(value, bool):
+        return not value
+    return value + len(found) if isinstance(value, int | float) else value
+
+
+def _string(schema: Schema) -> str:
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    usual = FORMATS.get(str(schema.get("format")), "example")
+    if isinstance(pattern := schema.get("pattern"), str):
+        for word in (usual, *WORDS):
+            try:
+                if re.search(pattern, word) and len(word) >= least and (most is None or len(word) <= most):
+                    return word
+            except re.error:
+                break
+    grown = usual + "x" * max(0, least - len(usual))
+    return str(grown if most is None else grown[:most])
+
+
+def _number(schema: Schema, whole: bool) -> float:
+    step = schema.get("multipleOf") or 1
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if above is True:  # as in draft 4
+        above = low
+    if below is True:
+        below = high
+    above = above if isinstance(above, int | float) and not isinstance(above, bool) else None
+    below = below if isinstance(below, int | float) and not isinstance(below, bool) else None
+
+    def fits(value: float) -> bool:
+        return (
+            (low is None or value >= low)
+            and (high is None or value <= high)
+            and (above is None or value > above)
+            and (below is None or value < below)
+        )
+
+    starts = [bound for bound in (low, above, high, below) if bound is not None]
+    for start in (1, *starts):
+        multiple = start // step * step
+        for value in (multiple, multiple + step, multiple - step, 0):
+            if fits(value):
+                return int(value) if whole or value == int(value) else value
+    if not whole and starts:
+        bounds = sorted(starts)
+        return float(bounds[0] + bounds[-1]) / 2
+    raise NoExample
+
+
+# -- the lines -------------------------------------------------------------------------------------------------------------
+
+
+def summarize_schema_parameters(schema: Any) -> list[str]:
+    """A line for each parameter, nested ones under their path: name, type, whether required, what it may be, what it means."""
+    return _lines(schema, schema, "", ()) or ["none"]
+
+
+def _lines(schema: Any, root: Any, path: str, open_refs: tuple[str, ...]) -> list[str]:
+    if not isinstance(schema, dict):
+        return []
+    if "$ref" in schema:
+        reference = str(schema["$ref"])
+        return [] if reference in open_refs else _lines(resolve(schema, root), root, path, (*open_refs, reference))
+    lines = []
+    required = schema.get("required") or []
+    for name, inner in (schema.get("properties") or {}).items():
+        where = f"{path}.{name}" if path else name
+        lines.append(_line(where, inner, root, name in required, open_refs))
+        lines.extend(_lines(inner, root, where, open_refs))
+    if isinstance(schema.get("items"), dict):
+        lines.extend(_lines(schema["items"], root, f"{path}[]", open_refs))
+    for word in ("allOf", "anyOf", "oneOf"):
+        for branch in schema.get(word) or []:
+            lines.extend(_lines(branch, root, path, open_refs))
+    return list(dict.fromkeys(lines))
+
+
+def _line(where: str, schema: Any, root: Any, required: bool, open_refs: tuple[str, ...]) -> str:
+    found = schema
+    if isinstance(found, dict) and "$ref" in found:
+        recursive = str(found["$ref"]) in open_refs
+        found = (
+            {**(resolve(found, root) or {}), "description": found.get("description")} if not recursive else {"type": "as above"}
+        )
+    found = found if isinstance(found, dict) else {}
+    words = [_kind(found), "required" if required else "optional"]
+    text = f"{where} ({', '.join(words)})"
+    if found.get("enum"):
+        text += " one of " + ", ".join(str(value) for value in found["enum"])
+    description = " ".join(str(found.get("description") or "").split())
+    return f"{text}: {description}" if description else text
+
+
+def _kind(schema: Schema) -> str:
+    found = schema.get("type")
+    if isinstance(found, list):
+        return " or ".join(map(str, found))
+    if found == "array":
+        items = schema.get("items")
+        inner = items.get("type") if isinstance(items, dict) else None
+        return f"array of {inner}" if isinstance(inner, str) else "array"
+    if isinstance(found, str):
+        return found
+    branches = schema.get("anyOf") or schema.get("oneOf") or []
+    kinds = dict.fromkeys(str(branch.get("type", "any")) for branch in branches if isinstance(branch, dict))
+    return " or ".join(kinds) or ("one value" if "enum" in schema or "const" in schema else "any")

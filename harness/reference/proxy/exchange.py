@@ -1,0 +1,210 @@
+"""One request's conversation with the app-server: opened, submitted, followed to its end, and never left running.
+
+as-specified  newConversation, addConversationListener, sendUserTurn and sendUserMessage in one go. Both carry the same items, so
+              the server may make one call of the model or two; what it says to either is passed on.
+works-on-0.92 thread/start, turn/start. When the model calls the client's tools, the turn is ended: the client runs them and comes
+              back with a new request. The calls come as raw items, because the server asks for their outputs one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from harness.reference.proxy import payloads
+from harness.reference.proxy.appserver import AppServer, Inbox, Message
+from harness.reference.proxy.errors import ProxyError, gone, too_slow
+from harness.reference.proxy.events import Began, Delta, Ended, Event, Failed, Native, Said, Usage, read_event
+from harness.reference.proxy.jsontext import loads
+from harness.reference.proxy.normalise import Asked
+from harness.reference.proxy.pool import Pool
+from harness.reference.proxy.settings import Settings
+
+#: Seconds: for another call once the reply's usage is known; for another call when usage never comes; for a turn of the message's
+#: own when the turn before it has ended early; for an interrupted turn to end.
+STRAGGLER, QUIET, SECOND_TURN, INTERRUPTED = 0.1, 1.0, 2.0, 3.0
+SUBMITTED = "(the message was accepted)"
+NOT_RUN = {"output": "The client runs this tool itself.", "success": False}
+
+
+class Exchange:
+    """One conversation for one request: `events` yields what happens in it, and ends with the turn. `aclose` it in any case."""
+
+    def __init__(self, asked: Asked, settings: Settings, pool: Pool) -> None:
+        self._asked, self._settings, self._pool = asked, settings, pool
+        self._v2 = not settings.as_specified
+        self._server: AppServer | None = None
+        self._inbox: Inbox | None = None
+        self._thread = ""
+        self._turn = "0"
+        self._submitted = self._over = False
+        self._open: list[Any] = []  # requests of the server for a tool's output
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Deltas, messages, native calls and usage, in order. Raises `ProxyError` when the turn fails or the server does."""
+        self._server = await self._pool.acquire()
+        await (self._begin_v2() if self._v2 else self._begin_v1())
+        calls: dict[str, Native] = {}
+        spent = early = False
+        twice = not self._v2 and not self._skips_turn()
+        accepted = not twice
+        while True:
+            wait = self._settings.idle
+            if calls:
+                wait = STRAGGLER if spent else QUIET
+            elif early and accepted:
+                wait = SECOND_TURN
+            message = await self._next(wait, calls or (early and accepted))
+            if message is None:
+                break
+            if message.method == SUBMITTED:
+                accepted = True
+                continue
+            event = read_event(message, self._v2)
+            if isinstance(event, Failed):
+                self._over = self._v2  # in v1 the end of the turn is said apart
+                raise event.error
+            if isinstance(event, Native):
+                if self._take(event, calls):
+                    spent = False
+            elif isinstance(event, Began):
+                early = False
+            elif isinstance(event, Ended):
+                if event.aborted:
+                    self._over = True
+                    raise ProxyError(502, "The turn was interrupted.", code="interrupted")
+                if accepted:
+                    self._over = True
+                    break
+                early = True
+            elif event is not None:
+                spent = spent or isinstance(event, Usage)
+                yield event
+        for call in calls.values():
+            yield call
+
+    def _take(self, event: Native, calls: dict[str, Native]) -> bool:
+        """Note a call of a client's tool; return whether it is new. Bad arguments are between the model and Codex."""
+        if event.request is not None:
+            self._open.append(event.request)
+        if event.name not in self._asked.tools.names or event.call_id in calls:
+            return False
+        try:
+            loads(event.arguments)
+        except (ValueError, RecursionError):
+            return False
+        calls[event.call_id] = event
+        return True
+
+    async def _next(self, seconds: float, silence_is_the_end: object) -> Message | None:
+        """The next message; None when silence was the end. Raises `ProxyError`."""
+        assert self._inbox is not None
+        assert self._server is not None
+        try:
+            message = await asyncio.wait_for(self._inbox.get(), seconds)
+        except TimeoutError:
+            if silence_is_the_end:
+                return None
+            self._server.retired = True
+            raise too_slow(f"The app-server has said nothing for {seconds:g} s.") from None
+        if message is None:
+            raise gone("The app-server ended before the turn did.")
+        return message
+
+    # -- the calls -------------------------------------------------------------------------------------------------------
+
+    def _skips_turn(self) -> bool:
+        return self._asked.endpoint == "responses" and self._settings.skip_turn
+
+    def _opened(self, thread: Any) -> None:
+        """Called before the next line is read, so that no notification of this thread is lost."""
+        assert self._server is not None
+        self._thread = str(thread)
+        self._inbox = self._server.open_inbox(self._thread)
+
+    async def _begin_v1(self) -> None:
+        server, asked, settings = self._server, self._asked, self._settings
+        assert server is not None
+        opened = payloads.new_conversation(asked, settings)
+        await server.request("newConversation", opened, lambda result: self._opened(_at(result, "conversationId")))
+        self._checked()
+        # 0.92 says nothing about a conversation without a listener; a server that knows no listeners may refuse
+        with contextlib.suppress(ProxyError):
+            await server.request("addConversationListener", {"conversationId": self._thread})
+        self._submitted = True
+        waiting = []
+        if not self._skips_turn():
+            turn = payloads.send_user_turn(self._thread, asked, settings)
+            waiting.append(("sendUserTurn", await server.ask("sendUserTurn", turn)))
+        message = payloads.send_user_message(self._thread, asked, settings)
+        waiting.append(("sendUserMessage", await server.ask("sendUserMessage", message, self._accepted)))
+        for method, future in waiting:
+            await server.answer_of(method, future)
+
+    def _accepted(self, _: Any) -> None:
+        assert self._inbox is not None
+        self._inbox.put_nowait(Message(SUBMITTED, {}))
+
+    async def _begin_v2(self) -> None:
+        server = self._server
+        assert server is not None
+        opened = payloads.thread_start(self._asked, self._settings)
+        await server.request("thread/start", opened, lambda result: self._opened(_at(result, "thread", "id")))
+        self._checked()
+        self._submitted = True
+        result = await server.request("turn/start", payloads.turn_start(self._thread, self._asked))
+        self._turn = str(_at(result, "turn", "id") or "0")
+
+    def _checked(self) -> None:
+        if not self._thread or self._thread == "None":
+            raise ProxyError(502, "The app-server opened a conversation without an id.", code="app_server_refused")
+
+    # -- the end ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Leave the conversation; a turn that still runs is interrupted, and what the server has asked is answered."""
+        if self._server is not None:
+            self._pool.in_background(self._leave(self._server))
+
+    async def _leave(self, server: AppServer) -> None:
+        try:
+            if self._submitted and not self._over and not server.dead:
+                await self._interrupt(server)
+            for request in self._open:
+                await server.reply(request, NOT_RUN)
+        except ProxyError:
+            pass  # it has ended; the next request gets another
+        finally:
+            server.close_inbox(self._thread)
+            self._pool.release(server)
+
+    async def _interrupt(self, server: AppServer) -> None:
+        method, key = ("turn/interrupt", "threadId") if self._v2 else ("interruptConversation", "conversationId")
+        params = {key: self._thread} | ({"turnId": self._turn} if self._v2 else {})
+        await server.ask(method, params)  # an idle thread never answers it
+        try:
+            async with asyncio.timeout(INTERRUPTED):
+                while (message := await self._inbox.get() if self._inbox else None) is not None:
+                    event = read_event(message, self._v2)
+                    if isinstance(event, Native) and event.request is not None:
+                        self._open.append(event.request)
+                    if isinstance(event, Ended) or (self._v2 and isinstance(event, Failed)):
+                        return
+        except TimeoutError:
+            server.retired = True  # it may hang, and the next request shall not
+
+
+def _at(value: Any, *path: str) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def unsaid(sent: dict[str, str], event: Delta | Said) -> str:
+    """What of an agent message is new: a delta, or what its deltas have left out of the whole."""
+    so_far = sent.get(event.item, "")
+    new = event.text if isinstance(event, Delta) else event.text[len(so_far) :] if event.text.startswith(so_far) else ""
+    sent[event.item] = so_far + new
+    return new

@@ -1,0 +1,93 @@
+"""The developer instructions: how the model is to call the client's tools (app-server-payloads.md, Full developer instructions).
+
+The fixed lines are the contract, to the character. The list of tools, the parameters and the examples follow from the schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.reference.proxy.examples import example_for_schema, summarize_schema_parameters
+from harness.reference.proxy.jsontext import text
+from harness.reference.proxy.tools import Tools, schema_of
+
+RULES = r"""Tool calling instructions:
+Only emit tool calls using <tool_call>...</tool_call>.
+Format: <tool_call>{"name":"TOOL_NAME","arguments":"{...}"}</tool_call>
+Inside <tool_call>...</tool_call>, output ONLY a JSON object with keys "name" and "arguments".
+Always emit <tool_call> blocks exactly as shown; the client executes them.
+Do NOT call internal tools directly (shell, apply_patch, web_search, view_image); only emit <tool_call>.
+Read-only sandbox or approval restrictions do NOT prevent emitting <tool_call> output.
+Use EXACT parameter names from the schema; do NOT invent or rename keys.
+Do not add any extra characters before or after the JSON (no trailing ">", no code fences).
+Use exactly one opening <tool_call> and one closing </tool_call> tag.
+Output must be valid JSON. Do not add extra braces or trailing characters.
+Do NOT wrap the JSON object in an array (no leading "[" or trailing "]").
+Bad: <tool_call>[{"name":"tool","arguments":"{...}"}]</tool_call>
+Never repeat the closing tag.
+Example (exact): <tool_call>{"name":"webSearch","arguments":"{\"query\":\"example\",\"chatHistory\":[]}"}</tool_call>
+The "arguments" field must be a JSON string.
+If a tool has no parameters, use arguments "{}".
+If no tool is needed, respond with plain text."""
+
+
+def tool_instructions(tools: Tools) -> str:
+    """The whole text for these tools; empty when there are none."""
+    if not tools.definitions:
+        return ""
+    schemas = [f"- {function['name']}: {text(schema_of(function))}" for function in tools.functions]
+    sections = [
+        RULES,
+        "\n".join(choice_lines(tools)),
+        "\n".join(["Available tools (schema):", *schemas]),
+        "Per-tool guidance and examples (schema-conformant):\n" + "\n\n".join(map(_guidance, tools.functions)),
+    ]
+    return "\n\n".join(section for section in sections if section)
+
+
+def choice_lines(tools: Tools) -> list[str]:
+    """The lines that hold only for some requests: the choice of a tool, and strict tools."""
+    lines = []
+    if tools.choice == "none":
+        lines.append("Tool choice is none: never emit <tool_call>.")
+    elif tools.choice == "required":
+        lines.append("Tool choice is required: you MUST emit at least one <tool_call>.")
+    elif tools.choice == "forced":
+        lines.append(f'Tool choice is forced: you MUST call "{tools.forced}".')
+    if tools.strict:
+        lines.append(f"Strict tools: {', '.join(tools.strict)}. Arguments MUST conform exactly to schema.")
+    return lines
+
+
+def native_choice(tools: Tools) -> list[str]:
+    """The same wishes for a model that has the tools as tools (works-on-0.92): Codex itself always asks with `auto`."""
+    if tools.definitions and tools.choice == "required":
+        return ["You MUST call at least one of the client's tools."]
+    return [f'You MUST call the tool "{tools.forced}".'] if tools.choice == "forced" else []
+
+
+def joined(parts: Iterable[str]) -> str | None:
+    """The blocks of the instructions in their order, a blank line between them; None when there is nothing to say."""
+    return "\n\n".join(part for part in parts if part.strip()) or None
+
+
+def example_call(name: str, schema: Any) -> str:
+    """A call of the tool as the model is to write it, with arguments that the schema allows."""
+    return call_markup(name, text(example_for_schema(schema)))
+
+
+def call_markup(name: str, arguments: str) -> str:
+    """A call in the form that the instructions ask for, and that obsidian-xml answers have."""
+    return "<tool_call>" + text({"name": name, "arguments": arguments}) + "</tool_call>"
+
+
+def _guidance(function: dict[str, Any]) -> str:
+    schema = schema_of(function)
+    lines = [f"Tool: {function['name']}"]
+    if function.get("description"):
+        lines.append(f"Description: {function['description']}")
+    lines.append("Parameters:")
+    lines.extend(f"- {line}" for line in summarize_schema_parameters(schema))
+    lines += ["Example tool_call:", example_call(function["name"], schema)]
+    return "\n".join(lines)

@@ -1,0 +1,41 @@
+"""Editors ask for a title or a summary of the chat behind the user's back; such a request is answered here and costs no turn.
+
+responses-handoff.md names the interception (section Route entrypoint) and leaves open what is answered: the first words, plainly.
+"""
+
+from __future__ import annotations
+
+import re
+
+from harness.reference.proxy.normalise import Asked
+
+_ASK = r"^\W*(?:\[user\]\s*)?(?:please\s+|can you\s+|could you\s+)?"
+_CHAT = r"\b(?:conversation|chat|discussion|thread|messages?|dialogue|session)\b"
+TITLE = re.compile(
+    _ASK + r"(?:generate|create|write|give|suggest|provide|come up with|make|return)\b[^\n]{0,80}\btitle\b[^\n]*?" + _CHAT, re.I
+)
+SUMMARY = re.compile(
+    _ASK + r"(?:summari[sz]e\b|(?:generate|create|write|give|provide|make)\b[^\n]{0,60}\bsummary\b)[^\n]{0,80}?" + _CHAT, re.I
+)
+LABEL = re.compile(r"^\s*(?:\[?(?:user|assistant|human|ai)\]?\s*[:\]]?\s*)?", re.I)
+WORDS = {"title": 5, "summary": 40}
+
+
+def intercepted(asked: Asked) -> str | None:
+    """The local answer to a request for a title or a summary; None when it is none, or has tools."""
+    if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
+        return None
+    said = asked.items[0].value
+    if "\n[assistant]" in said:
+        return None  # a user's own wish in the middle of a chat
+    for kind, pattern in (("title", TITLE), ("summary", SUMMARY)):
+        if pattern.search(said):
+            return _first_words(said, WORDS[kind]) or {"title": "New chat", "summary": "Nothing was said yet."}[kind]
+    return None
+
+
+def _first_words(said: str, most: int) -> str:
+    """The beginning of what the request is about: what follows its first line."""
+    about = said.partition("\n")[2].strip()
+    words = [word for line in about.splitlines() for word in LABEL.sub("", line).split()]
+    return " ".join(words[:most]).strip(" \"'.,:;")

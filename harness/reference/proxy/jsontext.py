@@ -1,0 +1,37 @@
+"""JSON in and out. Three readers need three kinds of care.
+
+The app-server drops a line that it cannot parse, silently, and half a surrogate pair is such a thing: it is replaced. An HTTP
+client gets ASCII: U+2028 cuts no line then, and half a pair survives as the escape it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def loads(data: bytes | str) -> Any:
+    """Decode; raises ValueError for what is not JSON (NaN and Infinity neither)."""
+    return json.loads(data, parse_constant=_refuse)
+
+
+def for_client(value: Any) -> bytes:
+    """Encode for an HTTP client: ASCII only."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def text(value: Any) -> str:
+    """Encode compactly with all characters as they are: the form in which a schema stands in the instructions."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def for_server(value: Any) -> bytes:
+    """Encode one line for the app-server, with its line end."""
+    return SURROGATE.sub("\ufffd", text(value)).encode() + b"\n"
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")

@@ -1,0 +1,35 @@
+"""The names of models: what a client may ask for, and what the app-server is told (app-server-payloads.md, Common normalization).
+
+An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. A name that is no alias passes as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+MODELS = ("gpt-5.2", "gpt-5.2-codex")
+ALIASES: dict[str, tuple[str, str]] = {
+    f"gpt-5.2-codev-{letter}": ("gpt-5.2", effort)
+    for letter, effort in (("l", "low"), ("m", "medium"), ("h", "high"), ("xh", "xhigh"))
+}
+
+
+class Model(NamedTuple):
+    """`requested` goes back to the client, `effective` to the app-server; `effort` is what the alias implies."""
+
+    requested: str
+    effective: str
+    effort: str | None
+
+
+def normalize_model(requested: str) -> Model:
+    """Resolve a model's name; spaces around it do not count, and an alias may be written in any case."""
+    name = requested.strip()
+    effective, effort = ALIASES.get(name.lower(), (name, None))
+    return Model(requested, effective, effort)
+
+
+def listed() -> list[str]:
+    """The names that `/v1/models` lists."""
+    return [*MODELS, *ALIASES]

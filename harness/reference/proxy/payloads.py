@@ -1,0 +1,138 @@
+"""What the app-server is sent: the three calls of app-server-payloads.md, and the two calls that 0.92 understands.
+
+A field that the document shows as null is sent as null; one that it says is included when there is something is left out
+otherwise. The doubled spellings are written side by side, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.reference.proxy.instructions import joined, native_choice, tool_instructions
+from harness.reference.proxy.normalise import Asked
+from harness.reference.proxy.settings import Settings
+
+Params = dict[str, Any]
+
+
+def developer_instructions(asked: Asked, settings: Settings) -> str | None:
+    """The developer's word to the model: how to call, then system and developer items, then the client's instructions last."""
+    told = [tool_instructions(asked.tools)] if in_text(settings) else native_choice(asked.tools)
+    system = asked.system if asked.endpoint == "responses" else ()
+    return joined([*told, *system, asked.instructions or ""])
+
+
+def base_instructions(asked: Asked, settings: Settings) -> str | None:
+    """The system messages of a chat, when they are not ignored."""
+    return joined(asked.system) if asked.endpoint == "chat" and not settings.ignore_system else None
+
+
+def in_text(settings: Settings) -> bool:
+    """Whether the model learns of the tools by the instructions, and not as tools of its own."""
+    return settings.as_specified or settings.omit_manifest
+
+
+# -- as specified ----------------------------------------------------------------------------------------------------------
+
+
+def new_conversation(asked: Asked, settings: Settings) -> Params:
+    """`newConversation`; app-server-payloads.md section 1, and responses-handoff.md for `dynamicTools`."""
+    params: Params = {
+        "model": asked.model.effective,
+        "cwd": settings.workdir,
+        "approvalPolicy": settings.approval_policy,
+        "sandbox": settings.sandbox,
+        "developerInstructions": developer_instructions(asked, settings),
+        "baseInstructions": base_instructions(asked, settings),
+        "compactPrompt": None,
+        "config": None,
+        "includeApplyPatchTool": settings.apply_patch,
+    }
+    dynamic = asked.tools.dynamic()
+    if asked.endpoint == "responses" and dynamic and not settings.omit_manifest:
+        params["dynamicTools"] = dynamic
+    return params
+
+
+def send_user_turn(conversation: str, asked: Asked, settings: Settings) -> Params:
+    """`sendUserTurn`; app-server-payloads.md section 2."""
+    params: Params = {
+        "conversationId": conversation,
+        "items": v1_items(asked),
+        "cwd": settings.workdir,
+        "approvalPolicy": settings.approval_policy,
+        "sandboxPolicy": {"type": settings.sandbox},
+        "model": asked.model.effective,
+        "summary": asked.summary or "auto",
+    }
+    if asked.effort:
+        params["effort"] = asked.effort
+    if asked.choices is not None:
+        params["choiceCount"] = params["choice_count"] = asked.choices
+    params |= _manifest(asked, settings)
+    params["outputSchema"] = params["output_schema"] = asked.schema
+    told = developer_instructions(asked, settings)
+    if told is not None:
+        params["developerInstructions"] = told
+    return params
+
+
+def send_user_message(conversation: str, asked: Asked, settings: Settings) -> Params:
+    """`sendUserMessage`; app-server-payloads.md section 3."""
+    params: Params = {"conversationId": conversation, "items": v1_items(asked)}
+    params["includeUsage"] = params["include_usage"] = asked.include_usage
+    params["stream"] = asked.stream
+    params["temperature"] = asked.temperature
+    params["topP"] = params["top_p"] = asked.top_p
+    params["maxOutputTokens"] = params["max_output_tokens"] = asked.max_tokens
+    params |= _manifest(asked, settings)
+    params["responseFormat"] = params["response_format"] = asked.format
+    if asked.endpoint == "responses" and asked.effort:
+        params["reasoning"] = {"effort": asked.effort}
+    params["finalOutputJsonSchema"] = params["final_output_json_schema"] = asked.schema
+    return params
+
+
+def v1_items(asked: Asked) -> list[Params]:
+    """The items in v1's form, their content under `data`."""
+    keys = {"text": "text", "image": "image_url"}
+    return [{"type": item.kind, "data": {keys[item.kind]: item.value}} for item in asked.items]
+
+
+def _manifest(asked: Asked, settings: Settings) -> Params:
+    if settings.omit_manifest or not asked.tools.definitions:
+        return {}
+    return {"tools": {"definitions": list(asked.tools.definitions)}}
+
+
+# -- works on 0.92 ---------------------------------------------------------------------------------------------------------
+
+
+def thread_start(asked: Asked, settings: Settings) -> Params:
+    """`thread/start`: the only place where 0.92 takes tools. With raw events, all calls of one reply are known at once."""
+    params: Params = {
+        "model": asked.model.effective,
+        "cwd": settings.workdir,
+        "approvalPolicy": settings.approval_policy,
+        "sandbox": settings.sandbox,
+        "developerInstructions": developer_instructions(asked, settings),
+        "baseInstructions": base_instructions(asked, settings),
+        "ephemeral": True,
+    }
+    dynamic = asked.tools.dynamic()
+    if dynamic and not settings.omit_manifest:
+        params |= {"dynamicTools": dynamic, "experimentalRawEvents": True}
+    return params
+
+
+def turn_start(thread: str, asked: Asked) -> Params:
+    """`turn/start`: the only place where 0.92 takes a schema of the answer."""
+    keys = {"text": "text", "image": "url"}
+    params: Params = {"threadId": thread, "input": [{"type": item.kind, keys[item.kind]: item.value} for item in asked.items]}
+    if asked.effort:
+        params["effort"] = asked.effort
+    if asked.summary:
+        params["summary"] = asked.summary
+    if asked.schema is not None:
+        params["outputSchema"] = asked.schema
+    return params

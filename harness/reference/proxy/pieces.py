@@ -1,0 +1,105 @@
+"""What the client is given, whatever its shape: texts, calls, the breaks between messages, and at last what was spent."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple
+
+from harness.reference.proxy.events import Delta, Native, Said, Usage
+from harness.reference.proxy.exchange import Exchange, unsaid
+from harness.reference.proxy.instructions import call_markup
+from harness.reference.proxy.normalise import Asked
+from harness.reference.proxy.settings import OBSIDIAN_XML
+from harness.reference.proxy.toolcalls import Piece as Parsed
+from harness.reference.proxy.toolcalls import ToolCallParser
+
+
+class Text(NamedTuple):
+    """Some text of the answer."""
+
+    text: str
+
+
+class Call(NamedTuple):
+    """A call of a tool of the client's; `arguments` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Break(NamedTuple):
+    """What follows is another message of the model."""
+
+
+class Done(NamedTuple):
+    """The answer is complete; `usage` None says that the server did not tell."""
+
+    usage: Usage | None
+
+
+Piece = Text | Call | Break | Done
+
+
+async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
+    """The answer in pieces, the calls found in its text where there are tools to call. Raises `ProxyError`."""
+    sort = _Sorter(asked, mode)
+    sent: dict[str, str] = {}
+    item: str | None = None
+    usage = None
+    async for event in exchange.events():
+        if isinstance(event, Usage):
+            usage = event
+        elif isinstance(event, Native):
+            for piece in sort.call(event.call_id, event.name, event.arguments):
+                yield piece
+        elif isinstance(event, Delta | Said) and (new := unsaid(sent, event)):
+            if item not in (None, event.item):
+                for piece in [*sort.end(), Break()]:
+                    yield piece
+            item = event.item
+            for piece in sort.text(new):
+                yield piece
+    for piece in sort.end():
+        yield piece
+    yield Done(usage)
+
+
+class _Sorter:
+    """Divides one message after the other into texts and calls."""
+
+    def __init__(self, asked: Asked, mode: str) -> None:
+        self._parser = ToolCallParser() if asked.tools.names else None
+        self._one = not asked.tools.parallel
+        self._as_text = mode == OBSIDIAN_XML
+        self._called = False
+
+    def text(self, text: str) -> Iterable[Piece]:
+        return self._sorted(self._parser.feed(text)) if self._parser else [Text(text)]
+
+    def end(self) -> list[Piece]:
+        found = list(self._sorted(self._parser.close())) if self._parser else []
+        self._parser = ToolCallParser() if self._parser else None
+        return found
+
+    def call(self, call_id: str, name: str, arguments: str) -> Iterable[Piece]:
+        found = [*self.end()]
+        if not (self._one and self._called):
+            self._called = True
+            found.append(Text(call_markup(name, arguments)) if self._as_text else Call(call_id, name, arguments))
+        return found
+
+    def _sorted(self, parsed: list[Parsed]) -> Iterable[Piece]:
+        for part in parsed:
+            if isinstance(part, str):
+                yield Text(part)
+            elif not (self._one and self._called):
+                self._called = True
+                name, arguments = part
+                yield Text(call_markup(name, arguments)) if self._as_text else Call(new_id("call_"), name, arguments)
+
+
+def new_id(prefix: str) -> str:
+    """An id that nobody else has."""
+    return prefix + secrets.token_hex(12)

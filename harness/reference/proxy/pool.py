@@ -1,0 +1,62 @@
+"""The app-servers that run: as many as the settings allow, started when they are needed, replaced when they have ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from harness.reference.proxy.appserver import AppServer
+from harness.reference.proxy.settings import Settings
+
+
+class Pool:
+    """Gives each request the app-server with the fewest users."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._servers: list[AppServer] = []
+        self._starting = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def acquire(self) -> AppServer:
+        """A server that is ready; `release` it afterwards. Raises `ProxyError` when none can be started."""
+        async with self._starting:
+            self._sweep()
+            fit = [server for server in self._servers if not server.retired]
+            server = min(fit, key=lambda one: one.users, default=None)
+            if server is None or (server.users and len(fit) < self._settings.children):
+                server = await AppServer.start(self._settings.codex, self._settings.rpc_timeout)
+                self._servers.append(server)
+            server.users += 1
+            return server
+
+    def release(self, server: AppServer) -> None:
+        """Give a server back."""
+        server.users -= 1
+        self._sweep()
+
+    def running(self) -> int:
+        """How many servers are fit for use."""
+        return sum(not server.retired and not server.dead for server in self._servers)
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what a request leaves behind, when nobody waits for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _sweep(self) -> None:
+        """Stop the servers that have ended, and those that are retired and that nobody uses."""
+        for server in list(self._servers):
+            if server.dead or (server.retired and not server.users):
+                self._servers.remove(server)
+                self.in_background(server.stop())
+
+    async def close(self) -> None:
+        """Stop them all."""
+        for server in self._servers:
+            self.in_background(server.stop())
+        self._servers = []
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,105 @@
+"""The client's tools in the shapes that are needed: definitions for the payloads, dynamic tools, and the choice among them.
+
+A function tool comes nested (chat: `{"type":"function","function":{...}}`) or flat (responses: `{"type":"function","name":...}`).
+Other tools cannot be had from here: they are refused, because nobody would run them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from harness.reference.proxy.errors import bad_request
+
+NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+class Tools(NamedTuple):
+    """The function tools of a request: `definitions` nested, each otherwise as the client wrote it; `choice` none, auto,
+    required, or the name of the `forced` tool.
+    """
+
+    definitions: tuple[dict[str, Any], ...] = ()
+    choice: str = "auto"
+    forced: str | None = None
+    parallel: bool = True
+
+    @property
+    def functions(self) -> list[dict[str, Any]]:
+        """What stands under `function` in each definition."""
+        return [definition["function"] for definition in self.definitions]
+
+    @property
+    def names(self) -> set[str]:
+        """The names that may be called; none when the choice is none."""
+        return set() if self.choice == "none" else {function["name"] for function in self.functions}
+
+    @property
+    def strict(self) -> list[str]:
+        """The names of the tools whose schema is to be kept exactly."""
+        return [function["name"] for function in self.functions if function.get("strict") is True]
+
+    def dynamic(self) -> list[dict[str, Any]]:
+        """The tools as `dynamicTools` (schema-0.92-tools.md); none when the choice is none."""
+        if self.choice == "none":
+            return []
+        return [
+            {
+                "name": function["name"],
+                "description": function.get("description") or "",
+                "inputSchema": schema_of(function),
+            }
+            for function in self.functions
+        ]
+
+
+def schema_of(function: dict[str, Any]) -> Any:
+    """A function's parameters; an object without any when the client gave none."""
+    found = function.get("parameters")
+    return NO_PARAMETERS if found is None else found
+
+
+def read_tools(body: dict[str, Any]) -> Tools:
+    """Read `tools`, `tool_choice` and `parallel_tool_calls` of a request. Raises `ProxyError` (400)."""
+    given = body.get("tools") or []
+    if not isinstance(given, list):
+        raise bad_request("tools must be a list.", "tools")
+    definitions = tuple(_definition(tool, f"tools[{at}]") for at, tool in enumerate(given))
+    names = [definition["function"]["name"] for definition in definitions]
+    if len(set(names)) < len(names):
+        raise bad_request("Two tools have one name.", "tools")
+    choice, forced = _choice(body.get("tool_choice"), names)
+    parallel = body.get("parallel_tool_calls")
+    if parallel is not None and not isinstance(parallel, bool):
+        raise bad_request("parallel_tool_calls must be true or false.", "parallel_tool_calls")
+    return Tools(definitions, choice, forced, parallel is not False)
+
+
+def _definition(tool: Any, where: str) -> dict[str, Any]:
+    if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
+        raise bad_request(f"{where} is not a tool.", where)
+    if tool["type"] != "function":
+        raise bad_request(f"{where} is a {tool['type']} tool; only function tools can be used here.", where, "unsupported_tool")
+    nested = isinstance(tool.get("function"), dict)
+    definition: dict[str, Any] = tool
+    if not nested:
+        definition = {"type": "function", "function": {k: v for k, v in tool.items() if k != "type"}}
+    name = definition["function"].get("name")
+    if not isinstance(name, str) or not name:
+        raise bad_request(f"{where} has no name.", f"{where}.name")
+    return definition
+
+
+def _choice(choice: Any, names: list[str]) -> tuple[str, str | None]:
+    if choice is None:
+        return "auto", None
+    if isinstance(choice, str):
+        if choice not in ("none", "auto", "required"):
+            raise bad_request(f"tool_choice {choice!r} is none of none, auto, required.", "tool_choice")
+        return choice, None
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        inner = choice.get("function")
+        name = inner.get("name") if isinstance(inner, dict) else choice.get("name")
+        if name not in names:
+            raise bad_request(f"tool_choice names {name!r}, which is not among the tools.", "tool_choice")
+        return "forced", name
+    raise bad_request("tool_choice is neither a word nor a function.", "tool_choice")
