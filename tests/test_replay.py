@@ -253,6 +253,53 @@ def test_what_ends_an_abandoned_call_waits_for_the_interrupt(error_reply: bool) 
     assert said == [2, *([0] if error_reply else []), 4]
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["by-id", "by-path"])
+def test_a_turn_after_a_resume_waits_for_its_own_request(named: bool) -> None:
+    """A thread that is loaded again numbers its turns from 0: the second turn 0 is not the first one's."""
+    say = {"method": "sendUserMessage", "params": {"conversationId": "T", "items": []}}
+    told = {"method": "codex/event/task_started", "params": {"id": "0", "msg": {}, "conversationId": "T"}}
+    done = {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "0"}}}
+    by = {"conversationId": "T"} if named else {"path": "/rollout.jsonl"}
+    frames = log(
+        ("client", {"id": 1, "method": "newConversation", "params": {}}),
+        ("server", {"id": 1, "result": {"conversationId": "T"}}),
+        ("client", {"id": 2, **say}),
+        ("server", {"id": 2, "result": {}}),
+        ("server", told),
+        ("server", done),
+        ("client", {"id": 3, "method": "resumeConversation", "params": by}),
+        ("server", {"id": 3, "result": {"conversationId": "T"}}),
+        ("server", {"method": "codex/event/mcp_startup_complete", "params": {"id": "", "msg": {}, "conversationId": "T"}}),
+        ("client", {"id": 4, **say}),
+        ("server", {"id": 4, "result": {}}),
+        ("server", told),
+        ("server", done),
+    )
+    player = deck(frames)
+    said = []
+    for frame in frames:
+        if frame.sender == "client":
+            assert player.receive(live(frame.value)) is None
+            said.append(len(drain(player)))
+    assert said == [1, 3, 2, 3]
+
+
+def test_a_review_of_its_own_thread_waits_for_its_request() -> None:
+    frames = log(
+        ("client", {"id": 1, "method": "thread/start", "params": {}}),
+        ("server", {"id": 1, "result": {"thread": {"id": "T"}}}),
+        ("client", {"id": 2, "method": "review/start", "params": {"threadId": "T", "delivery": "detached"}}),
+        ("server", {"id": 2, "result": {"turn": {"id": "0"}, "reviewThreadId": "R"}}),
+        ("server", {"method": "turn/started", "params": {"threadId": "R", "turn": {"id": "0"}}}),
+        ("server", {"method": "turn/completed", "params": {"threadId": "R", "turn": {"id": "0"}}}),
+    )
+    player = deck(frames)
+    assert player.receive(live(frames[0].value)) is None
+    assert len(drain(player)) == 1
+    assert player.receive(live(frames[2].value)) is None
+    assert len(drain(player)) == 3
+
+
 def test_live_ids_are_spliced_into_the_recorded_bytes_wherever_the_id_stands() -> None:
     frames = log(
         ("client", {"id": 1, "method": "a", "params": {"id": 1}}),

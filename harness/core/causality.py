@@ -45,12 +45,20 @@ class _Thread:
         self.asking: set[Any] = set()  # its server requests that have no result (an error is none: the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
 
+    def reopen(self, opener: int) -> None:
+        """Begin a new life: a thread that is loaded again numbers its turns from 0."""
+        self.opener = opener
+        self.turns = {}
+        self.unclaimed = []
+        self.submissions = []
+
 
 class Causality:
     """Fed every frame of a recording in its order; tells for each server frame its lane and its causes."""
 
     def __init__(self, table: dict[str, list[str]]) -> None:
         self._opens = frozenset(table["opens_turn"])
+        self._reopens = frozenset(table["reopens_thread"])
         self._interrupting = frozenset(table["interrupts"])
         self._interrupted = frozenset(table["interrupted_by_request"])
         self._threads: dict[str, _Thread] = {}
@@ -88,7 +96,9 @@ class Causality:
         if thread is None:
             # A thread of an earlier process: what is said of it before any answer waits for whoever named it first.
             thread = self._threads[name] = _Thread(n)
-        if method in self._opens:
+        if method in self._reopens:
+            thread.reopen(n)
+        elif method in self._opens:
             thread.unclaimed.append(n)
             thread.submissions.append((n, True))
         elif method in self._interrupting:
@@ -120,9 +130,9 @@ class Causality:
         opened = _thread_of(result)
         if opened is not None:
             thread = self._threads.setdefault(opened, _Thread(n))
-            if thread.opener is None:
-                thread.opener = n
-        name = _thread_of(request.get("params"))
+            if thread.opener is None or (thread.opener < n and request.get("method") in self._reopens):
+                thread.reopen(n)  # by the path of its file, which named no thread
+        name = opened or _thread_of(request.get("params"))
         turn = result.get("turn") if type(result) is dict else None
         if name in self._threads and type(turn) is dict and type(turn.get("id")) is str:
             thread = self._threads[name]
@@ -188,7 +198,7 @@ def _key(request_id: Any) -> Any:
 def _thread_of(params: Any) -> str | None:
     if type(params) is not dict:
         return None
-    for key in ("threadId", "conversationId"):
+    for key in ("threadId", "conversationId", "reviewThreadId"):
         if type(params.get(key)) is str:
             name: str = params[key]
             return name
