@@ -38,7 +38,7 @@ class Session:
 
         self.settings = settings
         self.subject = subject
-        self.verdict: Verdict = Verdict(subject.name, subject.version, settings.profile, settings.record)
+        self.verdict: Verdict = Verdict(subject.name, subject.version, settings.profile, settings.record, settings.others)
         self.verdict.validated = settings.validate and has_bundle(subject.version)
         self.started = time.monotonic()
         # Packaged suites may be run from anywhere: without a project of the user's own, reports go where the run was started.

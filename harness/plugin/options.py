@@ -50,6 +50,11 @@ class Settings:
     validate: bool
     wait: float | None
 
+    @property
+    def others(self) -> dict[str, str]:
+        """The subjects besides the app-server, by role."""
+        return {"backend": self.backend or "fake", "lite-client": self.lite_client, "editor-client": self.editor_client}
+
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare the command line options."""

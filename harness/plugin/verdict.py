@@ -8,12 +8,15 @@ Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 FORMAT = 1
+#: Whom a suite judges; a suite of the user's own judges an app-server.
+ROLES = {"backend": "backend", "lite_client": "lite-client", "editor_client": "editor-client", "proxy": "proxy"}
 
 
 @dataclass(slots=True)
@@ -32,8 +35,10 @@ class CaseResult:
 class Verdict:
     """Collects the cases of a run."""
 
-    def __init__(self, subject: str, codex: str, profile: str, record: str) -> None:
+    def __init__(self, subject: str, codex: str, profile: str, record: str, others: Mapping[str, str] | None = None) -> None:
+        """`subject` is the app-server; `others` are the subjects of the other roles, by role."""
         self.subject, self.codex, self.profile, self.record = subject, codex, profile, record
+        self.others = dict(others or {})
         self.cases: dict[str, CaseResult] = {}
         self.seconds = 0.0
         self.validated = True
@@ -77,9 +82,18 @@ class Verdict:
         counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
         return (str(len(cases)), *(str(count) for count in counts), f"{sum(case.seconds for case in cases):.2f} s")
 
+    @property
+    def subjects(self) -> dict[str, str]:
+        """The subjects that these cases judged, by role."""
+        roles = {ROLES.get(case.suite, "app-server") for case in self.cases.values()} or {"app-server"}
+        named = {"app-server": self.subject, **self.others}
+        return {role: name for role, name in named.items() if role in roles}
+
     def sentence(self) -> str:
         """Return the verdict in one line."""
-        of = f"app-server {self.subject} (Codex {self.codex}), profile {self.profile}"
+        of = (
+            ", ".join(f"{role} {name}" for role, name in self.subjects.items()) + f" (Codex {self.codex}), profile {self.profile}"
+        )
         if not self.validated:
             of += ", frames not validated"
         if self.word == "nothing verified":
@@ -95,7 +109,7 @@ class Verdict:
         report = {
             "report": FORMAT,
             "verdict": self.word,
-            "subject": {"app-server": self.subject},
+            "subject": self.subjects,
             "codex": self.codex,
             "profile": self.profile,
             "record": self.record,
@@ -112,7 +126,13 @@ class Verdict:
         counts = {"tests": str(len(self.cases)), "failures": str(self.count("failed")), "skipped": str(self.count("skipped"))}
         root = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(
-            root, "testsuite", {"name": f"app-server {self.subject}", **counts, "time": f"{self.seconds:.3f}"}
+            root,
+            "testsuite",
+            {
+                "name": ", ".join(f"{role} {name}" for role, name in self.subjects.items()),
+                **counts,
+                "time": f"{self.seconds:.3f}",
+            },
         )
         for case in self.cases.values():
             element = ElementTree.SubElement(
