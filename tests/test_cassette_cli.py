@@ -353,3 +353,24 @@ def test_an_output_that_cannot_be_written_is_answered_in_a_sentence(tmp_path: Pa
         assert result.exit_code == 2
         assert result.stderr.startswith("codex-replay: ")
         assert str(out) in result.stderr
+
+
+def test_import_never_writes_over_what_it_reads(tmp_path: Path) -> None:
+    log = tmp_path / "tee.log"
+    log.write_text('{"t":0,"dir":"c2s","msg":{"id":1,"method":"initialize"}}\n')
+    link = tmp_path / "link"
+    link.symlink_to(log)
+    for out in (log, link):
+        done = run("import", log, "--format", "tee", "--out", out)
+        assert (done.exit_code, log.stat().st_size) == (2, 57)
+        assert "this is the file to import" in done.output
+
+
+def test_lint_names_the_place_of_a_broken_line_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.ndjson", b'{"method":"a"}\n', b'{"method":"b"}\n')
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b'{"n":1,\n' + b"".join(lines[2:]))
+    done = run("lint", path)
+    assert done.exit_code == 1
+    assert done.output.count(f"{path}, line 2") == 1
+    assert "line 2 column" not in done.output

@@ -80,14 +80,21 @@ def test_check_of_other_files(tmp_path, monkeypatch, edit, sentence):
 )
 def test_a_codex_that_fails_is_a_sentence(tmp_path, edit, sentence):
     done = run("check", "--codex", program(tmp_path / "codex", edit))
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert sentence in done.output
     assert "Traceback" not in done.output
 
 
+def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("doc", "--out", str(tmp_path / "file" / "below"))
+    assert done.exit_code == 2
+    assert "check the path and its permissions" in done.output
+
+
 def test_a_codex_that_is_none_is_a_sentence(tmp_path):
     done = run("check", "--codex", str(tmp_path / "absent"))
-    assert (done.exit_code, "cannot be started: No such file" in done.output) == (1, True)
+    assert (done.exit_code, "cannot be started: No such file" in done.output) == (2, True)
 
 
 def test_a_codex_that_hangs_is_stopped(tmp_path):

@@ -104,6 +104,7 @@ def test_a_script_that_cannot_be_used_is_a_sentence(tmp_path: Path, name: str, t
     if text is not None:
         (tmp_path / name).write_text(text)
     done = subprocess.run([*COMMAND, "--script", str(tmp_path / name)], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 1
+    assert done.returncode == 2
+    assert "Errno" not in done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

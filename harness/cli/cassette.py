@@ -327,6 +327,8 @@ def import_(
     read = importers.READERS[form]
     source = importers.Source(file)
     try:
+        if os.path.exists(out) and os.path.samefile(file, out):
+            raise Unable(f"{out}: this is the file to import; choose another file.")
         with open(file, "rb") as lines:
             version = codex or next(filter(None, map(importers.codex_version, read(lines, importers.Source(file)))), "unknown")
         redactor = _redactor(literals)

@@ -44,7 +44,13 @@ class Stage:
 @click.option(
     "--script", type=click.Path(), help="What the model behind codex@VERSION says (default: the recording's own script)."
 )
-@click.option("--timeout", default=10.0, show_default=True, help="Seconds to wait for a frame.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds to wait for a frame.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
 def command(
@@ -92,8 +98,9 @@ def command(
 @contextlib.contextmanager
 def _stage(subject: Subject, cassette: Path, header: Header, script: str | None) -> Iterator[Stage]:
     if subject.name.startswith("fake"):
-        # With the fake, the cassette itself is what it serves, unless the environment says otherwise.
-        yield Stage({"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact", **os.environ}, os.getcwd())
+        # With the fake, the cassette itself is what it serves, unless the environment says otherwise; empty says nothing.
+        said = {name: value for name, value in os.environ.items() if value}
+        yield Stage({"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact", **said}, os.getcwd())
     elif not subject.name.startswith("codex@"):
         home = os.environ.get("HOME", "")
         yield Stage(dict(os.environ), os.getcwd(), {"/home/user/work": os.getcwd(), **({"/home/user": home} if home else {})})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.console import Unable, sentences
 from harness.protocol import bundle, schema_files
 from harness.shell import schema_gen
 from harness.shell.codex import CodexInstallError, find_installed
@@ -42,7 +43,7 @@ def _generate(codex: str, out: str) -> None:
     try:
         schema_gen.generate([codex, "app-server"], out)
     except schema_gen.GenerateError as error:
-        raise click.ClickException(str(error)) from None
+        raise Unable(str(error)) from None
 
 
 _CODEX = click.option("--codex", metavar="PATH", help="The Codex binary to ask; else the installed one of that version.")
@@ -53,10 +54,11 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome 
 @click.argument("version", default=bundle.DEFAULT_VERSION)
 @_CODEX
 @_JSON
+@sentences
 def check(version: str, codex: str | None, as_json: bool) -> None:
     """Regenerate the schema files of VERSION with the real binary and compare them byte for byte.
 
-    Ends with status 0 when every file is identical, with 1 otherwise.
+    Ends with status 0 when every file is identical, with 1 when one is not, with 2 when it cannot be told.
     """
     try:
         vendored = list(schema_files.schema_files(version))
@@ -91,6 +93,7 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
 @click.option("--out", type=click.Path(), help="The directory to write to; default: the vendored folder of VERSION.")
 @_CODEX
 @_JSON
+@sentences
 def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> None:
     """Write the schema files of VERSION, as its binary generates them, and their sha256 manifest.
 
@@ -122,6 +125,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 @click.option("--bundle", "path", type=click.Path(exists=True), help="A bundle of yours, instead of the vendored one.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; end with status 1 if a page is out of date.")
 @_JSON
+@sentences
 def doc(version: str, out: str | None, path: str | None, only_check: bool, as_json: bool) -> None:
     """Write a readable reference of the schemas of VERSION: a page a method, event and type."""
     from harness.protocol.schema_doc import pages

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harness.cli.console import Unable
 from harness.protocol.script import BadScript, parse
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 
@@ -17,11 +18,13 @@ PATIENCE = 30.0
 
 
 def load(path: Path) -> object:
-    """Read a script from a JSON or YAML file; raises `click.ClickException` with a sentence when it is not one."""
+    """Read a script from a JSON or YAML file; raises `Unable` with a sentence when it is not one."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(f"The script {path} cannot be read: {error}.") from None
+    except OSError as error:
+        raise Unable(f"The script {path} cannot be read ({error.strerror}); check the path.") from None
+    except UnicodeDecodeError:
+        raise Unable(f"The script {path} is not UTF-8, so it is no script; see docs/scripts.md.") from None
     value: object
     try:
         if path.suffix in (".yaml", ".yml"):
@@ -34,11 +37,11 @@ def load(path: Path) -> object:
         else:
             value = json.loads(text)
     except ValueError as error:
-        raise click.ClickException(f"The script {path} is neither JSON nor YAML as its name says: {error}.") from None
+        raise Unable(f"The script {path} is neither JSON nor YAML as its name says: {error}.") from None
     try:
         parse(value)
     except BadScript as error:
-        raise click.ClickException(f"{path}: {error}") from None
+        raise Unable(f"{path}: {error}") from None
     return value
 
 
@@ -98,7 +101,7 @@ def command(
                 if cassettes:
                     raise SystemExit(_settle(session, allow_unused, as_json)) from None
     except BackendError as error:
-        raise click.ClickException(str(error)) from None
+        raise Unable(str(error)) from None
     except KeyboardInterrupt:
         pass
 

@@ -84,7 +84,8 @@ def loads(data: bytes) -> Any:
     except NotJson:
         raise
     except ValueError as error:
-        raise NotJson(str(error)) from None
+        # The json package's own text ends in a line and column, which say nothing of one line of a file.
+        raise NotJson(f"{getattr(error, 'msg', error)} at character {getattr(error, 'pos', start)}") from None
     if text[end:].strip(_SPACE):
         raise NotJson(f"extra text at character {end}")
     return value

@@ -111,7 +111,8 @@ class _Linter:
         try:
             self._frames(reader)
         except CassetteError as error:
-            self._add("error", "line", reader.line, None, str(error))
+            place = f"{reader.path}, line {reader.line}: "  # which the finding has itself
+            self._add("error", "line", reader.line, None, str(error).removeprefix(place))
         self._end(reader)
 
     def _frames(self, reader: CassetteReader) -> None:

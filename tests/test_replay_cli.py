@@ -1,0 +1,75 @@
+"""`codex-replay replay F --app-server S` as a user meets it: what it prints, how it exits, and what a wrong server leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [str(Path(sys.executable).with_name("codex-replay")), "replay"]
+SERVER = Path(__file__).parent / "miniatures" / "server.py"
+CASSETTE = Path(__file__).parent.parent / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+OTHER = CASSETTE.with_name("thread_start.ndjson")
+
+
+def replay(*arguments: str | Path, **env: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nowhere"} | {name: str(value) for name, value in env.items()}
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=60)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def wrong(way: str) -> str:
+    return shlex.join([sys.executable, "-I", str(SERVER), way])
+
+
+@pytest.mark.parametrize("said", [{}, {"FAKE_CODEX_CASSETTE": "", "FAKE_CODEX_MATCH": ""}])
+def test_the_fake_serves_the_cassette_itself(said: dict[str, str]) -> None:
+    done = replay(CASSETTE, "--app-server", "fake", **said)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("identical: ")
+
+
+def test_the_fake_serves_another_one_if_it_is_told_to() -> None:
+    done = replay(CASSETTE, "--app-server", "fake", "--json", FAKE_CODEX_CASSETTE=OTHER)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["identical"]) == (1, False)
+    assert told["differences"]
+
+
+@pytest.mark.parametrize(
+    ("way", "sentence"),
+    [
+        ("die-at-start", "exited with status 3"),
+        ("hang", "did not come within 1 s"),
+        ("flood-stdout", "its lines are no JSON object"),
+        ("", "differ at"),
+    ],
+)
+def test_a_wrong_server_is_told_with_what_differs(way: str, sentence: str) -> None:
+    done = replay(CASSETTE, "--app-server", wrong(way), "--timeout", "1")
+    assert done.returncode == 1
+    assert sentence in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("different: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nope.ndjson", "--app-server", "fake"], "cannot be opened"),
+        ([SERVER, "--app-server", "fake"], "no cassette header"),
+        ([CASSETTE, "--app-server", "no-such-program"], "there is no program"),
+        ([CASSETTE, "--app-server", "codex@1"], "is not a Codex version"),
+        ([CASSETTE, "--app-server", "fake", "--timeout", "0"], "--timeout"),
+        ([CASSETTE], "--app-server or --backend"),
+    ],
+)
+def test_what_cannot_run_is_a_sentence_and_status_two(arguments: list[str | Path], sentence: str) -> None:
+    done = replay(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
