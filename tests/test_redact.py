@@ -59,6 +59,7 @@ PLANTED: list[tuple[str, str, list[str]]] = [
     ("api-key", "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", ["{}", "https://x-access-token:{}@github.com/o/r"]),
     ("api-key", "github_pat_11ABCDEFG0aBcDeFgHiJkL_mNoPqRsTuV", ["token {}"]),
     ("api-key", "AKIAIOSFODNN7EXAMPLE", ["id {}"]),
+    ("api-key", "k1y2k3y4", ["x --api-key {} y", "x --api-key '{}' y", 'x --api-key "{}" y']),
     ("api-key", "xoxb-123456789012-abcdefABCDEF", ["slack {}"]),
     ("api-key", "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q", ["maps {}"]),
     (

@@ -180,7 +180,8 @@ def _whole(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
         yield Span(start, end, kind)
 
 
-_FLAG = re.compile(rb"--([a-z][a-z0-9-]{1,48}+)[ \t]{1,8}+(?!-)")
+_FLAG = re.compile(rb"--([a-z][a-z0-9-]{1,48}+)[ \t]{1,8}+(?!-)(?P<quote>\\{0,63}[\"'])?")
+_IN_SINGLE = re.compile(rb"[^'\"\\\r\n]++(?=')")
 
 
 def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
@@ -188,6 +189,14 @@ def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
     for found in _FLAG.finditer(low):
         name = found[1].decode()
         kind = kind_of_name(name) or weak_kind_of_name(name)
-        value = _BARE.match(data, found.end()) if kind else None
+        value = _flag_value(data, found.end(), found["quote"] or b"") if kind else None
         if kind and value and looks_random(value[0], 6):
-            yield from _whole(data, kind, value.start(), value.end())
+            yield from secret_parts(data, kind, value.start(), value.end())
+
+
+def _flag_value(data: bytes, start: int, quote: bytes) -> re.Match[bytes] | None:
+    """A quote may also be the end of the string that the flag stands in: then what follows is no value."""
+    if quote == b"'":
+        return _IN_SINGLE.match(data, start)
+    value = _BARE.match(data, start)
+    return value if value and data.startswith(quote, value.end()) else None
