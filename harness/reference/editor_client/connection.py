@@ -13,7 +13,7 @@ from typing import Any
 
 METHOD_NOT_FOUND = -32601
 #: How long a server may take to end once its stdin has ended, in seconds; one with a pending approval never does.
-GRACE = 2.0
+GRACE = 1.0
 
 Message = dict[str, Any]
 Then = Callable[[Any], None]

@@ -1,0 +1,278 @@
+"""The fixtures for everyone else, as an outside project uses them: pytester makes a project with tests of its own."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+#: A client that an outside project may have: one prompt, one answer; it knows nothing of codex-replay.
+CLIENT = '''
+import json, subprocess, urllib.request
+
+class Client:
+    """Asks a codex app-server."""
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.call(1, "initialize", {"clientInfo": {"name": "outside", "version": "1"}})
+        self.send({"method": "initialized"})
+        self.thread = self.call(2, "thread/start", {})["thread"]["id"]
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\\n")
+        self.process.stdin.flush()
+    def read(self):
+        return json.loads(self.process.stdout.readline())
+    def call(self, number, method, params):
+        self.send({"id": number, "method": method, "params": params})
+        while (message := self.read()).get("id") != number or "method" in message:
+            pass
+        return message["result"]
+    def ask(self, prompt):
+        text = ""
+        params = {"threadId": self.thread, "input": [{"type": "text", "text": prompt}]}
+        self.send({"id": 3, "method": "turn/start", "params": params})
+        while (message := self.read()).get("method") != "turn/completed":
+            if message.get("method") == "item/agentMessage/delta":
+                text += message["params"]["delta"]
+            if message.get("method", "").endswith("requestApproval"):
+                self.send({"id": message["id"], "result": {"decision": "accept"}})
+        return text
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait()
+
+def ask_backend(url, prompt):
+    body = json.dumps({"model": "m", "input": prompt, "stream": True}).encode()
+    request = urllib.request.Request(url + "/responses", body, {"content-type": "application/json", "authorization": "Bearer x"})
+    with urllib.request.urlopen(request) as response:
+        events = [json.loads(line[6:]) for line in response.read().decode().splitlines() if line.startswith("data: {")]
+    return "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+'''
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project beside ours, in which codex-replay is installed and nothing else is known of it."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    pytester.makepyfile(client=CLIENT)
+    pytester.makeini("[pytest]\nfilterwarnings = error\nasyncio_default_fixture_loop_scope = function\n")
+    return pytester
+
+
+def run(project: pytest.Pytester, test: str, *options: str) -> pytest.RunResult:
+    project.makepyfile(test_outside="from client import Client, ask_backend\n" + textwrap.dedent(test))
+    return project.run(sys.executable, "-m", "pytest", "-q", *options)
+
+
+def test_a_client_of_the_app_server(project: pytest.Pytester) -> None:
+    """Script in Python, command to the client, then what it sent and what the model was asked."""
+    result = run(
+        project,
+        """
+        def test_it(fake_codex):
+            fake_codex.script(["Hello.", "And again."])
+            client = Client(fake_codex.command)
+            assert client.ask("Hi, Grüße\\u2028!") == "Hello."
+            assert client.ask("More") == "And again."
+            assert client.close() == 0
+            assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start", "turn/start"]
+            assert fake_codex.sent[0]["params"]["clientInfo"]["name"] == "outside"
+            assert fake_codex.sent[3]["params"]["input"] == [{"type": "text", "text": "Hi, Grüße\\u2028!"}]
+            assert [call.prompts[-1] for call in fake_codex.model_calls] == ["Hi, Grüße\\u2028!", "More"]
+            assert [call.turn for call in fake_codex.model_calls] == [0, 1]
+            assert fake_codex.starts == [["app-server"]]
+            assert fake_codex.received[0]["id"] == 1
+            assert fake_codex.problems == []
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_approvals_and_outputs(project: pytest.Pytester) -> None:
+    """config.toml, a tool call whose result the script tells, an approval, and the output that the model gets."""
+    result = run(
+        project,
+        """
+        def test_it(fake_codex):
+            fake_codex.config(approval_policy="untrusted", sandbox_mode="danger-full-access")
+            call = {"type": "function_call", "name": "shell_command", "call_id": "c1", "arguments": {"command": "make test"}}
+            fake_codex.script([{"items": [{**call, "result": {"stdout": "3 passed"}}]}, "All pass."])
+            client = Client(fake_codex.command)
+            assert client.ask("Run the tests.") == "All pass."
+            client.close()
+            assert fake_codex.sent[-1]["result"] == {"decision": "accept"}
+            assert "3 passed" in fake_codex.model_calls[1].outputs["c1"]
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_each_test_has_its_own(project: pytest.Pytester) -> None:
+    """Two tests, two fakes; two starts in one test each begin the script anew, and both are seen."""
+    result = run(
+        project,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_it(fake_codex, n):
+            fake_codex.script([f"answer {n}"])
+            one, two = Client(fake_codex.command), Client(fake_codex.command)
+            assert (one.ask("a"), two.ask("b")) == (f"answer {n}", f"answer {n}")
+            one.close(), two.close()
+            assert sorted(call.prompts[-1] for call in fake_codex.model_calls) == ["a", "b"]
+            assert len(fake_codex.starts) == 2
+            assert len(fake_codex.wait("turn/start", 2)) == 2
+        """,
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_without_a_script(project: pytest.Pytester) -> None:
+    """It says something short that is always the same."""
+    result = run(
+        project,
+        """
+        def test_it(fake_codex):
+            client = Client(fake_codex.command)
+            assert client.ask("Hi") == client.ask("Hi") != ""
+            client.close()
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_what_the_script_does_not_have_fails_the_test(project: pytest.Pytester) -> None:
+    """A request too many is loud, though the client takes the failed turn in silence; unless the test means it."""
+    result = run(
+        project,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("lenient", [False, True])
+        def test_it(fake_codex, lenient):
+            fake_codex.lenient = lenient
+            fake_codex.script(["Hello."])
+            client = Client(fake_codex.command)
+            client.ask("one"), client.ask("two")
+            client.close()
+        """,
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*The model was asked what the script of fake_codex does not have*", "*All 1 turns of the script are used*"]
+    )
+
+
+def test_a_wrong_script_is_a_sentence(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        def test_it(fake_codex):
+            fake_codex.script([{"itmes": ["Hello."]}])
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*BadScript*itmes*items*"])
+
+
+def test_a_client_that_does_not_send(project: pytest.Pytester) -> None:
+    """`wait` says what came instead."""
+    result = run(
+        project,
+        """
+        def test_it(fake_codex):
+            client = Client(fake_codex.command)
+            try:
+                fake_codex.wait("turn/interrupt", seconds=0.05)
+            finally:
+                client.close()
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*has not sent 1 x turn/interrupt within 0.05 s, but *'thread/start'*"])
+
+
+def test_races(project: pytest.Pytester) -> None:
+    """The order of what is racy is permuted; a good client does not mind."""
+    result = run(
+        project,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("seed", range(3))
+        def test_it(fake_codex, seed):
+            fake_codex.script(["Hello."])
+            fake_codex.race(seed)
+            client = Client(fake_codex.command)
+            assert client.ask("Hi") == "Hello."
+            client.close()
+        """,
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_a_client_of_the_backend(project: pytest.Pytester) -> None:
+    """The backend's URL to the client, then every request as it was received."""
+    result = run(
+        project,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_it(codex_backend, n):
+            codex_backend.script([f"Hello {n}."])
+            assert ask_backend(codex_backend.url + "/v1", "Hi") == f"Hello {n}."
+            (request,) = codex_backend.requests
+            assert (request.method, request.path, request.status) == ("POST", "/v1/responses", 200)
+            assert request.body["input"] == "Hi"
+            assert request.header("Authorization") == "Bearer x"
+            assert codex_backend.unused_turns == []
+            assert codex_backend.wait(1) == [request]
+        """,
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_a_refused_request_fails_the_test(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        import urllib.error
+
+        def test_it(codex_backend):
+            codex_backend.script([])
+            try:
+                ask_backend(codex_backend.url + "/v1", "Hi")
+            except urllib.error.HTTPError as error:
+                error.close()
+        """,
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*The model was asked what the script of codex_backend does not have*"])
+
+
+def test_the_reference_editor_on_the_fixture(project: pytest.Pytester) -> None:
+    """Any client that is started with the path of a codex: here the reference editor client."""
+    result = run(
+        project,
+        """
+        import json, subprocess, sys
+
+        def test_it(fake_codex):
+            fake_codex.script(["Hello."])
+            command = [sys.executable, "-m", "harness.reference.editor_client", fake_codex.path]
+            editor = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            editor.stdin.write(b'{"do": "prompt", "text": "Hi"}\\n')
+            editor.stdin.flush()
+            reports = [json.loads(editor.stdout.readline()) for _ in range(2)]
+            editor.communicate(b'{"do": "shutdown"}\\n')
+            assert reports == [{"report": "text", "text": "Hello."}, {"report": "end", "status": "completed"}]
+            assert editor.returncode == 0
+        """,
+    )
+    result.assert_outcomes(passed=1)
