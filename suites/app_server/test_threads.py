@@ -1,0 +1,384 @@
+"""The life of threads: start, read, list, resume, fork, archive, unarchive, roll back; several at once; several listeners.
+
+Source: real-codex-0.92.md sections 4 and 6, and the bundle's Thread*Params and Thread*Response. What the next turn's model sees
+of a thread is held to on a live server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, text
+from suites.app_server.turns import (
+    FREE,
+    another_thread,
+    asked_upstream,
+    conversation,
+    ended,
+    last_words,
+    methods,
+    msgs,
+    open_thread,
+    run,
+    say,
+    start,
+    texts,
+    v1_items,
+)
+
+NOBODY = "00000000-0000-7000-8000-000000000000"
+REFUSED = -32600
+
+
+def says(*words: str) -> list[dict[str, Any]]:
+    """A script: one turn for each of these words."""
+    return [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)]
+
+
+def turn(number: int, asked: str, answered: str) -> dict[str, Any]:
+    """A turn as it is read from a thread's file: its ids are counted anew there."""
+    content = [{"type": "text", "text": asked, "text_elements": []}]
+    items = [
+        {"type": "userMessage", "id": f"item-{2 * number - 1}", "content": content},
+        {"type": "agentMessage", "id": f"item-{2 * number}", "text": answered},
+    ]
+    return {"id": f"turn-{number}", "items": items, "status": "completed", "error": None}
+
+
+ONE, TWO = turn(1, "first", "One"), turn(2, "second", "Two")
+
+
+def two_turns(server: Server, **settings: Any) -> str:
+    """A thread with two turns; return its id."""
+    thread = open_thread(server, **settings)
+    run(server, thread, "first")
+    run(server, thread, "second")
+    return thread
+
+
+def test_read(app_server: AppServer) -> None:
+    """thread/read: the thread as thread/start told it, with its first words; its turns only where they are asked for."""
+    server = app_server(says("One", "Two"))
+    thread = two_turns(server)
+    begun = all_of(server, "thread/started")[0]["thread"]
+    read = server.request("thread/read", {"threadId": thread})["thread"]
+    assert begun["preview"] == ""
+    assert {**read, "updatedAt": 0} == {**begun, "preview": "first", "updatedAt": 0}
+    whole = server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]
+    assert whole == {**read, "turns": [ONE, TWO]}
+
+
+def test_list(app_server: AppServer) -> None:
+    """A thread is listed once it has had a turn; the newest stands first; `limit` and `cursor` turn the pages."""
+    server = app_server(says("One", "Two"))
+    first = open_thread(server)
+    assert server.request("thread/list", {}) == {"data": [], "nextCursor": None}
+    run(server, first, "first")
+    second = another_thread(server)
+    run(server, second, "second")
+    everything = server.request("thread/list", {})
+    assert everything["nextCursor"] is None
+    assert [(thread["id"], thread["preview"], thread["turns"]) for thread in everything["data"]] == [
+        (second, "second", []),
+        (first, "first", []),
+    ]
+    page = server.request("thread/list", {"limit": 1})
+    assert page["data"] == everything["data"][:1]
+    assert server.request("thread/list", {"limit": 1, "cursor": page["nextCursor"]}) == {
+        "data": everything["data"][1:],
+        "nextCursor": None,
+    }
+
+
+#: name -> (params of thread/list, how many of the two threads are listed)
+FILTERS: dict[str, tuple[dict[str, Any], int]] = {
+    "archived": ({"archived": True}, 0),
+    "not-archived": ({"archived": False}, 1),
+    "created": ({"sortKey": "created_at"}, 1),
+    "updated": ({"sortKey": "updated_at"}, 1),
+    "provider": ({"modelProviders": ["mock"]}, 1),
+    "other-provider": ({"modelProviders": ["openai"]}, 0),
+    "any-provider": ({"modelProviders": []}, 1),
+    "source": ({"sourceKinds": ["vscode"]}, 1),
+    "other-source": ({"sourceKinds": ["cli", "exec"]}, 0),
+}
+
+
+@pytest.mark.parametrize("row", FILTERS)
+def test_list_filter(app_server: AppServer, row: str) -> None:
+    """Each filter of the list."""
+    params, count = FILTERS[row]
+    server = app_server(says("One"))
+    thread = open_thread(server)
+    run(server, thread, "first")
+    assert [each["id"] for each in server.request("thread/list", params)["data"]] == [thread] * count
+
+
+def test_list_refuses_a_bad_cursor(app_server: AppServer) -> None:
+    """A cursor that the list did not give is refused."""
+    server = app_server()
+    server.initialize()
+    assert server.request_error("thread/list", {"cursor": "x"}) == {"code": REFUSED, "message": "invalid cursor: x"}
+
+
+def test_loaded_list(app_server: AppServer) -> None:
+    """thread/loaded/list names the threads of this process, with or without turns, in pages too."""
+    server = app_server()
+    first = open_thread(server)
+    second = another_thread(server)
+    found = server.request("thread/loaded/list", {})
+    assert found == {"data": sorted([first, second]), "nextCursor": None}
+    page = server.request("thread/loaded/list", {"limit": 1})
+    assert page == {"data": found["data"][:1], "nextCursor": found["data"][0]}
+    assert server.request("thread/loaded/list", {"limit": 1, "cursor": page["nextCursor"]}) == {
+        "data": found["data"][1:],
+        "nextCursor": None,
+    }
+
+
+def test_resume(app_server: AppServer) -> None:
+    """thread/resume: the thread with its turns, and the settings now in force; its turns are numbered from 0 again."""
+    server = app_server(says("One", "Two", "Three"))
+    thread = two_turns(server)
+    result = server.request("thread/resume", {"threadId": thread, **FREE})
+    assert result["thread"]["turns"] == [ONE, TWO]
+    assert (result["thread"]["id"], result["approvalPolicy"]) == (thread, "never")
+    assert result["sandbox"] == {"type": "dangerFullAccess"}
+    assert run(server, thread, "third")["id"] == "0"
+    assert last_words(server) == ["One", "Two", "Three"]
+    told = [("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]
+    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [told])
+
+
+def test_resume_with_a_history(app_server: AppServer) -> None:
+    """A thread may be resumed with a history of the client's own in place of its file."""
+    server = app_server(says("One", "Two"))
+    thread = open_thread(server)
+    run(server, thread, "first")
+    history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "from elsewhere"}]}]
+    resumed = server.request("thread/resume", {"threadId": thread, "history": history})["thread"]
+    assert resumed["id"] != thread
+    assert resumed["preview"] == "from elsewhere"
+    run(server, resumed["id"], "second")
+    assert last_words(server) == ["One", "Two"]
+    told = [("user", "from elsewhere"), ("user", "second")]
+    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [told])
+
+
+def test_fork(app_server: AppServer) -> None:
+    """thread/fork: another thread with the same turns; what is said in the one is not said in the other."""
+    server = app_server(
+        [*says("One", "Two"), *[{"items": [text("Three", id="m")], "match": "in the fork"}], {"items": [text("Four", id="n")]}]
+    )
+    thread = two_turns(server)
+    fork = server.request("thread/fork", {"threadId": thread})["thread"]
+    assert fork["id"] != thread
+    assert (fork["preview"], fork["turns"]) == ("first", [ONE, TWO])
+    assert server.notification("thread/started", thread=fork)["thread"]["id"] == fork["id"]
+    assert run(server, fork["id"], "in the fork")["id"] == "0"
+    assert run(server, thread, "in the thread")["id"] == "2"
+    assert last_words(server) == ["One", "Two", "Three", "Four"]
+    inputs = [dict.fromkeys(words for role, words in texts(given) if role == "user") for given in asked_upstream(server)[2:]]
+    assert [list(words) for words in inputs] in ([], [["first", "second", "in the fork"], ["first", "second", "in the thread"]])
+
+
+def test_rollback(app_server: AppServer) -> None:
+    """thread/rollback drops turns from the end: of the thread, of its file, and of what the model sees."""
+    server = app_server(says("One", "Two", "Three"))
+    thread = two_turns(server)
+    assert server.request("thread/rollback", {"threadId": thread, "numTurns": 1})["thread"]["turns"] == [ONE]
+    assert msgs(server, "thread_rolled_back") == [{"num_turns": 1}]
+    assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == [ONE]
+    assert run(server, thread, "third")["id"] == "3"
+    told = [("user", "first"), ("assistant", "One"), ("user", "third")]
+    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [told])
+
+
+def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
+    """More turns than there are: all are dropped. None at all is refused."""
+    server = app_server(says("One"))
+    thread = open_thread(server)
+    run(server, thread, "first")
+    error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 0})
+    assert error == {"code": REFUSED, "message": "numTurns must be >= 1"}
+    assert server.request("thread/rollback", {"threadId": thread, "numTurns": 9})["thread"]["turns"] == []
+
+
+def test_archive(app_server: AppServer) -> None:
+    """thread/archive unloads a thread and puts it into another list; thread/unarchive puts it back, not loaded."""
+    server = app_server(says("One", "Two"))
+    thread = two_turns(server)
+    assert server.request("thread/archive", {"threadId": thread}) == {}
+    assert server.notification("codex/event/shutdown_complete")["msg"] == {"type": "shutdown_complete"}
+    assert server.request("thread/list", {})["data"] == []
+    (archived,) = server.request("thread/list", {"archived": True})["data"]
+    assert archived["id"] == thread
+    assert "/archived_sessions/" in archived["path"]
+    assert server.request("thread/loaded/list", {})["data"] == []
+    back = server.request("thread/unarchive", {"threadId": thread})["thread"]
+    assert (back["id"], back["preview"], back["turns"]) == (thread, "first", [])
+    assert "/archived_sessions/" not in back["path"]
+    assert [each["id"] for each in server.request("thread/list", {})["data"]] == [thread]
+    missing = {"code": REFUSED, "message": f"thread not found: {thread}"}
+    assert server.request_error("turn/start", {"threadId": thread, "input": []}) == missing
+
+
+#: name -> (method, further params, the error's message about the thread {id})
+NO_SUCH_THREAD = {
+    "read": ("thread/read", {}, "thread not loaded: {id}"),
+    "resume": ("thread/resume", {}, "no rollout found for thread id {id}"),
+    "fork": ("thread/fork", {}, "no rollout found for thread id {id}"),
+    "archive": ("thread/archive", {}, "no rollout found for thread id {id}"),
+    "unarchive": ("thread/unarchive", {}, "no archived rollout found for thread id {id}"),
+    "rollback": ("thread/rollback", {"numTurns": 1}, "thread not found: {id}"),
+}
+
+
+@pytest.mark.parametrize("row", NO_SUCH_THREAD)
+def test_no_such_thread(app_server: AppServer, row: str) -> None:
+    """A thread that is nowhere: each method has its own words."""
+    method, params, message = NO_SUCH_THREAD[row]
+    server = app_server()
+    server.initialize()
+    error = server.request_error(method, {"threadId": NOBODY, **params})
+    assert error == {"code": REFUSED, "message": message.format(id=NOBODY)}
+
+
+def test_archived_thread_is_not_there(app_server: AppServer) -> None:
+    """An archived thread can be neither read nor archived once more; one that is not archived cannot be unarchived."""
+    server = app_server(says("One"))
+    thread = open_thread(server)
+    run(server, thread, "first")
+    wrong = {"code": REFUSED, "message": f"no archived rollout found for thread id {thread}"}
+    assert server.request_error("thread/unarchive", {"threadId": thread}) == wrong
+    server.request("thread/archive", {"threadId": thread})
+    gone = {"code": REFUSED, "message": f"no rollout found for thread id {thread}"}
+    assert server.request_error("thread/archive", {"threadId": thread}) == gone
+    unread = {"code": REFUSED, "message": f"thread not loaded: {thread}"}
+    assert server.request_error("thread/read", {"threadId": thread}) == unread
+
+
+def test_ephemeral(app_server: AppServer) -> None:
+    """An ephemeral thread has no file: it runs turns, and can be neither listed, read with turns, forked nor archived."""
+    server = app_server(says("One"))
+    thread = open_thread(server, ephemeral=True)
+    assert all_of(server, "thread/started")[0]["thread"]["path"] is None
+    assert run(server, thread, "first")["status"] == "completed"
+    assert server.request("thread/list", {})["data"] == []
+    refused = {
+        "thread/read": ({"includeTurns": True}, "ephemeral threads do not support includeTurns"),
+        "thread/fork": ({}, f"no rollout found for thread id {thread}"),
+        "thread/archive": ({}, f"no rollout found for thread id {thread}"),
+    }
+    for method, (params, message) in refused.items():
+        assert server.request_error(method, {"threadId": thread, **params}) == {"code": REFUSED, "message": message}
+
+
+def test_two_threads_at_once(app_server: AppServer) -> None:
+    """Two turns that run at once in two threads: each thread's frames are its own, and whole."""
+    hello = {"items": [text("Hello", "Hel", "lo")], "match": "to the first"}
+    server = app_server([hello, {"items": [text("Bye", "B", "ye", id="msg_2")], "match": "to the second"}])
+    first = open_thread(server)
+    second = another_thread(server)
+    start(server, first, "to the first")
+    start(server, second, "to the second")
+    assert ended(server, first)["status"] == ended(server, second)["status"] == "completed"
+    assert server.close() == 0
+    said: dict[str, str] = {first: "", second: ""}
+    for params in all_of(server, "item/agentMessage/delta"):
+        said[params["threadId"]] += params["delta"]
+    assert said == {first: "Hello", second: "Bye"}
+    for thread, words in ((first, "Hello"), (second, "Bye")):
+        ends = [params for params in all_of(server, "codex/event/task_complete") if params["conversationId"] == thread]
+        assert [params["msg"]["last_agent_message"] for params in ends] == [words]
+
+
+def test_two_listeners(app_server: AppServer) -> None:
+    """Two listeners of one conversation compete: each event reaches one of them, so that it comes once and not twice."""
+    server = app_server(says("Hello"))
+    talk = conversation(server)
+    server.request("addConversationListener", {"conversationId": talk})
+    say(server, talk)
+    ended(server, talk)
+    assert server.close() == 0
+    seen = methods(server)
+    for method in ("codex/event/task_started", "codex/event/user_message", "codex/event/task_complete", "turn/completed"):
+        assert seen.count(method) == 1
+    assert last_words(server) == ["Hello"]
+
+
+def test_v1_list(app_server: AppServer) -> None:
+    """v1: listConversations in pages, and a summary of one; both tell of a conversation what v2 tells of a thread."""
+    server = app_server(says("One", "Two"))
+    first = conversation(server)
+    say(server, first, "first")
+    ended(server, first)
+    second = server.request("newConversation", {"cwd": server.work})["conversationId"]
+    server.request("addConversationListener", {"conversationId": second})
+    say(server, second, "second")
+    ended(server, second)
+    page = server.request("listConversations", {"pageSize": 1})
+    rest = server.request("listConversations", {"pageSize": 1, "cursor": page["nextCursor"]})
+    assert rest["nextCursor"] is None
+    listed = page["items"] + rest["items"]
+    assert sorted((item["conversationId"], item["preview"]) for item in listed) == sorted([(first, "first"), (second, "second")])
+    for item in listed:
+        assert (item["modelProvider"], item["cwd"], item["source"], item["gitInfo"]) == ("mock", server.work, "vscode", None)
+        assert server.request("getConversationSummary", {"conversationId": item["conversationId"]}) == {"summary": item}
+        assert server.request("getConversationSummary", {"rolloutPath": item["path"]}) == {"summary": item}
+
+
+def test_v1_resume(app_server: AppServer) -> None:
+    """v1: resumeConversation answers with the events so far, and tells sessionConfigured with the same; then turns start at 0."""
+    server = app_server(says("One", "Two"))
+    talk = conversation(server)
+    say(server, talk, "first")
+    ended(server, talk)
+    result = server.request("resumeConversation", {"conversationId": talk})
+    told = server.notification("sessionConfigured")
+    assert (result["conversationId"], result["model"], told["sessionId"]) == (talk, "gpt-5.2-codex", talk)
+    assert result["initialMessages"] == told["initialMessages"]
+    kinds = [message["type"] for message in told["initialMessages"] if message["type"] != "token_count"]
+    assert kinds == ["user_message", "agent_message"]
+    assert (told["historyLogId"], told["historyEntryCount"], told["reasoningEffort"]) == (0, 0, None)
+    server.request("addConversationListener", {"conversationId": talk})
+    say(server, talk, "second")
+    assert ended(server, talk)["id"] == "0"
+    assert last_words(server) == ["One", "Two"]
+
+
+def test_v1_fork(app_server: AppServer) -> None:
+    """v1: forkConversation gives another conversation with the same events."""
+    server = app_server(says("One", "Two"))
+    talk = conversation(server)
+    say(server, talk, "first")
+    ended(server, talk)
+    result = server.request("forkConversation", {"conversationId": talk})
+    fork = result["conversationId"]
+    assert fork != talk
+    assert server.notification("sessionConfigured")["sessionId"] == fork
+    assert {"type": "agent_message", "message": "One"} in result["initialMessages"]
+    server.request("addConversationListener", {"conversationId": fork})
+    assert server.request("sendUserMessage", {"conversationId": fork, "items": v1_items("second")}) == {}
+    assert ended(server, fork)["status"] == "completed"
+    assert last_words(server) == ["One", "Two"]
+
+
+def test_v1_archive(app_server: AppServer) -> None:
+    """v1: archiveConversation wants the path of the file too; afterwards the conversation is gone from the list."""
+    server = app_server(says("One"))
+    server.initialize()
+    begun = server.request("newConversation", {"cwd": server.work})
+    talk, path = begun["conversationId"], begun["rolloutPath"]
+    server.request("addConversationListener", {"conversationId": talk})
+    say(server, talk)
+    ended(server, talk)
+    elsewhere = {"code": REFUSED, "message": "rollout path `/rollout.jsonl` must be in sessions directory"}
+    assert server.request_error("archiveConversation", {"conversationId": talk, "rolloutPath": "/rollout.jsonl"}) == elsewhere
+    assert server.request("archiveConversation", {"conversationId": talk, "rolloutPath": path}) == {}
+    assert server.request("listConversations", {})["items"] == []
+    gone = {"code": REFUSED, "message": f"conversation not found: {talk}"}
+    assert server.request_error("sendUserMessage", {"conversationId": talk, "items": v1_items("x")}) == gone
