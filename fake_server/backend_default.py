@@ -38,7 +38,8 @@ def default_turn(body: Mapping[str, Any]) -> Turn:
         tool = functions[0]
         call = {"type": "function_call", "name": str(tool["name"]), "arguments": _example(tool.get("parameters"))}
         return Turn(items=(call,))
-    if re.search(r"\bweb[ _]search\b|\bsearch the web\b", prompt, re.IGNORECASE) and any(tool.get("type") == "web_search" for tool in tools):
+    searched = re.search(r"\bweb[ _]search\b|\bsearch the web\b", prompt, re.IGNORECASE)
+    if searched and any(tool.get("type") == "web_search" for tool in tools):
         return Turn(items=({"type": "web_search_call", "query": prompt[:80]}, {"type": "text", "text": "I searched the web."}))
     if not tools and re.search(r"\b(call|use)\b.*\b(tool|function)\b", prompt, re.IGNORECASE | re.DOTALL):
         return _says("I cannot call a tool: this request declares none.")

@@ -171,7 +171,7 @@ class Backend:
         for name, value in (headers or {}).items():
             given.pop(name.lower(), None)
             if value is not None:
-                given[name.lower()] = value
+                given[name] = value
         data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
         return self._send(method, self._base + path, data, given)
 

@@ -65,8 +65,9 @@ def test_a_revoked_token(backend: Backend) -> None:
 
 @pytest.mark.spec("auth-account-missing", HEADERS, "- `chatgpt-account-id: <account_id>` (chatgpt auth only)")
 def test_no_account(backend: Backend) -> None:
-    """Under ChatGPT auth the account must be said."""
-    refused(backend.ask(body(), {"chatgpt-account-id": None}), 400, 401, 403)
+    """Under ChatGPT auth the account must be said, and the message tells in which header."""
+    error = refused(backend.ask(body(), {"chatgpt-account-id": None}), 400, 401, 403)
+    assert "chatgpt-account-id" in error["message"]
 
 
 @pytest.mark.spec("auth-account-wrong", AUTH, "include `chatgpt-account-id` header using `tokens.account_id`")

@@ -1,4 +1,4 @@
-"""The stream. Source: codex-lite-protocol.md, "Response Streaming (SSE)" to "Web search events"; the types of the openai package."""
+"""The stream. Source: codex-lite-protocol.md, "Response Streaming (SSE)" to "Web search events"; the openai package's types."""
 
 from __future__ import annotations
 

@@ -1,0 +1,937 @@
+"""Backends that are wrong in one way each: `python broken.py NAME [options]` is the fake backend with NAME done to it.
+
+There is a variant for every rule of the rule table (the rule is not enforced: `rule-ID`), and one for each other thing that the
+suite holds a backend to. The docstring of a variant says what is wrong; matrix.py tells which checks of the suite see it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from harness.protocol import responses, steps
+
+Event = dict[str, Any]
+VARIANTS: dict[str, Callable[[], None]] = {}
+
+
+def variant(patch: Callable[[], None]) -> Callable[[], None]:
+    """Enter a patch into the table under its own name."""
+    VARIANTS[patch.__name__.replace("_", "-")] = patch
+    return patch
+
+
+def stream(change: Callable[[list[Event]], Iterable[Event]]) -> Callable[[list[Event]], Iterable[Event]]:
+    """Enter a change of the events of every stream into the table. What it yields is numbered anew, where it was numbered."""
+
+    def patch() -> None:
+        old = responses.reply
+
+        def reply(*given: Any) -> list[Any]:
+            made = old(*given)
+            if not all(isinstance(step, steps.Send) for step in made):
+                return made
+            events = list(change([copy.deepcopy(dict(step.event)) for step in made]))
+            for number, event in enumerate(events):
+                if "sequence_number" in event and change.__name__ != "numbers_from_one":
+                    event["sequence_number"] = number
+            return [steps.Send(event) for event in events]
+
+        responses.reply = reply
+
+    patch.__doc__ = change.__doc__
+    VARIANTS[change.__name__.replace("_", "-")] = patch
+    return change
+
+
+def of(events: list[Event], kind: str) -> list[Event]:
+    return [event for event in events if event["type"] == kind]
+
+
+def items(events: list[Event], kind: str) -> Iterable[Event]:
+    """Every copy of the items of one type, wherever an event carries one."""
+    for event in events:
+        found = [event["item"]] if "item" in event else event.get("response", {}).get("output", [])
+        yield from (item for item in found if item["type"] == kind)
+
+
+# -- streams -------------------------------------------------------------------------------------------------------------------
+
+
+@stream
+def no_created(events: list[Event]) -> Iterable[Event]:
+    """Leaves `response.created` out."""
+    return events[1:]
+
+
+@stream
+def created_twice(events: list[Event]) -> Iterable[Event]:
+    """Says `response.created` again before it ends."""
+    return [*events[:-1], copy.deepcopy(events[0]), events[-1]]
+
+
+@stream
+def no_in_progress(events: list[Event]) -> Iterable[Event]:
+    """Leaves `response.in_progress` out."""
+    return [event for event in events if event["type"] != "response.in_progress"]
+
+
+@stream
+def created_as_completed(events: list[Event]) -> Iterable[Event]:
+    """Says in `response.created` that all is done."""
+    events[0]["response"]["status"] = "completed"
+    return events
+
+
+@stream
+def no_completed(events: list[Event]) -> Iterable[Event]:
+    """Leaves `response.completed` out."""
+    return [event for event in events if event["type"] != "response.completed"]
+
+
+@stream
+def event_after_completed(events: list[Event]) -> Iterable[Event]:
+    """Says something after `response.completed`."""
+    return [*events, copy.deepcopy(events[1])]
+
+
+@stream
+def completed_in_progress(events: list[Event]) -> Iterable[Event]:
+    """Ends with a response that is still in progress."""
+    for event in of(events, "response.completed"):
+        event["response"]["status"] = "in_progress"
+    return events
+
+
+@stream
+def completed_without_id(events: list[Event]) -> Iterable[Event]:
+    """Ends with a response that has no id."""
+    for event in of(events, "response.completed"):
+        del event["response"]["id"]
+    return events
+
+
+@stream
+def another_id_at_the_end(events: list[Event]) -> Iterable[Event]:
+    """Ends with a response of another id."""
+    for event in of(events, "response.completed"):
+        event["response"]["id"] += "x"
+    return events
+
+
+@stream
+def completed_without_output(events: list[Event]) -> Iterable[Event]:
+    """Ends with a response whose output is empty."""
+    for event in of(events, "response.completed"):
+        event["response"]["output"] = []
+    return events
+
+
+@stream
+def wrong_total(events: list[Event]) -> Iterable[Event]:
+    """Miscounts the tokens."""
+    for event in of(events, "response.completed"):
+        event["response"]["usage"]["total_tokens"] += 1
+    return events
+
+
+@stream
+def another_model(events: list[Event]) -> Iterable[Event]:
+    """Says that another model answered."""
+    for event in events:
+        if "response" in event:
+            event["response"]["model"] = "gpt-3"
+    return events
+
+
+@stream
+def numbers_from_one(events: list[Event]) -> Iterable[Event]:
+    """Counts events from 1."""
+    for event in events:
+        event["sequence_number"] += 1
+    return events
+
+
+@stream
+def no_added(events: list[Event]) -> Iterable[Event]:
+    """Leaves `response.output_item.added` out."""
+    return [event for event in events if event["type"] != "response.output_item.added"]
+
+
+@stream
+def part_before_item(events: list[Event]) -> Iterable[Event]:
+    """Adds the part before its item."""
+    found = list(events)
+    for i, event in enumerate(found[:-1]):
+        if event["type"] == "response.output_item.added" and found[i + 1]["type"] == "response.content_part.added":
+            found[i], found[i + 1] = found[i + 1], found[i]
+    return found
+
+
+@stream
+def loses_a_delta(events: list[Event]) -> Iterable[Event]:
+    """Loses the first delta of each text."""
+    first = next((event for event in events if event["type"].endswith("text.delta")), None)
+    return [event for event in events if event is not first]
+
+
+@stream
+def loses_a_custom_delta(events: list[Event]) -> Iterable[Event]:
+    """Loses the first delta of a freeform input."""
+    first = next((event for event in events if event["type"] == "response.custom_tool_call_input.delta"), None)
+    return [event for event in events if event is not first]
+
+
+@stream
+def items_never_done(events: list[Event]) -> Iterable[Event]:
+    """Leaves `response.output_item.done` out of messages."""
+    return [event for event in events if event["type"] != "response.output_item.done" or event["item"]["type"] != "message"]
+
+
+@stream
+def deltas_of_another_item(events: list[Event]) -> Iterable[Event]:
+    """Names another item in its deltas."""
+    for event in of(events, "response.output_text.delta"):
+        event["item_id"] = "msg_other"
+    return events
+
+
+@stream
+def one_id_for_all(events: list[Event]) -> Iterable[Event]:
+    """Gives every response the same id."""
+    for event in events:
+        if "response" in event:
+            event["response"]["id"] = "resp_1"
+    return events
+
+
+@stream
+def call_added_with_its_arguments(events: list[Event]) -> Iterable[Event]:
+    """Adds a call with its arguments in it."""
+    for event in of(events, "response.output_item.added"):
+        if event["item"]["type"] == "function_call":
+            event["item"]["arguments"] = '{"a":1,"b":1}'
+    return events
+
+
+@stream
+def loses_a_piece_of_the_arguments(events: list[Event]) -> Iterable[Event]:
+    """Loses the first delta of a call's arguments."""
+    first = next((event for event in events if event["type"] == "response.function_call_arguments.delta"), None)
+    return [event for event in events if event is not first]
+
+
+@stream
+def call_done_under_another_id(events: list[Event]) -> Iterable[Event]:
+    """Finishes a call under another call id than it was added with."""
+    for event in of(events, "response.output_item.done"):
+        if event["item"]["type"] == "function_call":
+            event["item"]["call_id"] += "x"
+    return events
+
+
+@stream
+def call_without_call_id(events: list[Event]) -> Iterable[Event]:
+    """Says no call id when a call is done."""
+    for event in of(events, "response.output_item.done"):
+        event["item"].pop("call_id", None)
+    return events
+
+
+@stream
+def one_call_id_for_all(events: list[Event]) -> Iterable[Event]:
+    """Gives parallel calls the same call id."""
+    for item in items(events, "function_call"):
+        item["call_id"] = "call_same"
+    return events
+
+
+@stream
+def arguments_of_the_last(events: list[Event]) -> Iterable[Event]:
+    """Gives parallel calls the arguments of the first."""
+    found = [item["arguments"] for item in items(events, "function_call") if item["arguments"]]
+    for item in items(events, "function_call"):
+        if item["arguments"]:
+            item["arguments"] = found[0]
+    return events
+
+
+@stream
+def search_added_late(events: list[Event]) -> Iterable[Event]:
+    """Adds a search after its own events."""
+    late = [e for e in of(events, "response.output_item.added") if e["item"]["type"] == "web_search_call"]
+    for event in events:
+        if event in late:
+            continue
+        if event["type"] == "response.output_item.done" and late:
+            yield late.pop(0)
+        yield event
+
+
+@stream
+def search_without_searching(events: list[Event]) -> Iterable[Event]:
+    """Leaves `searching` out."""
+    return [event for event in events if event["type"] != "response.web_search_call.searching"]
+
+
+@stream
+def search_without_action(events: list[Event]) -> Iterable[Event]:
+    """Finishes a search without its action."""
+    for event in of(events, "response.output_item.done"):
+        event["item"].pop("action", None)
+    return events
+
+
+@stream
+def an_odd_key(events: list[Event]) -> Iterable[Event]:
+    """Adds a key that no type has to every event."""
+    return [{**event, "odd": 1} for event in events]
+
+
+@stream
+def no_summary(events: list[Event]) -> Iterable[Event]:
+    """Forgets the summaries of its reasoning."""
+    for item in items(events, "reasoning"):
+        item["summary"] = []
+    return events
+
+
+@stream
+def failed_without_code(events: list[Event]) -> Iterable[Event]:
+    """Says that it failed and not why."""
+    for event in of(events, "response.failed"):
+        event["response"]["error"] = None
+    return events
+
+
+@stream
+def incomplete_as_completed(events: list[Event]) -> Iterable[Event]:
+    """Calls an incomplete response completed."""
+    for event in of(events, "response.incomplete"):
+        event["type"] = "response.completed"
+        event["response"]["status"] = "completed"
+    return events
+
+
+def written(change: Callable[[bytes], bytes]) -> None:
+    """Change the bytes of every event."""
+    old = steps.event_bytes
+    steps.event_bytes = lambda *given, **more: change(old(*given, **more))
+
+
+@variant
+def events_without_names() -> None:
+    """Writes data lines only."""
+    written(lambda data: data.partition(b"\n")[2])
+
+
+@variant
+def last_event_unended() -> None:
+    """Leaves out the blank line after the last event."""
+    written(lambda data: data[:-1] if b'"response.completed"' in data[:60] else data)
+
+
+@variant
+def ascii_only() -> None:
+    """Loses every character that is not ASCII."""
+    written(lambda data: data.decode().encode("ascii", "replace"))
+
+
+# -- everything else: `server` gives the modules of the backend, once the above is done ------------------------------------------
+
+
+class _Modules:
+    """The backend's modules, imported when a variant first needs one."""
+
+    def __getattr__(self, name: str) -> Any:
+        import importlib
+
+        return importlib.import_module(f"fake_server.{name}")
+
+
+server = _Modules()
+
+
+def _rule(name: str) -> None:
+    def drop() -> None:
+        server.rules.RULES = tuple(rule for rule in server.rules.RULES if rule.id != name)
+        left = tuple(rule for rule in server.rules.AUTH_RULES if rule.id != name)
+        server.rules.AUTH_RULES = server.backend_routes.AUTH_RULES = left
+
+    drop.__doc__ = f"Does not enforce the rule {name}."
+    VARIANTS[f"rule-{name}"] = drop
+
+
+for _name in (
+    *(
+        "bearer-missing",
+        "bearer-expired",
+        "bearer-revoked",
+        "bearer-wrong",
+        "account-missing",
+        "account-wrong",
+        "account-under-key",
+    ),
+    *("originator-missing", "session-id", "model-missing", "input-missing", "type", "unknown-parameter", "previous-response"),
+    *("store-false", "stream-true", "tool-type", "tool-name", "tool-choice", "item-type", "item-fields", "message-content"),
+    *("output-without-call", "call-without-output"),
+):
+    _rule(_name)
+
+
+def _lenient_json(accepts: Callable[[Any], bool]) -> None:
+    """Take what is no request for an empty greeting."""
+    find = server.rules_body.not_json
+
+    def not_json(asked: Any) -> Any:
+        try:
+            value: Any = json.loads(asked.data)
+        except ValueError:
+            value = ...
+        if isinstance(value, dict) or not accepts(value):
+            return find(asked)
+        asked.data = b'{"model":"m","input":"hi","stream":true,"store":false}'
+        return find(asked)
+
+    _replace("json", not_json)
+
+
+def _replace(name: str, find: Callable[[Any], Any]) -> None:
+    from dataclasses import replace
+
+    server.rules.RULES = tuple(replace(rule, find=find) if rule.id == name else rule for rule in server.rules.RULES)
+
+
+@variant
+def rule_json() -> None:
+    """Takes a body that is not JSON for an empty one."""
+    _lenient_json(lambda value: value is ...)
+
+
+@variant
+def rule_object() -> None:
+    """Takes JSON that is no object for an empty one."""
+    _lenient_json(lambda value: value is not ...)
+
+
+@variant
+def no_session_header() -> None:
+    """Does not miss the session, but wants a uuid where there is one."""
+    find = server.rules_auth.session_id
+    _replace("session-id", lambda asked: find(asked) if asked.header("session_id") else None)
+
+
+@variant
+def any_session() -> None:
+    """Takes any word for a session."""
+    find = server.rules_auth.session_id
+    _replace("session-id", lambda asked: None if asked.header("session_id") else find(asked))
+
+
+@variant
+def one_originator() -> None:
+    """Serves nobody but codex_cli_rs."""
+    find = server.rules_auth.originator_missing
+    message = ("originator", "Who are you?")
+    _replace("originator-missing", lambda asked: message if asked.header("originator") == "my_client" else find(asked))
+
+
+@variant
+def basic_auth() -> None:
+    """Takes any scheme for a bearer."""
+    _replace("bearer-missing", lambda asked: None if asked.header("authorization") else ("authorization", "Log in."))
+
+
+@variant
+def headers_by_case() -> None:
+    """Knows headers in lower case only."""
+    server.backend_exchange.Request.header = lambda self, name: dict(self.headers).get(name)
+
+
+@variant
+def no_api_keys() -> None:
+    """Knows no API keys."""
+    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    old = Tokens.check_bearer
+    Tokens.check_bearer = lambda self, bearer, mode: "wrong" if mode == "api_key" else old(self, bearer, mode)
+
+
+@variant
+def no_chatgpt() -> None:
+    """Knows no access tokens."""
+    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    old = Tokens.check_bearer
+    Tokens.check_bearer = lambda self, bearer, mode: "wrong" if mode == "chatgpt" else old(self, bearer, mode)
+
+
+@variant
+def any_key() -> None:
+    """Takes any API key."""
+    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    old = Tokens.check_bearer
+    Tokens.check_bearer = lambda self, bearer, mode: None if mode == "api_key" else old(self, bearer, mode)
+
+
+@variant
+def errors_as_detail() -> None:
+    """Says what is wrong as {"detail": ...}."""
+    server.rules.Violation.body = lambda self: json.dumps({"detail": self.message}).encode()
+
+
+@variant
+def errors_without_code() -> None:
+    """Leaves the code out of errors."""
+    server.rules.Violation.body = lambda self: json.dumps(
+        {"error": {"message": self.message, "type": "x", "param": self.param}}
+    ).encode()
+
+
+@variant
+def silent_errors() -> None:
+    """Refuses without a word."""
+    server.rules.Violation.body = lambda self: json.dumps(
+        {"error": {"message": "", "type": "x", "param": self.param, "code": self.code}}
+    ).encode()
+
+
+@variant
+def vague_errors() -> None:
+    """Refuses with the same words whatever is wrong."""
+    server.rules.Violation.body = lambda self: json.dumps(
+        {"error": {"message": "Bad request.", "type": "x", "param": None, "code": self.code}}
+    ).encode()
+
+
+@variant
+def errors_as_text() -> None:
+    """Gives errors the wrong content type."""
+    server.backend_routes.JSON_TYPE = ("content-type", "text/plain")
+
+
+@variant
+def plain_content_type() -> None:
+    """Gives streams the wrong content type."""
+    server.backend_routes.STREAM_TYPE = ("content-type", "text/plain")
+
+
+@variant
+def no_gzip() -> None:
+    """Cannot read compressed bodies."""
+    server.backend_routes._DECODERS["gzip"] = bytes
+
+
+@variant
+def wants_everything() -> None:
+    """Wants every key of the example."""
+    find = server.rules_body.model_missing
+    _replace("model-missing", lambda asked: find(asked) or (None if "tools" in asked.body else ("tools", "There must be tools.")))
+
+
+@variant
+def wants_reasoning() -> None:
+    """Cannot do without reasoning."""
+    find = server.rules_body.model_missing
+    _replace(
+        "model-missing", lambda asked: find(asked) or (("reasoning", "No.") if asked.body.get("reasoning", 1) is None else None)
+    )
+
+
+@variant
+def no_output_schema() -> None:
+    """Does not know structured output."""
+    find = server.rules_body.model_missing
+    _replace(
+        "model-missing", lambda asked: find(asked) or (("text", "No.") if "format" in (asked.body.get("text") or {}) else None)
+    )
+
+
+@variant
+def long_parts_only() -> None:
+    """Does not know the short form of a message."""
+    find = server.rules_body.message_content
+    short = ("input[0].content", "content must be a list.")
+    _replace(
+        "message-content",
+        lambda asked: find(asked) or next((short for _, i in asked.items if isinstance(i.get("content"), str)), None),
+    )
+
+
+def _without_tool(kind: str) -> None:
+    def drop() -> None:
+        server.rules_body.TOOL_TYPES.remove(kind)
+
+    drop.__doc__ = f"Does not know tools of the type {kind}."
+    VARIANTS[f"no-{kind.replace('_', '-')}-tool"] = drop
+
+
+for _kind in ("function", "web_search", "custom"):
+    _without_tool(_kind)
+
+
+@variant
+def objects_as_arguments() -> None:
+    """Takes an object for arguments."""
+    server.rules_body.ITEM_FIELDS["function_call"] = {"call_id": (str,), "name": (str,), "arguments": (str, dict)}
+
+
+@variant
+def arguments_are_checked() -> None:
+    """Refuses arguments that are no JSON."""
+    find = server.rules_body.item_fields
+
+    def fields(asked: Any) -> Any:
+        for _, item in asked.calls:
+            try:
+                json.loads(item.get("arguments", "0"))
+            except (ValueError, TypeError):
+                return "input", "The arguments are no JSON."
+        return find(asked)
+
+    _replace("item-fields", fields)
+
+
+@variant
+def schemas_are_checked() -> None:
+    """Refuses a tool whose schema is none."""
+    find = server.rules_body.tool_name
+
+    def name(asked: Any) -> Any:
+        wrong = [tool for tool in asked.body.get("tools") or () if not server.backend_default.valid_schema(tool)]
+        return ("tools", "This is no schema.") if wrong else find(asked)
+
+    _replace("tool-name", name)
+
+
+@variant
+def schemas_are_ignored() -> None:
+    """Calls tools whatever their schema."""
+    server.backend_default.valid_schema = lambda tool: True
+
+
+@variant
+def calls_by_place() -> None:
+    """Takes outputs for those of the calls in their order, whatever their call id."""
+    _replace("output-without-call", _in_order)
+
+
+def _in_order(asked: Any) -> Any:
+    calls = [item["call_id"] for _, item in asked.calls if not item["type"].endswith("_output")]
+    outputs = [item["call_id"] for _, item in asked.calls if item["type"].endswith("_output")]
+    return None if calls == outputs or len(calls) > len(outputs) else ("input", f"{outputs} is not {calls}")
+
+
+@variant
+def custom_outputs_go_free() -> None:
+    """Does not look for the calls of freeform tools."""
+    server.rules_body.CALL_OF.pop("custom_tool_call_output")
+
+
+@variant
+def small_outputs() -> None:
+    """Takes outputs of 10,000 characters at most."""
+    find = server.rules_body.item_fields
+    long = ("input", "The output is too long.")
+    _replace(
+        "item-fields",
+        lambda asked: find(asked) or next((long for _, i in asked.calls if len(str(i.get("output", ""))) > 10_000), None),
+    )
+
+
+@variant
+def tools_are_needed() -> None:
+    """Refuses to be asked for a call where there are no tools."""
+    find = server.rules_body.tool_name
+    _replace(
+        "tool-name",
+        lambda asked: find(asked) or (None if asked.body.get("tools") or "Call" not in str(asked.body) else ("tools", "None.")),
+    )
+
+
+@variant
+def calls_what_is_not_there() -> None:
+    """Calls a function that nobody declared."""
+    from harness.protocol.script import Turn
+
+    old = server.backend_default.default_turn
+    call = {"type": "function_call", "name": "add", "arguments": {}}
+    server.backend_routes.default_turn = lambda body: (
+        old(body) if body.get("tools") or "Call" not in str(body) else Turn(items=(call,))
+    )
+
+
+@variant
+def deaf_to_outputs() -> None:
+    """Does not see what tools say."""
+    server.backend_default.REPEATED = 0
+
+
+@variant
+def deaf_to_custom_outputs() -> None:
+    """Does not see what freeform tools say."""
+    old = server.backend_routes.default_turn
+
+    def default(body: Any) -> Any:
+        given = (
+            [i for i in body["input"] if i.get("type") != "custom_tool_call_output"] if isinstance(body["input"], list) else []
+        )
+        return old({**body, "input": given})
+
+    server.backend_routes.default_turn = default
+
+
+@variant
+def no_encrypted_content() -> None:
+    """Forgets the encrypted content of reasoning."""
+    old = responses._ITEMS["reasoning"]
+    responses._ITEMS["reasoning"] = lambda reply, item, index: old(
+        reply, {key: value for key, value in item.items() if key != "encrypted_content"}, index
+    )
+
+
+# the token URL
+
+
+def _tokens(change: Callable[[Any, str, Any], Any]) -> None:
+    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    old = Tokens.use_refresh
+    Tokens.use_refresh = lambda self, token: change(self, token, lambda: old(self, token))
+
+
+@variant
+def refresh_without_id_token() -> None:
+    """Gives no id token."""
+    _tokens(lambda self, token, old: {k: v for k, v in got.items() if k != "id_token"} if isinstance(got := old(), dict) else got)
+
+
+@variant
+def id_token_that_is_none() -> None:
+    """Gives an id token that is no JWT."""
+    server.backend_tokens.Tokens.id_token = lambda self: "id-token"
+
+
+@variant
+def id_token_of_another() -> None:
+    """Gives an id token of another account."""
+    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    old = Tokens.id_token
+
+    def other(self: Any) -> Any:
+        self.account_id, kept = "account-9", self.account_id
+        try:
+            return old(self)
+        finally:
+            self.account_id = kept
+
+    Tokens.id_token = other
+
+
+@variant
+def refresh_does_nothing() -> None:
+    """Gives tokens that are not good."""
+    _tokens(lambda self, token, old: {**got, "access_token": "not-good"} if isinstance(got := old(), dict) else got)
+
+
+@variant
+def old_tokens_stay_good() -> None:
+    """Lets the old access token live on."""
+
+    def keep(self: Any, token: str, old: Callable[[], Any]) -> Any:
+        before = dict(self._access)
+        got = old()
+        self._access = {**self._access, **before}
+        return got
+
+    _tokens(keep)
+
+
+@variant
+def refresh_tokens_stay_good() -> None:
+    """Takes a refresh token again and again."""
+
+    def keep(self: Any, token: str, old: Callable[[], Any]) -> Any:
+        self.rotate = False
+        return old()
+
+    _tokens(keep)
+
+
+@variant
+def reuse_is_not_told_apart() -> None:
+    """Says of a used refresh token that it is unknown."""
+    server.backend_tokens.REFRESH_ERRORS["reused"] = server.backend_tokens.REFRESH_ERRORS["unknown"]
+
+
+@variant
+def expiry_is_not_told_apart() -> None:
+    """Says of an expired refresh token that it is unknown."""
+    server.backend_tokens.REFRESH_ERRORS["expired"] = server.backend_tokens.REFRESH_ERRORS["unknown"]
+
+
+@variant
+def revocation_is_not_told_apart() -> None:
+    """Says of a revoked refresh token that it is unknown."""
+    server.backend_tokens.REFRESH_ERRORS["revoked"] = server.backend_tokens.REFRESH_ERRORS["unknown"]
+
+
+@variant
+def unknown_is_expired() -> None:
+    """Says of any refresh token that it has expired."""
+    server.backend_tokens.REFRESH_ERRORS["unknown"] = server.backend_tokens.REFRESH_ERRORS["expired"]
+
+
+def _token_route(change: Callable[[Any], Any]) -> None:
+    """Change the fields that the token URL reads."""
+    old = server.backend_routes._token
+
+    async def route(exchange: Any, session: Any, entry: Any, path: str, query: str) -> None:
+        try:
+            fields = json.loads(entry.body)
+        except ValueError:
+            fields = None
+        if (changed := change(fields)) is not None:
+            entry.body = json.dumps(changed).encode()
+            exchange.request.headers = [("content-type", "application/json")]
+        await old(exchange, session, entry, path, query)
+
+    _routed("/oauth/token", route)
+
+
+def _routed(ending: str, handler: Any) -> None:
+    server.backend_routes.ROUTES = tuple(
+        (method, end, handler if end == ending else old) for method, end, old in server.backend_routes.ROUTES
+    )
+
+
+@variant
+def any_grant() -> None:
+    """Refreshes whatever grant is asked."""
+    _token_route(lambda fields: {**fields, "grant_type": "refresh_token"} if isinstance(fields, dict) else None)
+
+
+@variant
+def refresh_without_token() -> None:
+    """Refreshes for one who says no refresh token."""
+    _token_route(lambda fields: {"refresh_token": "refresh-1", **fields} if isinstance(fields, dict) else None)
+
+
+@variant
+def any_client() -> None:
+    """Refreshes for a client that does not say who it is."""
+    _token_route(lambda fields: {"client_id": "x", **fields} if isinstance(fields, dict) else None)
+
+
+@variant
+def no_forms() -> None:
+    """Does not read forms."""
+    _token_route(lambda fields: {} if fields is None else None)
+
+
+# other routes
+
+
+@variant
+def any_method() -> None:
+    """Takes any method for POST."""
+    old = server.backend_routes._route
+
+    async def route(exchange: Any, *given: Any) -> None:
+        if exchange.request.method == "PUT":
+            exchange.request.method = "POST"
+        await old(exchange, *given)
+
+    server.backend_routes._route = route
+
+
+@variant
+def any_path() -> None:
+    """Serves responses at any path that begins alike."""
+    server.backend_routes.ROUTES += (("POST", "/respond", server.backend_routes._responses),)
+
+
+@variant
+def deaf_to_upgrades() -> None:
+    """Does not see that a WebSocket is asked for."""
+    old = server.backend_routes._route
+
+    async def route(exchange: Any, *given: Any) -> None:
+        exchange.request.upgrade = False
+        await old(exchange, *given)
+
+    server.backend_routes._route = route
+
+
+def _json_answers(ending: str, change: Callable[[Any], Any], headers: bool = True) -> None:
+    """Change the JSON that a route answers."""
+    old = server.backend_routes.respond_json
+
+    def respond(exchange: Any, entry: Any, status: int, value: Any, *more: Any) -> None:
+        if entry.request.target.partition("?")[0].endswith(ending):
+            value, more = change(value), more if headers else ()
+        old(exchange, entry, status, value, *more)
+
+    server.backend_routes.respond_json = respond
+
+
+@variant
+def models_without_models() -> None:
+    """Lists models for SDKs only."""
+    _json_answers("/models", lambda value: {key: inner for key, inner in value.items() if key != "models"})
+
+
+@variant
+def models_without_data() -> None:
+    """Lists models for Codex only."""
+    _json_answers("/models", lambda value: {"models": value["models"]})
+
+
+@variant
+def models_without_etag() -> None:
+    """Gives the models no tag."""
+    _json_answers("/models", lambda value: value, headers=False)
+
+
+@variant
+def models_never_change() -> None:
+    """Answers 304 whatever tag is asked for."""
+    old = server.backend_routes._models
+
+    async def models(exchange: Any, session: Any, entry: Any, path: str, query: str) -> None:
+        if exchange.request.header("if-none-match"):
+            entry.answer, entry.status = "route", 304
+            exchange.respond(304, [], b"")
+            return
+        await old(exchange, session, entry, path, query)
+
+    _routed("/models", models)
+
+
+@variant
+def usage_without_window() -> None:
+    """Tells the plan only."""
+    _json_answers("/wham/usage", lambda value: {**value, "rate_limit": None})
+
+
+@variant
+def usage_for_all() -> None:
+    """Tells anyone the usage."""
+    server.backend_routes.AUTH_RULES = ()
+
+
+def main(argv: list[str]) -> int:
+    """Run the variant that the first argument names."""
+    if not argv or argv[0] not in VARIANTS:
+        sys.stderr.write(f"Give one of these: {', '.join(VARIANTS)}.\n")
+        return 2
+    VARIANTS[argv[0]]()
+    status: int = server.backend.main(argv[1:])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""The backend suite bites: a broken backend for every rule and every other promise, and every check turned red by one."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_server.rules import RULES
+from harness.shell.backend_process import BackendProcess
+
+ROOT = Path(__file__).resolve().parent.parent
+BACKENDS = Path(__file__).parent / "miniatures" / "backends"
+MODULES = sorted(path.stem for path in (ROOT / "suites" / "backend").glob("test_*.py"))
+
+
+def load(name: str) -> Any:
+    """Load a module of the miniatures under a name of its own: another folder of them has modules of the same names."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(f"backend_{name}", BACKENDS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+broken, matrix = load("broken"), load("matrix")
+
+
+@pytest.fixture(scope="module")
+def checks() -> set[str]:
+    """The names of all checks of the suite."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", "suites/backend"]
+    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {"::".join((Path(path).stem, name)) for path, _, name in (line.partition("::") for line in listed.split("\n")) if name}
+
+
+def test_there_is_a_broken_backend_for_every_rule() -> None:
+    assert sorted(f"rule-{rule.id}" for rule in RULES if f"rule-{rule.id}" not in broken.VARIANTS) == []
+
+
+def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(checks: set[str]) -> None:
+    """The recorded table is whole: run `python tests/miniatures/backends/matrix.py` when the suite or a variant changes."""
+    table = matrix.table()
+    for variant, red in table.items():
+        shown = ", ".join(red[:3]) + (f" and {len(red) - 3} more" if len(red) > 3 else "")
+        print(f"{variant:34} {broken.VARIANTS[variant].__doc__}\n{'':34} -> {shown}")
+    assert sorted(set(broken.VARIANTS) - set(table)) == [], "these variants survive"
+    assert sorted(checks - {check for red in table.values() for check in red}) == [], "these checks see no variant"
+    assert sorted({check for red in table.values() for check in red} - checks) == [], "these checks are no more"
+
+
+def test_the_table_is_true(checks: set[str], tmp_path: Path) -> None:
+    """A pair for each check and each variant is tried anew, and the fake passes every check."""
+    chosen = matrix.cover(matrix.table())
+    red = matrix.run_pytest({matrix.FINE: sorted(checks), **chosen}, tmp_path)
+    assert red.get(matrix.FINE, []) == []
+    assert red == chosen
+
+
+def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
+    pairs = {"wrong-total": ["test_auth::test_an_api_key_is_taken", "test_stream::test_completed_has_the_usage"]}
+    assert matrix.run_pytest(pairs, tmp_path) == {"wrong-total": ["test_stream::test_completed_has_the_usage"]}
+
+
+def marks() -> Iterator[tuple[str, Any]]:
+    for module in MODULES:
+        for name, found in vars(importlib.import_module(f"suites.backend.{module}")).items():
+            if name.startswith("test_"):
+                yield f"{module}::{name}", found
+
+
+def test_every_check_has_a_name_a_source_and_a_docstring() -> None:
+    names = []
+    sources = r"(codex-lite-protocol\.md, |real-codex-0\.92\.md, |openai 3\.52\.0, |known of the real service$|the error object)"
+    for check, function in marks():
+        specs = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "spec"]
+        assert len(specs) == 1, f"{check} needs one spec mark"
+        name, where, line = specs[0].args
+        names.append(name)
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), f"{check}: {name} is no stable name"
+        assert re.match(sources, where), (check, where)
+        assert line
+        assert function.__doc__
+    assert sorted(names) == sorted(set(names))
+
+
+def pytest_on(backend: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+        "--report",
+        str(tmp_path / "report"),
+    ]
+    return subprocess.run([*argv, "--backend", backend, *options], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_failure_shows_the_spec_and_what_was_answered(tmp_path: Path) -> None:
+    command = f"fake:{sys.executable} tests/miniatures/backends/broken.py rule-output-without-call"
+    done = pytest_on(command, tmp_path, "suites/backend/test_edge_cases.py", "-k", "3_an_output or 5_a_large")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout
+    assert "Spec: edge-3-output-without-call" in done.stdout
+    assert "codex-lite-protocol.md, Edge Case Behavior (Observed): 3. Missing `function_call` in follow-up" in done.stdout
+    assert "POST /backend-api/codex/responses -> 200" in done.stdout
+
+
+def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(tmp_path: Path) -> None:
+    with BackendProcess() as process:
+        done = pytest_on(process.url + "/backend-api/codex", tmp_path, "suites/backend", "-rs")
+        ledger = process.ledger()
+    assert done.returncode == 1  # it takes any token and any account, for nobody told it which are good
+    failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
+    assert failed == [] or set(failed) <= {"test_a_token_that_nobody_issued", "test_another_account"}, done.stdout[-3000:]
+    assert "it cannot be told what this check is about" in done.stdout
+    assert (
+        "is really asked; it may cost money" in pytest_on(process.url, tmp_path, "--collect-only", "suites/backend", "-v").stdout
+    )
+    assert {entry["path"] for entry in ledger} <= {"/backend-api/codex/responses", "/backend-api/codex/respond"}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["https://example.invalid/v1"], "sends one to three small requests to example.invalid"),
+        (["nonsense"], "say fake, fake:COMMAND, or a URL"),
+        (["fake:no-such-program-anywhere"], "there is no such program"),
+        (["http://127.0.0.1:9", "--backend-auth", "/nowhere.json"], "it cannot be read"),
+        (["http://127.0.0.1:9", "--backend-auth", "pyproject.toml"], "this is no auth.json"),
+    ],
+)
+def test_a_subject_that_cannot_be_asked_is_a_sentence(tmp_path: Path, options: list[str], why: str) -> None:
+    done = pytest_on(options[0], tmp_path, *options[1:], "suites/backend")
+    assert done.returncode == 4
+    assert why in done.stderr
