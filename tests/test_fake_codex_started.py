@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 FAKE = Path(sys.executable).with_name("fake-codex")
+ROOT = Path(__file__).parent.parent
 
 
 def version_of(*argv: str | Path, cwd: Path, path: str = "/usr/bin:/bin") -> str:
@@ -31,3 +32,18 @@ def test_a_link_named_codex_starts_it(tmp_path: Path, relative: bool) -> None:
 def test_sh_and_python_start_it_too(tmp_path: Path) -> None:
     assert version_of("sh", FAKE.name, cwd=FAKE.parent) == "codex-cli 0.92.0\n"
     assert version_of(sys.executable, FAKE, cwd=tmp_path) == "codex-cli 0.92.0\n"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_capture_never_replaces_the_recording_that_is_replayed(tmp_path: Path, linked: bool) -> None:
+    cassette = tmp_path / "a.ndjson"
+    cassette.write_bytes((ROOT / "cassettes" / "app_server" / "test_v2" / "thread_start.ndjson").read_bytes())
+    before = cassette.read_bytes()
+    capture = tmp_path / "link" if linked else cassette
+    if linked:
+        capture.symlink_to(cassette)
+    env = {"PATH": "/usr/bin:/bin", "FAKE_CODEX_CASSETTE": str(tmp_path), "FAKE_CODEX_CAPTURE": str(capture)}
+    done = subprocess.run([FAKE, "app-server"], input=b"", capture_output=True, env=env, timeout=20)
+    assert done.returncode == 2
+    assert b"the cassette that is replayed; choose another file" in done.stderr
+    assert cassette.read_bytes() == before
