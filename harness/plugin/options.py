@@ -25,6 +25,12 @@ KEYS: dict[str, tuple[Any, str, str]] = {
         "SUBJECT",
         "The editor client under test: reference, or a command line with {codex} in it (docs/editor-client.md).",
     ),
+    "proxy": (
+        None,
+        "SUBJECT",
+        "The proxy under test: reference (default), a command, a URL, or a name of [tool.codex-replay.proxy] (docs/proxy.md).",
+    ),
+    "baseline": (None, "FILE", "The checks that are known to fail, each with its reason (docs/proxy.md)."),
     "backend": (None, "SUBJECT", "The Responses backend under test: fake (default), fake:CMD, or a URL (docs/backend-suite.md)."),
     "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
     "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
@@ -42,6 +48,8 @@ class Settings:
     app_server: str
     lite_client: str
     editor_client: str
+    proxy: str | None
+    baseline: Path | None
     backend: str | None
     record: str
     profile: str
@@ -53,7 +61,12 @@ class Settings:
     @property
     def others(self) -> dict[str, str]:
         """The subjects besides the app-server, by role."""
-        return {"backend": self.backend or "fake", "lite-client": self.lite_client, "editor-client": self.editor_client}
+        return {
+            "backend": self.backend or "fake",
+            "lite-client": self.lite_client,
+            "editor-client": self.editor_client,
+            "proxy": self.proxy or "reference",
+        }
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -65,9 +78,9 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Return the settings of a run; raises `pytest.UsageError` with a sentence."""
-    table = _table(
-        config.inipath if config.inipath and config.inipath.name == "pyproject.toml" else config.rootpath / "pyproject.toml"
-    )
+    table = _table(_pyproject(config))
+    if isinstance(table.get("proxy"), dict):
+        del table["proxy"]  # those are proxies by name, not the one to test
     values: dict[str, Any] = {}
     for key, (default, _, _) in KEYS.items():
         given = config.getoption(_dest(key), None)
@@ -82,10 +95,21 @@ def read_settings(config: pytest.Config) -> Settings:
             values["wait"] = float(values["wait"])
         except ValueError:
             raise pytest.UsageError(f"--wait {values['wait']}: give a number of seconds.") from None
-    for key in ("report", "cassettes"):
+    for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
             values[key] = (config.rootpath if key in table else config.invocation_params.dir) / values[key]
     return Settings(**values)
+
+
+def proxy_table(config: pytest.Config) -> dict[str, Any]:
+    """Return `[tool.codex-replay.proxy]`: proxies by name."""
+    found = _table(_pyproject(config)).get("proxy")
+    return found if isinstance(found, dict) else {}
+
+
+def _pyproject(config: pytest.Config) -> Path:
+    given = config.inipath
+    return given if given is not None and given.name == "pyproject.toml" else config.rootpath / "pyproject.toml"
 
 
 def _dest(key: str) -> str:
@@ -105,6 +129,8 @@ def _table(path: Path) -> dict[str, Any]:
             near = difflib.get_close_matches(key, KEYS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise pytest.UsageError(f"{path}: [tool.codex-replay] has no key {key!r}{hint}. Its keys are {', '.join(KEYS)}.")
+        if key == "proxy" and isinstance(value, dict):
+            continue
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise pytest.UsageError(f"{path}: [tool.codex-replay] {key} must be a string.")
     return dict(found)

@@ -1,0 +1,160 @@
+"""One HTTP request to a proxy and what came of it, bytes kept: standard library, synchronous, bounded in time."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from harness.core.sse import Decoder
+from harness.shell.client import SubjectFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.plugin.proxy_wire import WireFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event: its name ("" without one), its data, and the data decoded (None when it is no JSON)."""
+
+    name: str
+    data: str
+    value: Any
+
+
+@dataclass
+class Exchange:
+    """A request and its answer. `started`, `ended` in seconds since the epoch; `frames` is what passed on the JSON-RPC seam."""
+
+    method: str
+    path: str
+    sent: Any
+    status: int = 0
+    version: int = 11
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+    started: float = 0.0
+    ended: float = 0.0
+    problem: str = ""
+    frames: list[WireFrame] = field(default_factory=list)
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a response header, or None."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    @property
+    def json(self) -> Any:
+        """The body decoded; raises `SubjectFailure` when it is no JSON."""
+        __tracebackhide__ = True
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise SubjectFailure(f"The answer ({self.status}) is no JSON: {self.body[:300]!r}") from None
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer calls itself a stream of events."""
+        return (self.header("content-type") or "").split(";")[0].strip() == "text/event-stream"
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of a streamed answer; raises `SubjectFailure` when the answer is none."""
+        __tracebackhide__ = True
+        if not self.is_stream:
+            raise SubjectFailure(
+                f"The answer ({self.status}, {self.header('content-type')}) is no event stream: {self.body[:300]!r}"
+            )
+        decoder = Decoder()
+        blocks = [*decoder.feed(self.body), *decoder.close()]
+        found = []
+        for block in blocks:
+            if block.data is not None:
+                text = block.data.decode("utf-8", "surrogateescape")
+                try:
+                    value = json.loads(text)
+                except ValueError:
+                    value = None
+                found.append(Event(block.event.decode("utf-8", "replace"), text, value))
+        return found
+
+    # -- the JSON-RPC seam -----------------------------------------------------------------------------------------------
+
+    def calls(self, *methods: str) -> list[dict[str, Any]]:
+        """Return the requests that the proxy sent, in order; of these methods only when some are named."""
+        sent = [frame.value for frame in self.frames if frame.sender == "client" and frame.kind == "request"]
+        return [value for value in sent if not methods or value["method"] in methods]
+
+    def params(self, method: str) -> dict[str, Any]:
+        """Return the params of the one call of `method`; raises `SubjectFailure` when there is none, or more than one."""
+        __tracebackhide__ = True
+        found = self.calls(method)
+        if len(found) != 1:
+            listed = ", ".join(call["method"] for call in self.calls()) or "nothing"
+            raise SubjectFailure(
+                f"The proxy must send {method} once for this request; it came {len(found)} times. It sent: {listed}. "
+                f"The answer was {self.status}: {self.body[:200]!r}"
+            )
+        params = found[0].get("params")
+        if not isinstance(params, dict):
+            raise SubjectFailure(f"The params of {method} are no object: {params!r}")
+        return params
+
+    def raw(self, method: str) -> str:
+        """Return the line of the one call of `method` as it was written."""
+        __tracebackhide__ = True
+        self.params(method)
+        return next(f.raw for f in self.frames if f.sender == "client" and f.kind == "request" and f.value["method"] == method)
+
+
+def exchange(
+    url: str,
+    method: str,
+    path: str,
+    body: Any,
+    headers: Mapping[str, str],
+    timeout: float,
+    stop_after: int | None = None,
+) -> Exchange:
+    """Send a request and read its answer, at most `timeout` seconds; what goes wrong stands in `problem`.
+
+    `body` is a value (sent as JSON), bytes as they stand, or None. After `stop_after` bytes of the answer the connection is cut.
+    """
+    done = Exchange(method, path, body, started=time.time())
+    deadline = time.monotonic() + timeout
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=timeout)
+    data = body if isinstance(body, bytes) or body is None else json.dumps(body, ensure_ascii=False).encode()
+    pieces: list[bytes] = []
+    try:
+        sent = {"Content-Type": "application/json", **headers} if data is not None else dict(headers)
+        connection.request(method, parts.path + path, data, sent)
+        response = connection.getresponse()
+        done.status, done.headers, done.version = response.status, response.getheaders(), response.version
+        while True:
+            if connection.sock is not None:
+                connection.sock.settimeout(max(0.01, deadline - time.monotonic()))
+            piece = response.read1(1 << 16)
+            if not piece:
+                break
+            pieces.append(piece)
+            if stop_after is not None and sum(map(len, pieces)) >= stop_after:
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError
+    except TimeoutError:
+        done.problem = f"no end of the answer within {timeout:g} s"
+    except http.client.IncompleteRead as error:
+        pieces.append(error.partial)
+        done.problem = "the answer broke off"
+    except (OSError, http.client.HTTPException) as error:
+        done.problem = f"the connection failed ({type(error).__name__}: {error})"
+    finally:
+        connection.close()
+        done.body = b"".join(pieces)
+        done.ended = time.time()
+    return done

@@ -1,0 +1,201 @@
+"""A proxy that runs: started with a codex of our choice in its hand, awaited until it answers, ended with all its children.
+
+The codex is a small program in the process's folder that becomes, with an environment of its own and behind a tap, the
+app-server under test. Each child writes a ledger named by its process id, so that no two clash. Processes are kept by the
+environment that the cases want; the longest unused ends when there are too many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.plugin.proxy_http import exchange
+from harness.plugin.proxy_wire import Wire
+from harness.shell.client import SubjectFailure
+from harness.shell.process import MARK, CannotStart, Process
+
+if TYPE_CHECKING:
+    from harness.plugin.proxy_subject import ProxySubject
+    from harness.plugin.subjects import Subject
+    from harness.shell.backend_process import BackendProcess, BackendSession
+
+#: How many processes of one run may stand side by side.
+MOST = 5
+PROFILES = ("as-specified", "works-on-0.92")
+#: What the real Codex would find in its config.toml; nothing that a proxy sets itself is here.
+_KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
+
+
+class RunningProxy:
+    """One process of the proxy under test (or, with a URL, one that runs already). Raises `SubjectFailure`."""
+
+    def __init__(
+        self,
+        subject: ProxySubject,
+        app_server: Subject,
+        folder: Path,
+        env: Mapping[str, str],
+        script: Any,
+        cwd: str,
+        backend: Callable[[], BackendProcess],
+    ) -> None:
+        self.subject, self.folder, self.env = subject, folder, dict(env)
+        self.wire = Wire(folder)
+        self.upstream: BackendSession | None = None
+        self.process: Process | None = None
+        self.url = subject.url or ""
+        self.key = subject.key
+        if subject.url is None:
+            codex = self._codex(app_server, script, backend)
+            self._start(codex, cwd)
+        self._await_ready()
+
+    def _codex(self, subject: Subject, script: Any, backend: Callable[[], BackendProcess]) -> str:
+        from harness.shell.codex import HermeticHome
+
+        argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
+        url, added = "http://127.0.0.1:9", {}
+        if subject.live:
+            self.upstream = backend().session(f"proxy:{self.folder}", script)
+            url = self.upstream.url
+        else:
+            (self.folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
+            added["FAKE_CODEX_SCRIPT"] = str(self.folder / "script.json")
+        version = subject.version if subject.version[:1].isdigit() else "0.92.0"
+        environ = {**HermeticHome(self.folder / "codex-home", url, version=version).env, **added}
+        settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
+        tap = shlex.join([sys.executable, "-I", "-m", "harness.shell.timed_tap"])
+        where = shlex.quote(str(self.folder))
+        path = self.folder / "codex"
+        path.write_text(
+            f'#!/bin/sh\nexec env -i {settings} FAKE_CODEX_LEDGER={where}/ledger.$$ {MARK}="${{{MARK}-}}" '
+            f'{tap} {where}/wire.$$ -- {shlex.join(argv)} "$@"\n',
+            encoding="utf-8",
+        )
+        path.chmod(0o755)
+        return str(path)
+
+    def _start(self, codex: str, cwd: str) -> None:
+        __tracebackhide__ = True
+        port = str(free_port())
+        (self.folder / "home").mkdir()
+        kept = {name: value for name in _KEPT if (value := os.environ.get(name))}
+        given = {
+            **kept,
+            "HOME": str(self.folder / "home"),
+            "LANG": "C.UTF-8",
+            "NO_PROXY": "*",
+            "CODEX_BIN": codex,
+            "HOST": "127.0.0.1",
+            "PORT": port,
+            "PROXY_HOST": "127.0.0.1",
+            "PROXY_PORT": port,
+            "PROXY_API_KEY": self.key,
+            "PROXY_API_KEYS": self.key,
+        }
+        filled = {"{port}": port, "{codex}": codex, "{key}": self.key}
+        argv = [_fill(word, filled) for word in self.subject.argv]
+        given.update({name: _fill(value, filled) for name, value in {**self.subject.env, **self.env}.items()})
+        self.url = f"http://127.0.0.1:{port}"
+        try:
+            self.process = Process(argv, env=given, cwd=cwd)
+        except CannotStart as error:
+            raise SubjectFailure(f"--proxy: {error}") from None
+        self.process.close_stdin()
+
+    def _await_ready(self) -> None:
+        """Ask until an answer comes that is no server error; raises `SubjectFailure` when none does in its time."""
+        __tracebackhide__ = True
+        deadline = time.monotonic() + self.subject.ready_seconds
+        last = "nothing was asked"
+        while (left := deadline - time.monotonic()) > 0:
+            if self.process is not None and self.process.exited.is_set():
+                why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}."
+                raise self._not_ready(why)
+            done = exchange(self.url, "GET", self.subject.ready, None, {"Authorization": f"Bearer {self.key}"}, min(left, 5.0))
+            if done.status and done.status < 500 and not done.problem:
+                if done.version < 11:
+                    raise self._not_ready("The proxy answers with HTTP/1.0; it must speak HTTP/1.1.")
+                return
+            last = done.problem or f"status {done.status}"
+            if self.process is not None:
+                self.process.exited.wait(0.05)
+            else:
+                time.sleep(0.05)
+        why = f"The proxy was not ready within {self.subject.ready_seconds:g} s: GET {self.subject.ready} gave {last}."
+        raise self._not_ready(why)
+
+    def _not_ready(self, why: str) -> SubjectFailure:
+        said = "\n".join(self.process.stderr_tail(15)) if self.process is not None else ""
+        self.stop()
+        return SubjectFailure(f"{why}{' It said on stderr:' if said else ''}\n{said}".rstrip())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs, as far as can be told."""
+        return self.process is None or not self.process.exited.is_set()
+
+    def stop(self) -> None:
+        """End the process and all that it started; one that only was attached to is left alone."""
+        if self.process is not None:
+            self.process.stop(grace=2.0)
+        if self.upstream is not None:
+            self.upstream.close()
+            self.upstream = None
+
+
+def _fill(text: str, filled: Mapping[str, str]) -> str:
+    for name, value in filled.items():
+        text = text.replace(name, value)
+    return text
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class Pool:
+    """The processes of one run, by the environment and the script that they were started with."""
+
+    def __init__(self, start: Callable[[Mapping[str, str], Any], RunningProxy]) -> None:
+        self._start = start
+        self._running: dict[str, RunningProxy] = {}
+        self._broken: dict[str, str] = {}
+
+    def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
+        """Return a process with this environment. Raises `SubjectFailure`: at once when it has failed to start before."""
+        __tracebackhide__ = True
+        key = json.dumps([sorted(env.items()), script])
+        if key in self._broken:
+            raise SubjectFailure(self._broken[key])
+        found = self._running.pop(key, None)
+        if found is not None and not found.alive:
+            found.stop()
+            found = None
+        if found is None:
+            while len(self._running) >= MOST:
+                self._running.pop(next(iter(self._running))).stop()
+            try:
+                found = self._start(env, script)
+            except SubjectFailure as error:
+                self._broken[key] = str(error)
+                raise
+        self._running[key] = found  # the last one used stands last
+        return found
+
+    def close(self) -> None:
+        """End all of them."""
+        for proxy in self._running.values():
+            proxy.stop()
+        self._running.clear()

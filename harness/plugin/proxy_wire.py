@@ -1,0 +1,71 @@
+"""What a proxy and its app-servers said to each other: the ledgers of the taps, one a child, put on one timeline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.core.jsonrpc import kind
+
+
+@dataclass(frozen=True)
+class WireFrame:
+    """One line: `t` in seconds since the epoch, `child` the tap's number, `sender` "client" (the proxy) or "server"."""
+
+    t: float
+    child: str
+    sender: str
+    raw: str
+
+    @cached_property
+    def value(self) -> Any:
+        """The line decoded; None when it is no JSON."""
+        try:
+            return json.loads(self.raw)
+        except ValueError:
+            return None
+
+    @property
+    def kind(self) -> str:
+        """What the line is in JSON-RPC: request, notification, response, error or other."""
+        return kind(self.value)
+
+
+class Wire:
+    """Reads the ledgers in `folder`, each from where it was left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[Path, int] = {}
+        #: All frames so far, in the order of their passing.
+        self.frames: list[WireFrame] = []
+
+    def update(self) -> list[WireFrame]:
+        """Read what is new, add it to `frames` and return it."""
+        new: list[WireFrame] = []
+        for path in sorted(self.folder.glob("wire.*")):
+            with open(path, "rb") as file:
+                file.seek(self._read.get(path, 0))
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._read[path] = self._read.get(path, 0) + len(whole)
+            for line in whole.splitlines():
+                said = json.loads(line)
+                side = "got" if "got" in said else "said"
+                if side in said:
+                    sender = "client" if side == "got" else "server"
+                    new.append(WireFrame(said["t"], path.suffix[1:], sender, said[side]))
+        new.sort(key=lambda frame: frame.t)
+        self.frames += new
+        return new
+
+    def model_calls(self, marker: str) -> list[dict[str, Any]]:
+        """Return the requests that the scripted model got for this marker, of all children, as the ledgers have them."""
+        found: list[dict[str, Any]] = []
+        for path in sorted(self.folder.glob("ledger.*")):
+            entries = [json.loads(line) for line in path.read_bytes().splitlines() if line]
+            found += [entry for entry in entries if marker in json.dumps(entry.get("body"), ensure_ascii=False)]
+        return found

@@ -1,0 +1,49 @@
+"""The tap of a proxy's app-server: as `wire_tap`, each line with the time at which it passed.
+
+    python -m harness.shell.timed_tap LEDGER -- COMMAND...
+
+`"t"` is in seconds since the epoch, so that the lines of several children and the requests that caused them stand on one
+timeline. The ledger is redacted of nothing and belongs into a test's own folder.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+from harness.shell.recorder import Recorder
+from harness.shell.stand_in import leave_as, open_standard_descriptors
+from harness.shell.wire_tap import Tap
+
+if TYPE_CHECKING:
+    from harness.shell.record_log import Log
+
+
+class TimedTap(Tap):
+    """A tap whose lines tell when they passed."""
+
+    def add(self, **said: Any) -> None:
+        """Add one line, in one write."""
+        super().add(t=time.time(), **said)
+
+
+def main(argv: list[str]) -> None:
+    """Be the command, and take down what passes."""
+    open_standard_descriptors()
+    if len(argv) < 3 or argv[1] != "--":
+        sys.stderr.write("Give a file and a command: python -m harness.shell.timed_tap LEDGER -- COMMAND...\n")
+        sys.exit(2)
+    path, _, *command = argv
+    tap = TimedTap(path)
+    tap.add(run=0, argv=command[1:])
+    try:
+        recorder = Recorder(command, cast("Log", tap))
+    except OSError as error:
+        sys.stderr.write(f"{command[0]} cannot be started ({error.strerror}); check the command.\n")
+        sys.exit(2)
+    leave_as(recorder.run())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
