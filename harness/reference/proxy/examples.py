@@ -78,7 +78,9 @@ def resolve(schema: Any, root: Any) -> Any:
 
 
 def example_for_schema(schema: Any) -> Any:
-    """A value that the schema allows; an empty object if none can be found."""
+    """A value that the schema allows; an empty object if it allows anything, or if no value can be found."""
+    if not isinstance(schema, dict) or not schema:
+        return {}
     try:
         return _example(schema, schema, ())
     except NoExample:
@@ -299,7 +301,9 @@ def _lines(schema: Any, root: Any, path: str, open_refs: tuple[str, ...]) -> lis
         return [] if reference in open_refs else _lines(resolve(schema, root), root, path, (*open_refs, reference))
     lines = []
     required = schema.get("required") or []
-    for name, inner in (schema.get("properties") or {}).items():
+    properties = schema.get("properties") or {}
+    unsaid = {name: schema.get("additionalProperties", {}) for name in required if name not in properties}
+    for name, inner in {**properties, **unsaid}.items():
         where = f"{path}.{name}" if path else name
         lines.append(_line(where, inner, root, name in required, open_refs))
         lines.extend(_lines(inner, root, where, open_refs))
