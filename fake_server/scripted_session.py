@@ -61,6 +61,7 @@ class Session:
         self.cwd = cwd
         self.config = read_config(home, overrides)
         self.threads: dict[str, Thread] = {}
+        self.rules: list[list[str]] = []  # what amendments have allowed
         self.failed = False
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         """What a thread needs of the server."""
 
         table: dict[str, Any]
+        rules: list[list[str]]
 
         def send(self, frame: dict[str, Any]) -> None:
             """Write a frame."""
@@ -115,7 +116,7 @@ class Thread:
         self.turns: list[dict[str, Any]] = []  # as thread/read shows them
         self.dynamic_tools: list[dict[str, Any]] = []
         self.approved: set[Any] = set()  # what was approved for the session
-        self.allowed: list[list[str]] = []  # command prefixes that need no approval
+        self.allowed = list(out.rules)  # command prefixes that need no approval
         self.total: dict[str, int] | None = None
         self.last: dict[str, int] | None = None
         self.interrupts: list[Any] = []  # interrupt requests without an answer: (id, api)
@@ -140,6 +141,11 @@ class Thread:
     def restart(self) -> None:
         """Begin to count anew, as a thread that is loaded again does."""
         self._submissions = 0
+
+    def allow(self, prefix: list[str]) -> None:
+        """Let commands with these first words run without an approval, here and in every thread to come."""
+        self.allowed.append(prefix)
+        self._out.rules.append(prefix)
 
     # -- saying -------------------------------------------------------------------------------------------------------
 

@@ -156,7 +156,7 @@ class Tools:
         elif decision == "approve-amend":
             given = detail if isinstance(detail, dict) else {}
             rule = given.get("execpolicy_amendment") or given.get("proposed_execpolicy_amendment") or values["amendment"]
-            self._thread.allowed.append(list(rule))
+            self._thread.allow(list(rule))
         return ""
 
     def _outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
@@ -208,11 +208,16 @@ class Tools:
             "reason": None,
         }
         thread.emit("patch-begin", values)
+        self.diff.begin(changes)
         key = tuple(sorted(changes))
         if result.get("approval", asks) and not all(("file", path) in thread.approved for path in key):
             refused = yield from self._approve_patch(values, key)
             if refused:
                 return refused
+            if "denied" in result and not inside:  # it is tried within the sandbox first
+                if result["denied"].get("final"):
+                    return self._patched(patch, changes, values, {**result["denied"], "success": False})
+                self._outputs("patch-output", values, result["denied"])
         elif "denied" in result and not inside:
             self._outputs("patch-output", values, result["denied"])
             refused = yield from self._approve_patch({**values, "reason": turn.sentence("retry-reason")}, key)
@@ -231,10 +236,13 @@ class Tools:
         thread.emit("patch-end", {**values, **ended})
         if success:
             self.diff.apply(changes)
-            if diff := self.diff.text():
-                thread.emit("turn-diff", {"diff": diff})
+        self._diff()
         code = result.get("exit_code", 0 if success else 1)
         return turn.sentence("exec-output", exitCode=code, output=stdout + stderr)
+
+    def _diff(self) -> None:
+        if diff := self.diff.text():
+            self._thread.emit("turn-diff", {"diff": diff})
 
     def _approve_patch(self, values: dict[str, Any], key: tuple[str, ...]) -> Generator[Any, None, str]:
         decision, _ = yield from self._decide("patch-approval", values)
@@ -243,6 +251,7 @@ class Tools:
             self._thread.emit("patch-declined", values)
             ended = {"stdout": "", "stderr": text, "success": False, "status": "failed"}
             self._thread.emit("patch-end", {**values, **ended})
+            self._diff()
             if decision == "abort":
                 self._thread.history.append(output_item(self._pending.pop(0), text))
                 raise Aborted

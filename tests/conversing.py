@@ -4,131 +4,164 @@ A conversation is JSON, so that a counterexample can be read, kept and played ag
 
     {"api": "v2" or "v1", "threads": 1, "settings": {...of thread/start or newConversation}, "steps": [
         {"thread": 0, "text": "...", "params": {...of turn/start}, "decide": {"call_1": decision}, "answer": {"call_2": result},
-         "error": ["call_3"], "interrupt": "the method after which to interrupt", "steer_after": "a method", "steer": "text"}]}
+         "interrupt": "the method after which to interrupt", "steer": "text", "steer_after": "a method", "gate": "name"},
+        {"thread": 0, "call": "thread/read", "params": {...}},
+        [{...}, {...}]]}                                                  steps of several threads at once
 
-`decide` is by call id, with "*" for all others; so is `answer` (dynamic tools, user input).
+`decide` is by call id, with "*" for all others; so is `answer` (dynamic tools, user input). A "cancel" and an interrupt wait
+until the model's reply has been read to its end, where the reply has one: before that the real server may or may not count it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from harness.core.frames import Frame
 from harness.core.jsonrpc import kind
-from harness.shell.client import Client
 
 CLIENT = {"name": "codex-replay", "title": None, "version": "1.0.0"}
 ENDED = "turn/completed"
+COUNTED = "codex/event/token_count"
 V1_DECISIONS = {"accept": "approved", "acceptForSession": "approved_for_session", "decline": "denied", "cancel": "abort"}
 
 
-def initialize(client: Client) -> Any:
+class AnyClient(Protocol):
+    """What of `harness.shell.client.Client` a conversation needs."""
+
+    timeline: list[Frame]
+
+    def notify(self, method: str) -> None: ...
+    def post(self, method: str, params: Any) -> Any: ...
+    def request(self, method: str, params: Any) -> Any: ...
+    def call(self, method: str, params: Any) -> Any: ...
+    def reply(self, request: Any, result: Any) -> None: ...
+    def wait(self, what: str, matches: Callable[[Any], bool]) -> Any: ...
+
+
+def initialize(client: AnyClient) -> Any:
     result = client.request("initialize", {"clientInfo": CLIENT})
     client.notify("initialized")
     return result
 
 
-class Conversation:
-    """Plays one description to a client's server; `release` opens a gate of the model, where there is one."""
+class Gates(Protocol):
+    """The gates of the model, where there are any (`harness.shell.backend_process.BackendSession`)."""
 
-    def __init__(self, client: Client, told: dict[str, Any], work: str, reached: Callable[[str], Any] | None = None) -> None:
-        self.client, self.told, self.work = client, told, work
-        self.reached = reached
+    def wait_at_gate(self, gate: str) -> bool: ...
+    def release(self, gate: str) -> None: ...
+
+
+class Conversation:
+    """Plays one description to a client's server."""
+
+    def __init__(self, client: AnyClient, told: dict[str, Any], work: str, gates: Gates | None = None) -> None:
+        self.client, self.told, self.work, self.gates = client, told, work, gates
         self.v1 = told["api"] == "v1"
         self.threads: list[str] = []
 
     def play(self) -> None:
-        for number in range(self.told.get("threads", 1)):
-            self.open_thread(number)
+        for _ in range(self.told.get("threads", 1)):
+            self.open_thread()
         for step in self.told["steps"]:
-            for one in step if isinstance(step, list) else [step]:
+            steps = [{**one} for one in (step if isinstance(step, list) else [step])]
+            for one in steps:
                 self.begin(one)
-            for one in step if isinstance(step, list) else [step]:
+            for one in steps:
                 self.finish(one)
 
-    def open_thread(self, number: int) -> None:
+    def open_thread(self) -> None:
         settings = {"cwd": self.work, **self.told.get("settings", {})}
         if self.v1:
             opened = self.client.request("newConversation", settings)["conversationId"]
             self.client.request("addConversationListener", {"conversationId": opened})
-            self.client.notification("codex/event/mcp_startup_complete", conversationId=opened)
         else:
             opened = self.client.request("thread/start", settings)["thread"]["id"]
-            self.client.notification("codex/event/mcp_startup_complete", conversationId=opened)
-            self.client.wait(
-                "thread/started", lambda m: m.get("method") == "thread/started" and m["params"]["thread"]["id"] == opened
-            )
+            self.client.wait("thread/started", lambda m: is_started(m, opened))
+        self.client.wait("mcp_startup_complete", lambda m: is_about(m, opened, "codex/event/mcp_startup_complete"))
         self.threads.append(opened)
 
     def begin(self, step: dict[str, Any]) -> None:
         thread = self.threads[step.get("thread", 0)]
-        if self.v1:
+        if "call" in step:
+            self.client.call(step["call"], {"threadId": thread, **step.get("params", {})})
+        elif self.v1:
             items = [{"type": "text", "data": {"text": step["text"]}}]
-            if "params" in step:
-                turn = {
-                    "cwd": self.work,
-                    "approvalPolicy": "never",
-                    "sandboxPolicy": {"type": "read-only"},
-                    "model": "gpt-5.2-codex",
-                    "summary": "auto",
-                    **step["params"],
-                }
-                self.client.request("sendUserTurn", {"conversationId": thread, "items": items, **turn})
-            else:
-                self.client.request("sendUserMessage", {"conversationId": thread, "items": items})
+            params = {"conversationId": thread, "items": items}
+            self.client.request("sendUserTurn" if "params" in step else "sendUserMessage", {**params, **step.get("params", {})})
         else:
-            params = {"threadId": thread, "input": [{"type": "text", "text": step["text"]}], **step.get("params", {})}
+            items = step["input"] if "input" in step else [{"type": "text", "text": step["text"]}]
+            params = {"threadId": thread, "input": items, **step.get("params", {})}
             step["turn"] = self.client.request("turn/start", params)["turn"]["id"]
 
     def finish(self, step: dict[str, Any]) -> None:
+        if "call" in step:
+            return
         thread = self.threads[step.get("thread", 0)]
         after = step.get("interrupt") or step.get("steer_after")
-
-        def concerns(message: Any) -> bool:
-            params = message.get("params") if isinstance(message, dict) else None
-            if not isinstance(params, dict) or thread not in (params.get("threadId"), params.get("conversationId")):
-                return False
-            if kind(message) == "request":
-                return True
-            return message["method"] == ENDED or message["method"] == after
-
         while True:
-            message = self.client.wait(f"what ends the turn of {thread}", concerns)
-            if kind(message) == "request":
-                if message["method"] == after:
-                    after = None
-                    self.break_in(step, thread)
-                else:
-                    self.reply(step, message)
+            message = self.client.wait(f"the end of the turn of {thread}", lambda m, a=after: concerns(m, thread, a))
+            if message["method"] == after:
+                after = None
+                self.break_in(step, thread, message)
+            elif kind(message) == "request":
+                self.reply(step, thread, message)
             elif message["method"] == ENDED:
                 return
-            elif after is not None:
-                after = None
-                self.break_in(step, thread)
 
-    def break_in(self, step: dict[str, Any], thread: str) -> None:
-        if "gate" in step and self.reached is not None:
-            self.reached(step["gate"])
+    def break_in(self, step: dict[str, Any], thread: str, message: Any) -> None:
+        if kind(message) == "request" or step.get("whole"):
+            self.counted(thread)
+        if "gate" in step and self.gates is not None:
+            self.gates.wait_at_gate(step["gate"])
         if "steer" in step:
-            steer = {**step, "text": step["steer"]}
-            self.begin(steer)
+            self.begin(
+                {**step, "text": step["steer"], "params": step.get("steer_params", {})}
+                if not self.v1
+                else {**step, "text": step["steer"]}
+            )
+            if "gate" in step and self.gates is not None:
+                self.gates.release(step["gate"])
         elif self.v1:
             self.client.post("interruptConversation", {"conversationId": thread})
         else:
             self.client.post("turn/interrupt", {"threadId": thread, "turnId": step["turn"]})
 
-    def reply(self, step: dict[str, Any], request: Any) -> None:
+    def counted(self, thread: str) -> None:
+        """Wait until the usage of the turn's first reply is told: the second count of the turn."""
+        for _ in range(2):
+            self.client.wait("token_count", lambda m: is_about(m, thread, COUNTED))
+
+    def reply(self, step: dict[str, Any], thread: str, request: Any) -> None:
         params = request["params"]
         call = params.get("callId") or params.get("itemId")
-        if call in step.get("error", ()):
-            self.client.send({"id": request["id"], "error": {"code": -32000, "message": "no"}})
-            return
         if request["method"] in ("item/tool/call", "item/tool/requestUserInput"):
             answers = step.get("answer", {})
             self.client.reply(request, answers[call] if call in answers else answers["*"])
             return
         decisions = step.get("decide", {})
         decision = decisions[call] if call in decisions else decisions.get("*", "accept")
+        if decision == "cancel":
+            self.counted(thread)
         if self.v1 and isinstance(decision, str):
             decision = V1_DECISIONS.get(decision, decision)
         self.client.reply(request, {"decision": decision})
+
+
+def is_about(message: Any, thread: str, method: str) -> bool:
+    """Tell whether this is such a notification of the thread."""
+    if not isinstance(message, dict) or message.get("method") != method:
+        return False
+    return thread in (message["params"].get("conversationId"), message["params"].get("threadId"))
+
+
+def is_started(message: Any, thread: str) -> bool:
+    return isinstance(message, dict) and message.get("method") == "thread/started" and message["params"]["thread"]["id"] == thread
+
+
+def concerns(message: Any, thread: str, after: str | None) -> bool:
+    """Tell whether the client has something to do about the message: a request, the end of the turn, the place to break in."""
+    params = message.get("params") if isinstance(message, dict) else None
+    if not isinstance(params, dict) or thread not in (params.get("threadId"), params.get("conversationId")):
+        return False
+    return kind(message) == "request" or message["method"] in (ENDED, after)

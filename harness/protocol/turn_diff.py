@@ -60,7 +60,11 @@ def _change(sort: str, body: list[str]) -> dict[str, Any]:
 def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return absolute path -> change of one call; raises `BadPatch` when neither the script nor the patch tells."""
     given = result["changes"] if "changes" in result else parse_patch(patch)
-    return {resolve(cwd, path): dict(change) for path, change in given.items()}
+    changes = {resolve(cwd, path): dict(change) for path, change in given.items()}
+    for change in changes.values():
+        if change.get("move_path"):
+            change["move_path"] = resolve(cwd, change["move_path"])
+    return changes
 
 
 def shown(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -96,37 +100,48 @@ def summary_lines(patch: str) -> str:
 
 
 class TurnDiff:
-    """The files that a turn has changed so far, each with its text before and now (None: there is no such file)."""
+    """The files that a turn has changed so far, by their path now: where each was, its text before and now (None: no file)."""
 
     def __init__(self) -> None:
-        self._files: dict[str, tuple[str | None, str | None, str]] = {}
+        self._files: dict[str, tuple[str, str | None, str | None, str]] = {}
+
+    def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Note that a patch is about to be applied: the real binary looks for a file that is to be moved at its new place only.
+
+        So a patch that moves a file and is then refused shows as the deletion of that file (recorded).
+        """
+        for path, change in changes.items():
+            if change.get("move_path"):
+                origin, before, _, _ = self._files.pop(path, (path, change.get("old", ""), None, ""))
+                self._files[change["move_path"]] = (origin, before, None, "")
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the changes of one applied patch."""
+        """Add the changes of one applied patch, after `begin`."""
         for path, change in changes.items():
-            before = self._files[path][0] if path in self._files else None
-            known = path in self._files
-            hunks = ""
+            known = self._files.pop(change.get("move_path") or path, None)
+            origin, before = (known[0], known[1]) if known is not None else (path, None)
+            hunks, now = "", path
             if change["type"] == "add":
                 old, new = before, change["content"]
             elif change["type"] == "delete":
-                old, new = (before if known else change["content"]), None
+                old, new = (before if known is not None else change["content"]), None
             else:
-                old, new = (before if known else change.get("old", "")), change.get("new", "")
-                hunks = "" if "old" in change or known else change.get("unified_diff", "")
-            self._files[path] = (old, new, hunks)
+                old, new = (before if known is not None else change.get("old", "")), change.get("new", "")
+                hunks = "" if "old" in change or known is not None else change.get("unified_diff", "")
+                now = change.get("move_path") or path
+            self._files[now] = (origin, old, new, hunks)
 
     def text(self) -> str:
         """Return the diff of the turn; empty when nothing is changed."""
         return "".join(_file_diff(path, *self._files[path]) for path in sorted(self._files))
 
 
-def _file_diff(path: str, old: str | None, new: str | None, hunks: str) -> str:
+def _file_diff(path: str, origin: str, old: str | None, new: str | None, hunks: str) -> str:
     if old == new and not hunks:
         return ""
     mode = "new file mode 100644\n" if old is None else "deleted file mode 100644\n" if new is None else ""
-    before, after = ("/dev/null" if old is None else f"a/{path}"), ("/dev/null" if new is None else f"b/{path}")
-    head = f"diff --git a/{path} b/{path}\n{mode}index {_blob(old)}..{_blob(new)}\n--- {before}\n+++ {after}\n"
+    before, after = ("/dev/null" if old is None else f"a/{origin}"), ("/dev/null" if new is None else f"b/{path}")
+    head = f"diff --git a/{origin} b/{path}\n{mode}index {_blob(old)}..{_blob(new)}\n--- {before}\n+++ {after}\n"
     return head + (hunks or _hunks(old or "", new or ""))
 
 

@@ -1,0 +1,314 @@
+"""Differential test: random scripts and clients, on the real binary and on the scripted fake; what both say must be equal.
+
+One real server and one backend for all; the fake is started anew for each scenario, from its file. Compared is the normalised
+form (`harness.protocol.compare`), in which the declared races of the real server make no difference, with three more
+allowances, each for what the real binary itself does in two ways:
+
+- calls of one reply run in no fixed order: what each says is compared call by call (`apart`);
+- the end of a cancelled or interrupted call may be lost, when the abort is quicker (`without_lost`);
+- the files of one patch stand in no fixed order within an event (`sorted_changes`).
+
+A counterexample is shrunk and kept: reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from harness.core.frames import Frame, Header
+from harness.core.jsonrpc import is_reply
+from harness.core.jsontext import dumps
+from harness.protocol.compare import Comparison, compare
+from harness.protocol.turn import load_table
+from harness.shell.backend_process import BackendProcess
+from harness.shell.cassette import CassetteWriter
+from harness.shell.client import Client
+from harness.shell.codex import HermeticHome, find_installed
+from tests.conversing import Conversation, initialize
+from tests.in_process import InProcess
+from tests.real import vocabulary
+from tests.real.scenarios import KINDS, numbered
+
+FAKE = str(Path(sys.executable).with_name("fake-codex"))
+REPORTS = Path(__file__).parents[2] / "reports" / "differential"
+#: So many scenarios of each class; 14 classes.
+SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "40"))
+WAIT = 20.0
+COUNTS: Counter[str] = Counter()
+
+
+class Real:
+    """The real server, with our backend as its model; `play` runs a scenario in a directory of its own."""
+
+    def __init__(self, root: Path, backend: BackendProcess) -> None:
+        self.session = backend.session("differential", [])
+        self.home = HermeticHome(root / "real", self.session.url)
+        self.client = Client(
+            [str(find_installed("0.92.0")), "app-server"], env=self.home.env, cwd=str(self.home.work), timeout=WAIT
+        )
+        initialize(self.client)
+        self._numbers = itertools.count()
+
+    def play(self, scenario: dict[str, Any]) -> list[Frame]:
+        number = next(self._numbers)
+        scenario = numbered(scenario, number)
+        self.session.script(scenario["script"])
+        work = self.home.work / str(number)
+        work.mkdir()
+        vocabulary.fill(work)
+        begin = len(self.client.timeline)
+        Conversation(self.client, scenario["conversation"], str(work), self.session).play()
+        # An amendment is a rule for every thread to come.
+        shutil.rmtree(self.home.home / "rules", ignore_errors=True)
+        return self.client.timeline[begin:]
+
+
+def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> list[Frame]:
+    """Run a scenario on the scripted fake, as a program."""
+    home = HermeticHome(root, url)
+    script = root / "script.json"
+    script.write_bytes(dumps(scenario["script"]))
+    env = {**home.env, "FAKE_CODEX_SCRIPT": str(script)}
+    client = Client([FAKE, "app-server"], env=env, cwd=str(home.work), timeout=WAIT)
+    try:
+        initialize(client)
+        begin = len(client.timeline)
+        Conversation(client, scenario["conversation"], str(home.work)).play()
+        client.close()
+        return client.timeline[begin:]
+    finally:
+        client.stop()
+
+
+def play_mutated(root: Path, url: str, scenario: dict[str, Any], table: Any) -> list[Frame]:
+    """Run a scenario on the scripted fake, within this process and with another table."""
+    home = HermeticHome(root, url)
+    script = root / "script.json"
+    script.write_bytes(dumps(scenario["script"]))
+    client = InProcess(script, home.home, str(home.work), table)
+    initialize(client)
+    begin = len(client.timeline)
+    Conversation(client, scenario["conversation"], str(home.work)).play()
+    return client.timeline[begin:]
+
+
+# -- comparing ----------------------------------------------------------------------------------------------------------
+
+
+def differences(kind: str, real: list[Frame], fake: list[Frame]) -> list[str]:
+    """Return a sentence for each difference between two runs of a scenario of this class."""
+    sides = [sorted_changes(without_lost(frames)) for frames in (real, fake)]
+    if kind != "parallel calls":
+        return told(compare(*sides))
+    left, right = map(apart, sides)
+    found = [f"only one side has the call {call}" for call in left.keys() ^ right.keys()]
+    for call in sorted(left.keys() & right.keys()):
+        found += [f"{call}: {text}" for text in told(compare(left[call], right[call]))]
+    return found
+
+
+def told(comparison: Comparison) -> list[str]:
+    return [difference.sentence() for difference in comparison.differences]
+
+
+def call_of(message: Any) -> str | None:
+    """Return the call that a frame of the server's is about: a tool call's id, "plan" for the plan."""
+    params = message.get("params") if isinstance(message, dict) else None
+    if not isinstance(params, dict):
+        return None
+    if message["method"] in ("codex/event/plan_update", "turn/plan/updated"):
+        return "plan"
+    event = params.get("msg") or {}
+    item = params.get("item") or {}
+    found = params.get("callId") or params.get("itemId") or event.get("call_id") or event.get("callId") or item.get("id")
+    return found if isinstance(found, str) and found.startswith("call_") else None
+
+
+def apart(frames: list[Frame]) -> dict[str, list[Frame]]:
+    """Part a run into what each call says and the rest; the client's replies follow from what it is asked, and are left out."""
+    parts: dict[str, list[Frame]] = {}
+    for frame in frames:
+        if frame.sender == "client" and is_reply(frame.value):
+            continue
+        parts.setdefault(call_of(frame.value) or "the rest", []).append(frame)
+    return parts
+
+
+def without_lost(frames: list[Frame]) -> list[Frame]:
+    """Leave out the end of each call that was cancelled, or interrupted before it was decided: the abort may be quicker."""
+    open_, lost = {}, set()
+    for frame in frames:
+        value = frame.value
+        if frame.sender == "server" and "method" in value and "id" in value:
+            open_[value["id"]] = value["params"].get("callId") or value["params"].get("itemId")
+        elif frame.sender == "client" and is_reply(value):
+            call = open_.pop(value["id"])
+            if (value.get("result") or {}).get("decision") in ("cancel", "abort"):
+                lost.add(call)
+    lost |= set(open_.values())
+    return [frame for frame in frames if not (frame.sender == "server" and is_lost(frame.value, lost))]
+
+
+def is_lost(message: Any, calls: set[str]) -> bool:
+    params = message.get("params") or {}
+    event, item = params.get("msg") or {}, params.get("item") or {}
+    if event.get("type") in ("exec_command_end", "patch_apply_end"):
+        return event["call_id"] in calls
+    return message.get("method") == "item/completed" and item.get("id") in calls and item.get("status") == "failed"
+
+
+def sorted_changes(frames: list[Frame]) -> list[Frame]:
+    """Sort the files of each patch within its events."""
+    return [_sorted(frame) if b'"changes":{' in frame.raw or b'"fileChanges":{' in frame.raw else frame for frame in frames]
+
+
+def _sorted(frame: Frame) -> Frame:
+    def ordered(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            items = sorted(value.items()) if key in ("changes", "fileChanges") else value.items()
+            return {name: ordered(inner, name) for name, inner in items}
+        return [ordered(inner) for inner in value] if isinstance(value, list) else value
+
+    raw = dumps(ordered(frame.value)) + b"\n"
+    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw)
+
+
+def keep(kind: str, scenario: dict[str, Any], real: list[Frame], fake: list[Frame]) -> None:
+    """Keep a counterexample; the one that is kept last is the smallest."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    name = kind.replace(" ", "-")
+    (REPORTS / f"{name}.json").write_text(json.dumps(scenario, ensure_ascii=False, indent=1))
+    for side, frames, origin in (("real", real, "recorded"), ("fake", fake, "authored")):
+        header = Header("0.92.0", "", f"differential/{name}", {"rpc.client": "authored", "rpc.server": origin})
+        with CassetteWriter(REPORTS / f"{name}.{side}.ndjson", header) as writer:
+            for frame in frames:
+                writer.write(frame)
+
+
+# -- the tests ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    with BackendProcess() as backend:
+        found = Real(tmp_path_factory.mktemp("differential"), backend)
+        try:
+            yield found
+        finally:
+            found.client.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counted(pytestconfig: pytest.Config) -> Iterator[None]:
+    yield
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\ndifferential: {sum(COUNTS.values())} scenarios; " + ", ".join(f"{k} {n}" for k, n in COUNTS.items()))
+
+
+def test_the_vocabulary_is_what_the_real_binary_gives(tmp_path: Path) -> None:
+    with BackendProcess() as backend:
+        session = backend.session("vocabulary", vocabulary.script())
+        home = HermeticHome(tmp_path, session.url)
+        client = Client([str(find_installed("0.92.0")), "app-server"], env=home.env, cwd=str(home.work), timeout=WAIT)
+        try:
+            initialize(client)
+            found = vocabulary.record(client, home.work, lambda: vocabulary.model_told(session))
+        finally:
+            client.stop()
+    assert found == vocabulary.load()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = tmp_path_factory.mktemp("fake")
+    numbers = itertools.count()
+
+    @settings(
+        max_examples=SCENARIOS,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    @given(KINDS[kind])
+    def check(scenario: dict[str, Any]) -> None:
+        COUNTS[kind] += 1
+        imitating = beside.submit(play_fake, root / str(next(numbers)), real.session.url, scenario)
+        said = real.play(scenario)
+        imitated = imitating.result()
+        found = differences(kind, said, imitated)
+        if found:
+            keep(kind, scenario, said, imitated)
+        assert found == []
+
+    with ThreadPoolExecutor(1) as beside:
+        check()
+
+
+def test_a_mutated_row_is_found(real: Real, tmp_path: Path) -> None:
+    """Each mutation of the mapping shows against the real binary in one scenario of the class that it belongs to."""
+    for number, (kind, row, change) in enumerate(MUTATIONS):
+        scenario = next(iter(_examples(kind)))
+        said = real.play(scenario)
+        table = load_table()
+        assert differences(kind, said, play_mutated(tmp_path / f"{number}a", real.session.url, scenario, table)) == []
+        change(table["frames"][row])
+        assert differences(kind, said, play_mutated(tmp_path / f"{number}b", real.session.url, scenario, table)) != [], (
+            kind,
+            row,
+        )
+
+
+def _examples(kind: str) -> Iterator[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+
+    @settings(max_examples=1, database=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def draw(data: st.DataObject) -> None:
+        found.append(data.draw(KINDS[kind]))
+
+    draw()
+    return iter(found)
+
+
+def _drop(rows: list[Any]) -> None:
+    rows.pop()
+
+
+def _swap(rows: list[Any]) -> None:
+    rows[0], rows[1] = rows[1], rows[0]
+
+
+def _other_key(rows: list[Any]) -> None:
+    rows[0]["msg"]["other"] = rows[0]["msg"].pop(next(iter(rows[0]["msg"])))
+
+
+def _other_value(rows: list[Any]) -> None:
+    rows[0]["msg"]["turn_id"] = "$thread"
+
+
+MUTATIONS = [
+    ("text", "agent-message-delta", _swap),
+    ("text", "agent-message-delta", _drop),
+    ("text", "user-message", _drop),
+    ("text", "agent-message-completed", _other_value),
+    ("text", "task-complete", _swap),
+    ("plan", "plan", _other_key),
+    ("plan", "usage", _drop),
+]
