@@ -3,7 +3,7 @@
 Start-up is a feature: a client's first answer must come sooner than from the real binary. So this path imports no asyncio,
 argparse, json, re, dataclasses or anything third-party; what is rarely needed is imported where it is needed.
 
-    argv                      what the real `codex` takes: `app-server` with its options, `--version`
+    argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`
     FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (a deck: the client's frames choose among them)
     FAKE_CODEX_MATCH          method (default) or exact: how like the recorded one a client frame must be
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 
 CODEX_VERSION = "0.92.0"
-EXIT_MISMATCH, EXIT_CANNOT = 1, 2
+EXIT_CANNOT = 2
 # clap's own words, from the real binary.
 _USAGE = {
     "codex": "Usage: codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND> [ARGS]",
@@ -43,6 +43,9 @@ def main(argv: list[str]) -> int:
         if command == "--version":
             sys.stdout.write(f"codex-cli {_version()}\n")
             return 0
+        if command == "--help":
+            sys.stdout.write(_help())
+            return 0
         if command == "app-server":
             return _app_server(overrides)
         if command == "exec":
@@ -58,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -> str:
-    """Return `--version`, `app-server`, `exec`, or the directory for its schemas after `schema:`; raises `Usage`.
+    """Return `--version`, `--help`, `app-server`, `exec`, or the directory for its schemas after `schema:`; raises `Usage`.
 
     `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one says what was recorded. What stands behind
     `exec` goes to `rest`.
@@ -83,6 +86,8 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -
                 overrides.append((key.strip(), given.strip()))
         elif word in ("--version", "-V") and level == "codex":
             return "--version"
+        elif word in ("--help", "-h"):
+            return "--help"
         elif word in ("exec", "e") and level == "codex":
             rest += words
             return "exec"
@@ -103,6 +108,12 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -
             )
         return f"schema:{out}"
     return level
+
+
+def _help() -> str:
+    """What this program is and what sets it, from the head of this module; the real one's own help would mislead here."""
+    about, settings = (__doc__ or "").split("Start-up is a feature", 1)
+    return f"{about}Usage: fake-codex app-server [OPTIONS]\n\n    argv{settings.partition('    argv')[2]}"
 
 
 def _version() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,14 @@ def test_a_capture_never_replaces_the_recording_that_is_replayed(tmp_path: Path,
     assert done.returncode == 2
     assert b"the cassette that is replayed; choose another file" in done.stderr
     assert cassette.read_bytes() == before
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["app-server", "--help"]])
+def test_help_names_every_setting(tmp_path: Path, arguments: list[str]) -> None:
+    done = subprocess.run([FAKE, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+    sources = "".join(path.read_text() for path in (ROOT / "fake_server").glob("*.py"))
+    for name in set(re.findall(r"FAKE_CODEX_[A-Z]+", sources)):
+        assert name in done.stdout
+    assert "asyncio" not in done.stdout
+    assert "Exit status:" in done.stdout
