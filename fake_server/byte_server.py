@@ -126,10 +126,10 @@ class Player:
         try:
             for at, step in enumerate(self.steps):
                 self._at = at
-                (name, value), *rest = step.items()
-                if rest or not hasattr(self, f"step_{name}"):
+                name = next(iter(step), "")
+                if len(step) != 1 or not hasattr(self, f"step_{name}"):
                     raise ValueError(f"{json.dumps(step)} is no step; the docstring of fake_server.byte_server has them all.")
-                getattr(self, f"step_{name}")(value)
+                getattr(self, f"step_{name}")(step[name])
             self._at = len(self.steps)
             while True:
                 self._receive()

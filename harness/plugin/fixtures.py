@@ -76,7 +76,7 @@ class FakeCodex:
     # -- before the client starts ------------------------------------------------------------------------------------------
 
     def script(self, script: object) -> None:
-        """Say what the model says: a list of turns or a whole script (docs/scripts.md). `BadScript` says what is wrong with it."""
+        """Say what the model says: turns, or a whole script (docs/scripts.md). `BadScript` says what is wrong with it."""
         from harness.protocol.script import parse
 
         parse(script)

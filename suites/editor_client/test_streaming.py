@@ -104,7 +104,7 @@ def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
     editor = editor_client(server=conversation(*steps))
     turn = editor.turn()
     assert (turn.text, turn.status) == ("Once only.", "completed")
-    assert len(turn.of("end")) == 0
+    assert editor.close() == 0
     assert len([report for report in editor.reports if report["report"] == "end"]) == 1
 
 
