@@ -1,0 +1,229 @@
+"""The configuration: read with its origins and layers, written key by key, in batches, against a version, and refused.
+
+Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; real-codex-0.92.md section 4 has the methods.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, text
+from suites.app_server.turns import last_words, open_thread, run
+
+REFUSED = -32600
+
+
+def config_file(server: Server) -> str:
+    """The path of config.toml, as the server tells it."""
+    layers = server.request("config/read", {"includeLayers": True})["layers"]
+    found: str = next(layer["name"]["file"] for layer in layers if layer["name"]["type"] == "user")
+    return found
+
+
+def test_read(app_server: AppServer) -> None:
+    """The settings in force, and for each that was set the layer that it comes from; no layers unless asked for."""
+    server = app_server()
+    server.initialize()
+    result = server.request("config/read", {})
+    assert sorted(result) == ["config", "origins"]
+    config = result["config"]
+    kept = ("model", "model_provider", "approval_policy", "sandbox_mode", "profile", "web_search", "tools")
+    assert [config[key] for key in kept] == ["gpt-5.2-codex", "mock", "never", "read-only", None, None, None]
+    assert config["model_providers"]["mock"]["wire_api"] == "responses"
+    origins = result["origins"]
+    assert {"model", "approval_policy", "feedback.enabled", "model_providers.mock.base_url"} <= origins.keys()
+    assert "profile" not in origins
+    for origin in origins.values():
+        assert origin["name"]["type"] == "user"
+        assert origin["name"]["file"].endswith("/config.toml")
+        assert origin["version"].startswith("sha256:")
+    assert len({origin["version"] for origin in origins.values()}) == 1
+
+
+def test_layers(app_server: AppServer) -> None:
+    """With includeLayers each file that there may be is told, with its own settings and version."""
+    server = app_server()
+    server.initialize()
+    result = server.request("config/read", {"includeLayers": True})
+    user = next(layer for layer in result["layers"] if layer["name"]["type"] == "user")
+    assert user["config"]["model"] == "gpt-5.2-codex"
+    assert user["version"] == result["origins"]["model"]["version"]
+    assert {layer["name"]["type"] for layer in result["layers"]} <= {"user", "system", "project"}
+
+
+def test_write(app_server: AppServer) -> None:
+    """A key is written to the user's file: the answer has its path and new version; reading tells the new value."""
+    server = app_server()
+    server.initialize()
+    before = server.request("config/read", {})["origins"]["model"]
+    edit = {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace", "expectedVersion": before["version"]}
+    written = server.request("config/value/write", edit)
+    assert list(written) == ["status", "version", "filePath", "overriddenMetadata"]
+    assert (written["status"], written["filePath"], written["overriddenMetadata"]) == ("ok", before["name"]["file"], None)
+    after = server.request("config/read", {})
+    assert after["config"]["model"] == "gpt-5.2"
+    assert after["origins"]["model"]["version"] == written["version"]
+    if server.live:  # a recording has no versions: they are hashes of what is masked
+        assert written["version"] != before["version"]
+
+
+@pytest.mark.parametrize("strategy", ["replace", "upsert"])
+def test_merge_strategy(app_server: AppServer, strategy: str) -> None:
+    """A table that is replaced loses its other keys; one that is upserted keeps them."""
+    server = app_server(config={"mcp_servers": {"tiny": {"command": "tiny", "args": ["one"], "enabled": False}}})
+    server.initialize()
+    value = {"command": "huge", "enabled": False}
+    server.request("config/value/write", {"keyPath": "mcp_servers.tiny", "value": value, "mergeStrategy": strategy})
+    kept = server.request("config/read", {})["config"]["mcp_servers"]["tiny"]
+    assert kept == ({**value, "args": ["one"]} if strategy == "upsert" else value)
+
+
+def test_delete(app_server: AppServer) -> None:
+    """null deletes a key."""
+    server = app_server(config={"model_reasoning_effort": "high"})
+    server.initialize()
+    assert server.request("config/read", {})["config"]["model_reasoning_effort"] == "high"
+    server.request("config/value/write", {"keyPath": "model_reasoning_effort", "value": None, "mergeStrategy": "replace"})
+    after = server.request("config/read", {})
+    assert after["config"]["model_reasoning_effort"] is None
+    assert "model_reasoning_effort" not in after["origins"]
+
+
+def test_batch(app_server: AppServer) -> None:
+    """Several edits in one write, and one new version."""
+    server = app_server()
+    server.initialize()
+    edits = [
+        {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"},
+        {"keyPath": "tools.view_image", "value": False, "mergeStrategy": "upsert"},
+    ]
+    assert server.request("config/batchWrite", {"edits": edits})["status"] == "ok"
+    config = server.request("config/read", {})["config"]
+    assert (config["model"], config["tools"]["view_image"]) == ("gpt-5.2", False)
+
+
+#: name -> (the edit, its code, how the message begins)
+REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "version": (
+        {"keyPath": "model", "value": "x", "expectedVersion": "sha256:0"},
+        "configVersionConflict",
+        "Configuration was modified since last read. Fetch latest version and retry.",
+    ),
+    "value": (
+        {"keyPath": "approval_policy", "value": "bogus"},
+        "configValidationError",
+        "Invalid configuration: unknown variant `bogus`, expected one of `untrusted`, `on-failure`, `on-request`, `never`",
+    ),
+    "file": (
+        {"keyPath": "model", "value": "x", "filePath": "/elsewhere.toml"},
+        "configLayerReadonly",
+        "Only writes to the user config are allowed",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", REFUSALS)
+def test_write_refused(app_server: AppServer, row: str) -> None:
+    """A write that is refused has a code of its own in the error's `data`, and changes nothing."""
+    edit, code, message = REFUSALS[row]
+    server = app_server()
+    server.initialize()
+    error = server.request_error("config/value/write", {**edit, "mergeStrategy": "replace"})
+    assert sorted(error) == ["code", "data", "message"]
+    assert (error["code"], error["data"]) == (REFUSED, {"config_write_error_code": code})
+    assert error["message"].startswith(message)
+    assert server.request("config/read", {})["config"]["model"] == "gpt-5.2-codex"
+
+
+def test_a_batch_is_all_or_nothing(app_server: AppServer) -> None:
+    """One wrong edit of a batch, and none is made."""
+    server = app_server()
+    server.initialize()
+    edits = [
+        {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"},
+        {"keyPath": "sandbox_mode", "value": "bogus", "mergeStrategy": "replace"},
+    ]
+    error = server.request_error("config/batchWrite", {"edits": edits})
+    assert error["data"] == {"config_write_error_code": "configValidationError"}
+    assert server.request("config/read", {})["config"]["model"] == "gpt-5.2-codex"
+
+
+def test_a_thread_has_the_new_settings(app_server: AppServer) -> None:
+    """What was written holds for threads that start afterwards."""
+    server = app_server([{"items": [text("Hello")], "expect": {"model": "gpt-5.2"}}])
+    server.initialize()
+    server.request("config/value/write", {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"})
+    begun = server.request("thread/start", {"cwd": server.work})
+    assert begun["model"] == "gpt-5.2"
+    assert run(server, begun["thread"]["id"])["status"] == "completed"
+
+
+def test_overrides_of_a_thread(app_server: AppServer) -> None:
+    """A thread's own `config` wins over the file, for that thread only."""
+    server = app_server([{"items": [text("Hello")], "expect": {"body": {"reasoning": {"effort": "low"}}}}])
+    thread = open_thread(server, config={"model_reasoning_effort": "low"})
+    assert run(server, thread)["status"] == "completed"
+    assert last_words(server) == ["Hello"]
+    assert server.request("thread/start", {"cwd": server.work})["reasoningEffort"] is None
+
+
+def test_requirements(app_server: AppServer) -> None:
+    """configRequirements/read takes no params; without requirements of an administrator it is null."""
+    server = app_server()
+    server.initialize()
+    assert server.request("configRequirements/read") == {"requirements": None}
+
+
+def test_v1_saved_config(app_server: AppServer) -> None:
+    """v1: getUserSavedConfig in camelCase, and setDefaultModel, which writes model and effort."""
+    server = app_server()
+    server.initialize()
+    config: dict[str, Any] = {
+        "approvalPolicy": "never",
+        "sandboxMode": "read-only",
+        "sandboxSettings": None,
+        "forcedChatgptWorkspaceId": None,
+        "forcedLoginMethod": None,
+        "model": "gpt-5.2-codex",
+        "modelReasoningEffort": None,
+        "modelReasoningSummary": None,
+        "modelVerbosity": None,
+        "tools": None,
+        "profile": None,
+        "profiles": {},
+    }
+    assert server.request("getUserSavedConfig") == {"config": config}
+    assert server.request("setDefaultModel", {"model": "gpt-5.2", "reasoningEffort": "high"}) == {}
+    changed = {**config, "model": "gpt-5.2", "modelReasoningEffort": "high"}
+    assert server.request("getUserSavedConfig") == {"config": changed}
+
+
+def test_a_file_that_is_wrong(app_server: AppServer) -> None:
+    """A configuration that cannot be read does not stop the server: it says where it is wrong, and goes on with its defaults."""
+    server = app_server(config={"approval_policy": "bogus"})
+    server.initialize()
+    warning = server.notification("configWarning")
+    assert list(warning) == ["summary", "details", "path", "range"]
+    assert warning["summary"] == "Invalid configuration; using defaults."
+    assert warning["details"] == (
+        f"{warning['path']}:2:19: unknown variant `bogus`, expected one of `untrusted`, `on-failure`, `on-request`, `never`"
+    )
+    assert warning["range"] == {"start": {"line": 2, "column": 19}, "end": {"line": 2, "column": 25}}
+    assert all_of(server, "configWarning") == [warning]
+
+
+def test_deprecated(app_server: AppServer) -> None:
+    """A deprecated key is told of when a thread starts, as an event and as deprecationNotice, which names no thread."""
+    server = app_server(config={"experimental_instructions_file": "instructions.md"})
+    thread = open_thread(server)
+    told = server.notification("codex/event/deprecation_notice")
+    notice = server.notification("deprecationNotice")
+    assert notice == {
+        "summary": "`experimental_instructions_file` is deprecated and ignored. Use `model_instructions_file` instead.",
+        "details": "Move the setting to `model_instructions_file` in config.toml (or under a profile) "
+        "to load instructions from a file.",
+    }
+    assert told == {"id": "", "msg": {"type": "deprecation_notice", **notice}, "conversationId": thread}
