@@ -1,0 +1,173 @@
+"""The payload of sendUserMessage, field by field. Source: app-server-payloads.md, 3) sendUserMessage (always)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Proxy
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, SPEC, is_unset, texts, tool, twins
+
+pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model('{"sum":5}')]
+
+WHERE = f"{SPEC}, 3) sendUserMessage (always)"
+MAPPING = f"{HANDOFF}, Mapping overview"
+METHOD = "sendUserMessage"
+TWINS = [
+    ("includeUsage", "include_usage"),
+    ("topP", "top_p"),
+    ("maxOutputTokens", "max_output_tokens"),
+    ("responseFormat", "response_format"),
+    ("finalOutputJsonSchema", "final_output_json_schema"),
+]
+FIELDS = {"conversationId", "items", "stream", "temperature", "tools", "reasoning", *(name for pair in TWINS for name in pair)}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["sum"],
+    "properties": {"sum": {"type": "number", "description": "é"}},
+    "additionalProperties": False,
+}
+
+
+def limit(endpoint: str, tokens: int) -> dict[str, Any]:
+    """A limit of output tokens as a client of that endpoint gives it."""
+    return {"max_tokens": tokens} if endpoint == "chat" else {"max_output_tokens": tokens}
+
+
+def format_of(endpoint: str) -> dict[str, Any]:
+    """A request for output by a schema, as a client of that endpoint writes it."""
+    named = {"name": "sum", "schema": SCHEMA, "strict": True}
+    if endpoint == "chat":
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    return {"text": {"format": {"type": "json_schema", **named}}}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-items", WHERE, '"items": [{ "type": "text", "data": { "text": "[user] ...original prompt..." } }]')
+def test_items(proxy: Proxy, endpoint: str) -> None:
+    """One text item of v1, with the text below `data`."""
+    params = proxy.post(endpoint).params(METHOD)
+    assert [sorted(item) for item in params["items"]] == [["data", "type"]]
+    assert proxy.prompt() in texts(params)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-stream", WHERE, "`stream` is derived from the incoming request")
+def test_stream(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The request's own."""
+    assert proxy.post(endpoint, {"stream": stream}).params(METHOD)["stream"] is stream
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-stream-default", WHERE, "and defaults to proxy settings")
+def test_stream_default(proxy: Proxy, endpoint: str) -> None:
+    """Without it, a truth value of the proxy's own choice, and the answer is streamed or not accordingly."""
+    done = proxy.post(endpoint)
+    assert done.params(METHOD)["stream"] in (True, False)
+    assert done.params(METHOD)["stream"] is done.is_stream
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize(("first", "second"), TWINS)
+@pytest.mark.spec("message-twins", WHERE, "both spellings of each doubled field")
+def test_both_spellings(proxy: Proxy, endpoint: str, first: str, second: str) -> None:
+    """They are sent together and say the same, whatever was asked."""
+    twins(proxy.post(endpoint).params(METHOD), first, second)
+    full = {"top_p": 0.5, **limit(endpoint, 77), **format_of(endpoint), "stream": True, "stream_options": {"include_usage": True}}
+    twins(proxy.post(endpoint, full).params(METHOD), first, second)
+
+
+@pytest.mark.parametrize("field", ["temperature", "topP", "responseFormat", "finalOutputJsonSchema"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-unset", WHERE, "temperature, topP, responseFormat, finalOutputJsonSchema: null")
+def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
+    """What was not asked for is null, or omitted."""
+    assert is_unset(proxy.post(endpoint).params(METHOD), field)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-usage-default", WHERE, '"includeUsage": false')
+def test_no_usage(proxy: Proxy, endpoint: str) -> None:
+    """Nobody asked for usage in a stream."""
+    assert twins(proxy.post(endpoint).params(METHOD), "includeUsage", "include_usage") is False
+
+
+@pytest.mark.spec("message-usage", WHERE, '"includeUsage"')
+def test_usage(proxy: Proxy) -> None:
+    """A client of chat asks for it with stream_options."""
+    done = proxy.chat({"stream": True, "stream_options": {"include_usage": True}})
+    assert twins(done.params(METHOD), "includeUsage", "include_usage") is True
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-sampling", WHERE, '"temperature", "topP", "top_p"')
+def test_sampling(proxy: Proxy, endpoint: str) -> None:
+    """Temperature and top_p as they were given, zero included."""
+    params = proxy.post(endpoint, {"temperature": 0, "top_p": 0.25}).params(METHOD)
+    assert params["temperature"] == 0
+    assert params["temperature"] is not None
+    assert twins(params, "topP", "top_p") == 0.25
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-limit", WHERE, '"maxOutputTokens": 65000')
+def test_limit(proxy: Proxy, endpoint: str) -> None:
+    """The limit as it was given."""
+    params = proxy.post(endpoint, limit(endpoint, 1234)).params(METHOD)
+    assert twins(params, "maxOutputTokens", "max_output_tokens") == 1234
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-schema", MAPPING, "text.format / response_format | responseFormat, finalOutputJsonSchema")
+def test_schema(proxy: Proxy, endpoint: str) -> None:
+    """The schema is finalOutputJsonSchema, as it was given; the format is responseFormat and names its type."""
+    params = proxy.post(endpoint, format_of(endpoint)).params(METHOD)
+    assert twins(params, "finalOutputJsonSchema", "final_output_json_schema") == SCHEMA
+    assert twins(params, "responseFormat", "response_format")["type"] == "json_schema"
+
+
+@pytest.mark.spec("message-schema-either", MAPPING, "text.format / response_format inputs")
+def test_response_format_on_responses(proxy: Proxy) -> None:
+    """Responses take the format of chat too."""
+    params = proxy.responses(format_of("chat")).params(METHOD)
+    assert twins(params, "finalOutputJsonSchema", "final_output_json_schema") == SCHEMA
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-json-object", MAPPING, "text.format / response_format inputs")
+def test_json_object(proxy: Proxy, endpoint: str) -> None:
+    """A format without a schema is passed on, and makes no schema."""
+    wanted = {"type": "json_object"}
+    given: dict[str, Any] = {"response_format": wanted} if endpoint == "chat" else {"text": {"format": wanted}}
+    params = proxy.post(endpoint, given).params(METHOD)
+    assert twins(params, "responseFormat", "response_format")["type"] == "json_object"
+    assert is_unset(params, "finalOutputJsonSchema")
+
+
+@pytest.mark.spec("message-reasoning-chat", f"{SPEC}, Chat endpoint", "No `reasoning` object is injected into `sendUserMessage`")
+def test_no_reasoning_on_chat(proxy: Proxy) -> None:
+    """Not even when an effort was asked for."""
+    assert is_unset(proxy.chat({"reasoning_effort": "high"}).params(METHOD), "reasoning")
+
+
+@pytest.mark.spec("message-reasoning-unset", WHERE, "`reasoning` is injected on responses requests when effort resolves")
+def test_no_reasoning_without_effort(proxy: Proxy) -> None:
+    """A plain model implies none."""
+    assert is_unset(proxy.responses().params(METHOD), "reasoning")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-tools-unset", WHERE, "`tools`")
+def test_no_tools(proxy: Proxy, endpoint: str) -> None:
+    """Without definitions there are no tools."""
+    assert not (proxy.post(endpoint).params(METHOD).get("tools") or {}).get("definitions")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("message-exact", SPEC, "the **exact JSON-RPC payloads** the proxy sends")
+def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
+    """No field that the documents do not name."""
+    body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True, "user": "u", "metadata": {"a": "b"}}
+    assert set(proxy.post(endpoint, body).params(METHOD)) - FIELDS == set()

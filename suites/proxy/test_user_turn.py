@@ -1,0 +1,107 @@
+"""The payload of sendUserTurn, field by field. Source: app-server-payloads.md, 2) sendUserTurn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Proxy
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, SPEC, is_unset, texts, tool, twins
+
+pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
+
+WHERE = f"{SPEC}, 2) sendUserTurn (chat + optional in responses)"
+METHOD = "sendUserTurn"
+DEFAULTS: dict[str, Any] = {
+    "cwd": "/tmp/codex-work",
+    "approvalPolicy": "never",
+    "sandboxPolicy": {"type": "read-only"},
+    "model": "gpt-5.2",
+    "summary": "auto",
+}
+FIELDS = {
+    *DEFAULTS,
+    *("conversationId", "items", "effort", "choiceCount", "choice_count", "tools", "outputSchema", "output_schema"),
+    "developerInstructions",
+}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("field", DEFAULTS)
+@pytest.mark.spec("turn-default", WHERE, "cwd, approvalPolicy, sandboxPolicy, model, summary of the example")
+def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
+    """With nothing set in the environment, the values are those of the example; none is omitted."""
+    params = proxy.post(endpoint).params(METHOD)
+    assert field in params
+    assert params[field] == DEFAULTS[field]
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-items", WHERE, '"items": [{ "type": "text", "data": { "text": "[user] ...original prompt..." } }]')
+def test_items(proxy: Proxy, endpoint: str) -> None:
+    """One text item of v1, with the text below `data`."""
+    params = proxy.post(endpoint).params(METHOD)
+    assert [sorted(item) for item in params["items"]] == [["data", "type"]]
+    assert params["items"][0]["type"] == "text"
+    assert proxy.prompt() in texts(params)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-items-message", WHERE, "`items` of both calls")
+def test_the_message_has_the_same_items(proxy: Proxy, endpoint: str) -> None:
+    """Turn and message carry the same items."""
+    done = proxy.post(endpoint)
+    assert done.params(METHOD)["items"] == done.params("sendUserMessage")["items"]
+
+
+@pytest.mark.parametrize("content", ["", [], None], ids=["empty", "no-parts", "null"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-items-never-empty", WHERE, "The `items` list is always normalized (non-empty)")
+def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> None:
+    """A prompt without content is refused, or makes an item all the same."""
+    message = {"role": "user", "content": content}
+    body = {"messages": [message]} if endpoint == "chat" else {"input": [message]}
+    done = proxy.post(endpoint, body, ok=False)
+    if done.status == 400:
+        assert done.calls("sendUserTurn", "sendUserMessage") == []
+        return
+    assert done.status == 200
+    assert done.params(METHOD)["items"] != []
+    assert done.params("sendUserMessage")["items"] != []
+
+
+@pytest.mark.spec("turn-choices", WHERE, "`choiceCount` and `choice_count` are both set when `n` is provided")
+def test_choices(proxy: Proxy) -> None:
+    """Both spellings of `n`, as a number."""
+    params = proxy.chat({"n": 1}).params(METHOD)
+    assert twins(params, "choiceCount", "choice_count") == 1
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-output-schema", WHERE, '"outputSchema": null, "output_schema": null')
+def test_no_output_schema(proxy: Proxy, endpoint: str) -> None:
+    """Without a format there is no schema: null or omitted, both spellings alike."""
+    assert twins(proxy.post(endpoint).params(METHOD), "outputSchema", "output_schema") is None
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-effort-unset", WHERE, "`effort` is included when resolved")
+def test_no_effort(proxy: Proxy, endpoint: str) -> None:
+    """A plain model implies no effort."""
+    assert is_unset(proxy.post(endpoint).params(METHOD), "effort")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-tools-unset", WHERE, "`tools` is included when tool definitions exist")
+def test_no_tools(proxy: Proxy, endpoint: str) -> None:
+    """Without definitions there are no tools."""
+    assert not (proxy.post(endpoint).params(METHOD).get("tools") or {}).get("definitions")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-exact", SPEC, "the **exact JSON-RPC payloads** the proxy sends")
+def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
+    """No field that the documents do not name."""
+    body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True}
+    assert set(proxy.post(endpoint, body).params(METHOD)) - FIELDS == set()
