@@ -1,12 +1,7 @@
 """Differential test: random scripts and clients, on the real binary and on the scripted fake; what both say must be equal.
 
 One real server and one backend for all; the fake is started anew for each scenario, from its file. Compared is the normalised
-form (`harness.protocol.compare`), in which the declared races of the real server make no difference, with three more
-allowances, each for what the real binary itself does in two ways:
-
-- calls of one reply run in no fixed order: what each says is compared call by call (`apart`);
-- the end of a cancelled or interrupted call may be lost, when the abort is quicker (`without_lost`);
-- the files of one patch stand in no fixed order within an event (`sorted_changes`).
+form, in which the declared races of the real server make no difference (`tests.differing`).
 
 A counterexample is shrunk and kept: reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
 """
@@ -29,15 +24,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from harness.core.frames import Frame, Header
-from harness.core.jsonrpc import is_reply
 from harness.core.jsontext import dumps
-from harness.protocol.compare import Comparison, compare
 from harness.protocol.turn import load_table
 from harness.shell.backend_process import BackendProcess
 from harness.shell.cassette import CassetteWriter
 from harness.shell.client import Client
 from harness.shell.codex import HermeticHome, find_installed
 from tests.conversing import Conversation, initialize
+from tests.differing import differences
 from tests.in_process import InProcess
 from tests.real import vocabulary
 from tests.real.scenarios import KINDS, numbered
@@ -103,87 +97,6 @@ def play_mutated(root: Path, url: str, scenario: dict[str, Any], table: Any) -> 
     begin = len(client.timeline)
     Conversation(client, scenario["conversation"], str(home.work)).play()
     return client.timeline[begin:]
-
-
-# -- comparing ----------------------------------------------------------------------------------------------------------
-
-
-def differences(kind: str, real: list[Frame], fake: list[Frame]) -> list[str]:
-    """Return a sentence for each difference between two runs of a scenario of this class."""
-    sides = [sorted_changes(without_lost(frames)) for frames in (real, fake)]
-    if kind != "parallel calls":
-        return told(compare(*sides))
-    left, right = map(apart, sides)
-    found = [f"only one side has the call {call}" for call in left.keys() ^ right.keys()]
-    for call in sorted(left.keys() & right.keys()):
-        found += [f"{call}: {text}" for text in told(compare(left[call], right[call]))]
-    return found
-
-
-def told(comparison: Comparison) -> list[str]:
-    return [difference.sentence() for difference in comparison.differences]
-
-
-def call_of(message: Any) -> str | None:
-    """Return the call that a frame of the server's is about: a tool call's id, "plan" for the plan."""
-    params = message.get("params") if isinstance(message, dict) else None
-    if not isinstance(params, dict):
-        return None
-    if message["method"] in ("codex/event/plan_update", "turn/plan/updated"):
-        return "plan"
-    event = params.get("msg") or {}
-    item = params.get("item") or {}
-    found = params.get("callId") or params.get("itemId") or event.get("call_id") or event.get("callId") or item.get("id")
-    return found if isinstance(found, str) and found.startswith("call_") else None
-
-
-def apart(frames: list[Frame]) -> dict[str, list[Frame]]:
-    """Part a run into what each call says and the rest; the client's replies follow from what it is asked, and are left out."""
-    parts: dict[str, list[Frame]] = {}
-    for frame in frames:
-        if frame.sender == "client" and is_reply(frame.value):
-            continue
-        parts.setdefault(call_of(frame.value) or "the rest", []).append(frame)
-    return parts
-
-
-def without_lost(frames: list[Frame]) -> list[Frame]:
-    """Leave out the end of each call that was cancelled, or interrupted before it was decided: the abort may be quicker."""
-    open_, lost = {}, set()
-    for frame in frames:
-        value = frame.value
-        if frame.sender == "server" and "method" in value and "id" in value:
-            open_[value["id"]] = value["params"].get("callId") or value["params"].get("itemId")
-        elif frame.sender == "client" and is_reply(value):
-            call = open_.pop(value["id"])
-            if (value.get("result") or {}).get("decision") in ("cancel", "abort"):
-                lost.add(call)
-    lost |= set(open_.values())
-    return [frame for frame in frames if not (frame.sender == "server" and is_lost(frame.value, lost))]
-
-
-def is_lost(message: Any, calls: set[str]) -> bool:
-    params = message.get("params") or {}
-    event, item = params.get("msg") or {}, params.get("item") or {}
-    if event.get("type") in ("exec_command_end", "patch_apply_end"):
-        return event["call_id"] in calls
-    return message.get("method") == "item/completed" and item.get("id") in calls and item.get("status") == "failed"
-
-
-def sorted_changes(frames: list[Frame]) -> list[Frame]:
-    """Sort the files of each patch within its events."""
-    return [_sorted(frame) if b'"changes":{' in frame.raw or b'"fileChanges":{' in frame.raw else frame for frame in frames]
-
-
-def _sorted(frame: Frame) -> Frame:
-    def ordered(value: Any, key: str = "") -> Any:
-        if isinstance(value, dict):
-            items = sorted(value.items()) if key in ("changes", "fileChanges") else value.items()
-            return {name: ordered(inner, name) for name, inner in items}
-        return [ordered(inner) for inner in value] if isinstance(value, list) else value
-
-    raw = dumps(ordered(frame.value)) + b"\n"
-    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw)
 
 
 def keep(kind: str, scenario: dict[str, Any], real: list[Frame], fake: list[Frame]) -> None:

@@ -1,0 +1,121 @@
+"""The conversations that the mapping table was derived from: `python -m tests.real.record_scripted` records them anew.
+
+Each is a pair in tests/data/scripted: NAME.json (script and conversation) and NAME.ndjson (what the real binary said). The tests
+of the table replay them on the scripted fake, without the real binary.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness.core.frames import Header
+from harness.core.redact import Redactor
+from harness.shell.backend_process import BackendProcess
+from harness.shell.cassette import CassetteWriter
+from harness.shell.client import Client
+from harness.shell.codex import HermeticHome, find_installed
+from tests.conversing import Conversation, initialize
+from tests.real import vocabulary
+from tests.real.scenarios import FREE, GO, NEXT, TOOL, conversation, dynamic, patch, plan, shell
+
+FOLDER = Path(__file__).parent.parent / "data" / "scripted"
+WORDS = vocabulary.load()
+ADDED = next(text for text in WORDS["patches"] if "Add File: new.txt" in text)
+ASK = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+STEPS = [{"step": "a", "status": "completed"}, {"step": "b", "status": "in_progress"}, {"step": "c", "status": "pending"}]
+QUESTION = {"id": "q", "header": "H", "question": "Which?", "options": [{"label": "A", "description": "a"}]}
+PLAN_MODE = {"mode": "plan", "settings": {"model": "gpt-5.2-codex", "reasoning_effort": None, "developer_instructions": None}}
+
+
+def function(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "function_call", "name": name, "arguments": arguments, "call_id": "call_1"}
+
+
+def asked(item: Any, decision: str, api: str) -> dict[str, Any]:
+    return conversation([{"items": [item]}, {"items": ["Ok."]}], [{**GO, "decide": {"*": decision}}], api, settings=ASK)
+
+
+def both(make: Any) -> dict[str, Any]:
+    return {api: make(api) for api in ("v1", "v2")}
+
+
+def conversations() -> dict[str, dict[str, Any]]:
+    """Return name -> scenario."""
+    rich = [
+        {"type": "reasoning", "summary": ["**One** and", "two"], "content": ["raw thought"]},
+        {"type": "web_search_call", "query": "codex"},
+        "A text of more than one delta.",
+        plan("call_1", STEPS, "why"),
+    ]
+    found: dict[str, dict[str, Any]] = {}
+
+    def add(name: str, make: Any) -> None:
+        found.update({f"{name}-{api}": scenario for api, scenario in both(make).items()})
+
+    add("rich", lambda api: conversation([{"items": rich}, {"items": ["Ok."]}, {"items": ["Again."]}], [GO, NEXT], api))
+    failing = "printf err >&2; exit 3"
+    add(
+        "command", lambda api: conversation([{"items": [shell("call_1", failing)]}, {"items": ["Ok."]}], [GO], api, settings=FREE)
+    )
+    add("command-accepted", lambda api: asked(shell("call_1", "printf marker"), "accept", api))
+    add("command-declined", lambda api: asked(shell("call_1", "printf marker"), "decline", api))
+    add("patch", lambda api: conversation([{"items": [patch("call_1", ADDED)]}, {"items": ["Ok."]}], [GO], api, settings=FREE))
+    add("patch-accepted", lambda api: asked(patch("call_1", ADDED), "accept", api))
+    add("patch-declined", lambda api: asked(patch("call_1", ADDED), "decline", api))
+    add("failed", lambda api: conversation([{"status": 500}, {"items": ["Ok."]}], [GO, NEXT], api))
+    wait = {"interrupt": "execCommandApproval"}
+    found["interrupted-v1"] = conversation(
+        [{"items": [shell("call_1", "printf marker")]}, {"items": ["Ok."]}], [{**GO, **wait}, NEXT], "v1", settings=ASK
+    )
+    wait = {"interrupt": "item/tool/call"}
+    tools = {"dynamicTools": [TOOL]}
+    found["interrupted-v2"] = conversation(
+        [{"items": [dynamic("call_1", "Rome")]}, {"items": ["Ok."]}], [{**GO, **wait}, NEXT], settings=tools
+    )
+    answer = {"answer": {"*": {"output": "sunny", "success": True}}}
+    found["dynamic"] = conversation(
+        [{"items": [dynamic("call_1", "Rome")]}, {"items": ["Ok."]}], [{**GO, **answer}], settings=tools
+    )
+    found["image"] = conversation([{"items": [function("view_image", path="old.txt")]}, {"items": ["Ok."]}], [GO])
+    found["mcp"] = conversation([{"items": [function("list_mcp_resources")]}, {"items": ["Ok."]}], [GO])
+    settings = {"config": {"model_providers.mock.stream_max_retries": 1}}
+    found["retried"] = conversation(
+        [{"items": ["Part."], "fault": "missing_completed"}, {"items": ["Ok."]}], [GO], settings=settings
+    )
+    step = {**GO, "params": {"collaborationMode": PLAN_MODE}, "answer": {"*": {"answers": {"q": {"answers": ["A"]}}}}}
+    found["asked"] = conversation([{"items": [function("request_user_input", questions=[QUESTION])]}, {"items": ["Ok."]}], [step])
+    return found
+
+
+def main() -> None:
+    """Record them all."""
+    found = conversations()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    extra = {"suppress_unstable_features_warning": True}
+    with BackendProcess() as backend:
+        for name, scenario in found.items():
+            with tempfile.TemporaryDirectory() as root:
+                session = backend.session(name, scenario["script"])
+                home = HermeticHome(Path(root), session.url, features={"collaboration_modes": True}, extra_config=extra)
+                vocabulary.fill(home.work)
+                client = Client([str(find_installed("0.92.0")), "app-server"], env=home.env, cwd=str(home.work), timeout=20)
+                try:
+                    initialize(client)
+                    Conversation(client, scenario["conversation"], str(home.work), session).play()
+                finally:
+                    client.stop()
+            (FOLDER / f"{name}.json").write_text(json.dumps(scenario, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            header = Header("0.92.0", "", f"scripted/{name}", {"rpc.client": "authored", "rpc.server": "recorded"})
+            redactor = Redactor(paths={str(home.home): "/home/user", str(home.work): "/home/user/work"})
+            with CassetteWriter(FOLDER / f"{name}.ndjson", header, redactor) as writer:
+                for frame in client.timeline:
+                    writer.write(frame)
+            sys.stdout.write(f"{name}: {len(client.timeline)} frames\n")
+
+
+if __name__ == "__main__":
+    main()
