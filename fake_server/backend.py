@@ -9,7 +9,12 @@ When it is ready it prints one line of JSON, {"url": ..., "pid": ...}, on stdout
 
 from __future__ import annotations
 
-import argparse
+import sys
+
+if __name__ == "__main__":
+    # What is served is plain HTTP, and asyncio does without ssl where there is none: that is a tenth of the start.
+    sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
+
 import asyncio
 import contextlib
 import gc
@@ -17,8 +22,8 @@ import json
 import os
 import resource
 import signal
-import sys
 from functools import partial
+from typing import Any
 
 from fake_server.backend_control import PREFIX, control, load_script
 from fake_server.backend_exchange import Exchange
@@ -103,36 +108,64 @@ def _allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+#: option -> (what it is when it is not given, what it is for); one whose default is a list may be repeated. argparse would be a
+#: twentieth of the start.
+OPTIONS: dict[str, tuple[Any, str]] = {
+    "host": ("127.0.0.1", "the address to listen on (default: loopback only)"),
+    "port": ("0", "the port; 0 picks a free one and prints it"),
+    "script": (None, "a JSON file: what the model says"),
+    "cassette": ([], "a recording, or a folder of them: what is answered before the script"),
+    "by": ("content", "how a recorded exchange is chosen: content or connection"),
+    "over": (None, "the parts of a request that are compared, as method,path,body,-body.metadata"),
+    "pace": ("fast", "fast, recorded, or Nx: N times as fast as recorded"),
+    "exit-with-stdin": (False, "end when stdin ends"),
+}
+
+
+def read_options(argv: list[str]) -> dict[str, Any]:
+    """Return the options by name; raises ValueError with a sentence."""
+    given: dict[str, Any] = {
+        name: list(default) if isinstance(default, list) else default for name, (default, _) in OPTIONS.items()
+    }
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or name not in OPTIONS:
+            known = ", ".join(f"--{name} ({text})" for name, (_, text) in OPTIONS.items())
+            raise ValueError(f"{word} is no option. The options are {known}.")
+        if OPTIONS[name][0] is False:
+            given[name] = True
+            continue
+        if not equals and (value := next(words, "")) == "":
+            raise ValueError(f"{word} needs a value: {OPTIONS[name][1]}.")
+        given[name] = [*given[name], value] if isinstance(OPTIONS[name][0], list) else value
+    if not given["port"].isdigit():
+        raise ValueError(f"--port {given['port']} is no number: give a port, or 0 for any free one.")
+    return given
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the program; return its exit status."""
-    parser = argparse.ArgumentParser(prog="fake-backend", description="A scripted Responses backend on loopback.")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: loopback only)")
-    parser.add_argument("--port", type=int, default=0, help="the port; 0 picks a free one and prints it")
-    parser.add_argument("--script", help="a JSON file: what the model says")
-    parser.add_argument(
-        "--cassette", action="append", help="a recording, or a folder of them: what is answered before the script"
-    )
-    parser.add_argument("--by", default="content", help="how a recorded exchange is chosen: content or connection")
-    parser.add_argument("--over", help="the parts of a request that are compared, as method,path,body,-body.metadata")
-    parser.add_argument("--pace", default="fast", help="fast, recorded, or Nx: N times as fast as recorded")
-    parser.add_argument("--exit-with-stdin", action="store_true", help="end when stdin ends")
-    given = parser.parse_args(argv)
+    try:
+        given = read_options(sys.argv[1:] if argv is None else argv)
+    except ValueError as error:
+        return _fail(str(error))
     script = None
-    if given.script is not None:
+    if given["script"] is not None:
         try:
-            with open(given.script, "rb") as file:
+            with open(given["script"], "rb") as file:
                 script = load_script(file.read())
         except OSError as error:
-            return _fail(f"The script {given.script} cannot be read: {error.strerror}.")
+            return _fail(f"The script {given['script']} cannot be read: {error.strerror}.")
         except BadScript as error:
-            return _fail(f"{given.script}: {error}")
+            return _fail(f"{given['script']}: {error}")
     backend = Backend(script)
-    if given.cassette is not None:
+    if given["cassette"]:
         from fake_server.backend_replay import BadReplay, make_replay  # only for those who play recordings
 
-        over = given.over.split(",") if given.over else None
+        over = given["over"].split(",") if given["over"] else None
         try:
-            replay = make_replay({"path": given.cassette, "by": given.by, "over": over, "pace": given.pace})
+            replay = make_replay({"path": given["cassette"], "by": given["by"], "over": over, "pace": given["pace"]})
         except BadReplay as error:
             return _fail(str(error))
         backend.sessions[DEFAULT_SESSION].replay = replay
@@ -140,10 +173,10 @@ def main(argv: list[str] | None = None) -> int:
     gc.freeze()  # what is loaded stays; and a request makes many objects and no cycles, so look for them seldom
     gc.set_threshold(50_000, 20, 50)
     try:
-        asyncio.run(serve(backend, given.host, given.port, exit_with_stdin=given.exit_with_stdin))
+        asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
     except (OSError, OverflowError) as error:
         return _fail(
-            f"The backend cannot listen on {given.host} port {given.port}: {error}. Choose another, or 0 for any free port."
+            f"The backend cannot listen on {given['host']} port {given['port']}: {error}. Choose another, or 0 for any free port."
         )
     return 0
 

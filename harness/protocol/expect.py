@@ -63,6 +63,8 @@ def _headers(wanted: Mapping[str, str | None], headers: Sequence[tuple[str, str]
 
 
 def _outputs(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
+    if not wanted:
+        return None
     seen = {item.get("call_id"): item.get("output") for item in input_items(body) if "output" in item}
     for call_id, output in wanted.items():
         if call_id not in seen:
