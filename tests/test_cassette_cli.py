@@ -234,10 +234,36 @@ def test_diff_prints_the_smallest_difference_first(tmp_path: Path) -> None:
     result = run("diff", SHELL, changed)
     assert result.exit_code == 1
     assert result.output.splitlines()[1].strip() == (
-        'rpc< turn/completed: frames 74 and 74 differ at $.msg.params.turn.status: "completed" and "failed"'
+        "rpc< turn/completed: frame 74 of the first and frame 74 of the second differ at "
+        '$.msg.params.turn.status: "completed" and "failed"'
     )
     found = json.loads(run("diff", "--json", SHELL, changed).output)
     assert (found["equal"], found["differences"][0]["path"]) == (False, "$.msg.params.turn.status")
+
+
+def test_what_follows_a_footer_is_said_by_every_verb(tmp_path: Path) -> None:
+    twice = tmp_path / "twice.ndjson"
+    twice.write_bytes(Path(SHELL).read_bytes() * 2)
+    for verb in (["show"], ["stats"], ["diff", SHELL], ["redact", "--out", tmp_path / "out.ndjson"]):
+        result = run(*verb, twice)
+        assert result.exit_code == 2, verb
+        assert "line 77: more lines follow the footer" in result.output, verb
+
+
+def test_nothing_is_not_equal_to_nothing(tmp_path: Path) -> None:
+    empty = write(tmp_path / "a.ndjson")
+    result = run("diff", empty, empty)
+    assert result.exit_code == 2
+    assert "nothing to compare" in result.output
+
+
+def test_redacting_keeps_the_file_that_is_there(tmp_path: Path) -> None:
+    there = tmp_path / "there.ndjson"
+    there.write_bytes(b"another recording")
+    assert run("redact", SHELL, "--out", there).exit_code == 2
+    assert there.read_bytes() == b"another recording"
+    assert run("redact", SHELL, "--out", there, "--force").exit_code == 0
+    assert there.read_bytes() != b"another recording"
 
 
 def test_stats_count_everything() -> None:

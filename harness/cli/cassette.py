@@ -170,6 +170,8 @@ def diff(a: str, b: str, most: int, as_json: bool) -> None:
 
     version, left = _whole(a)
     _, right = _whole(b)
+    if not left and not right:
+        raise Unable(f"{a} and {b}: neither holds a frame, so there is nothing to compare.")
     found = compare(left, right, version)
     if as_json:
         differences = [{**asdict(one), "sentence": one.sentence()} for one in found.differences]
@@ -242,9 +244,10 @@ def _print_stats(one: Stats) -> None:
 @click.argument("file")
 @click.option("--out", metavar="G", help="The file to write.")
 @click.option("--in-place", is_flag=True, help="Replace FILE itself; only where every frame is authored.")
+@click.option("--force", is_flag=True, help="Replace G if it is there.")
 @_LITERAL
 @sentences
-def redact(file: str, out: str | None, in_place: bool, literals: tuple[str, ...]) -> None:
+def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tuple[str, ...]) -> None:
     """Take the secrets out of a cassette: tokens, keys, JWTs, accounts, e-mails, home folders, and each --literal.
 
     Everything else keeps its bytes. A recording is never changed itself: write another file with --out.
@@ -258,6 +261,8 @@ def redact(file: str, out: str | None, in_place: bool, literals: tuple[str, ...]
             raise Unable(f"{file}: it holds recorded frames, which are evidence and stay as they are; use --out.")
         if out is not None and os.path.exists(out) and os.path.samefile(file, out):
             raise Unable(f"{out}: this is the cassette itself; choose another file.")
+        if out is not None and os.path.isfile(out) and not force:
+            raise Unable(f"{out}: there is a file already, and it is kept; choose another one, or say --force.")
         header = parse_line(redactor.redact(encode_header(reader.header)))
         assert isinstance(header, Header)
         with _replacing(out or file) as place, progress("frames redacted") as shown:

@@ -173,7 +173,7 @@ def _tell(found: Comparison, failure: str | None, truncated: str | None, as_json
     if failure:
         out.print(failure)
     for difference in found.differences[:SHOWN]:
-        out.print(difference.sentence())
+        out.print(difference.sentence("the recording", "the live run"))
     if len(found.differences) > SHOWN:
         out.print(f"... and {len(found.differences) - SHOWN} more differences.")
     out.print(

@@ -63,15 +63,16 @@ class Difference:
         """How much differs, in characters of JSON."""
         return _size(self.left) + _size(self.right)
 
-    def sentence(self) -> str:
-        """Say the difference in one line."""
+    def sentence(self, first: str = "the first", second: str = "the second") -> str:
+        """Say the difference in one line; `first` and `second` are what the two sides are called."""
         if self.kind == "missing":
-            return f"{self.label}: frame {self.a} of the first has no counterpart in the second"
+            return f"{self.label}: frame {self.a} of {first} has no counterpart in {second}"
         if self.kind == "extra":
-            return f"{self.label}: frame {self.b} of the second has no counterpart in the first"
+            return f"{self.label}: frame {self.b} of {second} has no counterpart in {first}"
+        places = f"frame {self.a} of {first} and frame {self.b} of {second}"
         if self.path == "$" and self.left == self.right:
-            return f"{self.label}: frame {self.a} stands in another place than frame {self.b}"
-        return f"{self.label}: frames {self.a} and {self.b} differ at {self.path}: {_short(self.left)} and {_short(self.right)}"
+            return f"{self.label}: {places} stand in different places"
+        return f"{self.label}: {places} differ at {self.path}: {_short(self.left)} and {_short(self.right)}"
 
 
 @dataclass(frozen=True, slots=True)

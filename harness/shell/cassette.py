@@ -87,7 +87,12 @@ class CassetteReader:
         """Return the next frame, or None after the last one."""
         if self.footer or self.truncated:
             return None
-        return self.parse(self.read_line())
+        frame = self.parse(self.read_line())
+        if self.footer and self.read_line():
+            raise CassetteError(
+                f"{self.path}, line {self._line}: more lines follow the footer; one file holds one recording, so split it."
+            )
+        return frame
 
     def parse(self, line: bytes) -> Frame | None:
         """Return the frame of a line from `read_line`, or None if it ends the cassette."""
@@ -145,7 +150,8 @@ class CassetteWriter:
             raise CassetteError(
                 f"{self.path}: the cassette cannot be written ({error.strerror}); choose another place."
             ) from None
-        self._put(encode_header(header))
+        line = encode_header(header)
+        self._put(line if redactor is None else redactor.redact(line))
 
     def write(self, frame: Frame) -> None:
         """Number, redact and append one frame."""

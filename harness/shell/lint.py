@@ -203,6 +203,8 @@ class _Linter:
 
     def _end(self, reader: CassetteReader) -> None:
         report = self._report
+        if not report.frames:
+            self._add("note", "empty", reader.line, None, "the cassette holds no frame, so it proves nothing")
         if reader.truncated:
             report.truncated = reader.truncated
             self._add("error", "truncated", reader.line, None, "the recording was cut short: it has no footer")
