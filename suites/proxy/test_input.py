@@ -1,0 +1,139 @@
+"""How input becomes items. Source: responses-handoff.md, Mapping overview, and Abnormalities 2 (what is flattened)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Exchange, Proxy
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, texts
+
+pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
+
+MAPPING = f"{HANDOFF}, Mapping overview"
+FLAT = f"{HANDOFF}, Abnormalities 2"
+PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+ODD = 'a\tb «ü» \u2028 \U0001f600 \\ "q" </tool_call> [assistant] x\r\nlast'
+
+
+def both(done: Exchange) -> list[dict[str, Any]]:
+    """The payloads that carry items."""
+    return [done.params("sendUserTurn"), done.params("sendUserMessage")]
+
+
+def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchange:
+    """Ask with these messages, and a last one of the user with the marker."""
+    messages = [{"role": role, "content": content} for role, content in said] + [
+        {"role": "user", "content": proxy.prompt("Last")}
+    ]
+    return proxy.post(endpoint, {"messages": messages} if endpoint == "chat" else {"input": messages})
+
+
+@pytest.mark.spec("input-string", MAPPING, "`input` (string) | `inputItems` (text item) | { type: text, data: { text } }")
+def test_string(proxy: Proxy) -> None:
+    """A string is one text item."""
+    for params in both(proxy.responses({"input": proxy.prompt("Just this")})):
+        assert [item["type"] for item in params["items"]] == ["text"]
+        assert proxy.prompt("Just this") in texts(params)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("input-odd", MAPPING, "`{ type: text, data: { text } }`")
+def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
+    """No character of a prompt is lost or changed on its way."""
+    for params in both(conversation(proxy, endpoint, ("user", ODD))):
+        assert ODD in texts(params)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("input-roles", FLAT, "plain text lines like `[role] ...`")
+def test_roles(proxy: Proxy, endpoint: str) -> None:
+    """Each message is a line that begins with its role, in the order of the conversation."""
+    done = conversation(proxy, endpoint, ("user", "Where is it?"), ("assistant", "Over there."), ("user", "Thanks."))
+    for params in both(done):
+        lines = texts(params).splitlines()
+        wanted = ["[user] Where is it?", "[assistant] Over there.", "[user] Thanks.", f"[user] {proxy.prompt('Last')}"]
+        assert [line for line in lines if line in wanted] == wanted
+
+
+@pytest.mark.parametrize("kind", ["input_text", "text"])
+@pytest.mark.spec("input-parts", MAPPING, "`input` (array of `message` items) | text/image items + role anchors")
+def test_parts(proxy: Proxy, kind: str) -> None:
+    """A message of several text parts arrives whole, its parts in order."""
+    parts = [{"type": kind, "text": "part one"}, {"type": kind, "text": f"part two {proxy.prompt()}"}]
+    for params in both(proxy.responses({"input": [{"type": "message", "role": "user", "content": parts}]})):
+        text = texts(params)
+        assert "[user]" in text
+        assert text.index("part one") < text.index("part two")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("input-image", FLAT, "standalone `InputItem` images after injecting a role anchor line (e.g., `[user]`)")
+def test_image(proxy: Proxy, endpoint: str) -> None:
+    """An image is an item of its own that stands after its role anchor, its url as it was given."""
+    if endpoint == "chat":
+        parts: list[Any] = [{"type": "text", "text": "Look: "}, {"type": "image_url", "image_url": {"url": PIXEL}}]
+    else:
+        parts = [{"type": "input_text", "text": "Look: "}, {"type": "input_image", "image_url": PIXEL}]
+    for params in both(conversation(proxy, endpoint, ("user", parts))):
+        kinds = [item["type"] for item in params["items"]]
+        assert kinds.count("image") == 1
+        at = kinds.index("image")
+        image = params["items"][at]
+        assert PIXEL in (image["data"].get("image_url"), image["data"].get("imageUrl"), image["data"].get("url"))
+        before = [item["data"]["text"] for item in params["items"][:at] if item["type"] == "text"]
+        assert "[user]" in "\n".join(before)
+        assert proxy.prompt("Last") in texts({"items": params["items"][at + 1 :]})
+
+
+@pytest.mark.spec("input-image-alone", FLAT, "standalone `InputItem` images after injecting a role anchor line (e.g., `[user]`)")
+def test_image_alone(proxy: Proxy) -> None:
+    """A message of nothing but an image has its anchor all the same."""
+    items = [
+        {"role": "user", "content": proxy.prompt("First")},
+        {"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]},
+    ]
+    for params in both(proxy.responses({"input": items})):
+        at = [item["type"] for item in params["items"]].index("image")
+        assert texts({"items": params["items"][:at]}).splitlines()[-1].strip() == "[user]"
+
+
+@pytest.mark.spec("input-function-call", FLAT, "or `[function_call ...]`")
+def test_function_call(proxy: Proxy) -> None:
+    """A call of an earlier turn becomes a line of text with its name and its arguments."""
+    call = {"type": "function_call", "call_id": "call_77", "name": "getFileTree", "arguments": '{"path":"a/b"}'}
+    output = {"type": "function_call_output", "call_id": "call_77", "output": "three files"}
+    items = [{"role": "user", "content": "List."}, call, output, {"role": "user", "content": proxy.prompt("And now?")}]
+    for params in both(proxy.responses({"input": items})):
+        assert {item["type"] for item in params["items"]} == {"text"}
+        lines = texts(params).splitlines()
+        calls = [line for line in lines if line.startswith("[function_call")]
+        assert any("getFileTree" in line for line in calls)
+        assert '{"path":"a/b"}' in texts(params) or "a/b" in texts(params)
+        assert texts(params).index("getFileTree") < texts(params).index("three files") < texts(params).index("And now?")
+
+
+@pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
+@pytest.mark.spec(
+    "input-tool-output", FLAT, "items of type `message`, `function_call`, and `tool_output` are converted into plain text lines"
+)
+def test_tool_output(proxy: Proxy, kind: str) -> None:
+    """An output of a call becomes text, whatever its type is called."""
+    items = [{"type": kind, "call_id": "call_77", "output": "three files"}, {"role": "user", "content": proxy.prompt()}]
+    for params in both(proxy.responses({"input": items})):
+        assert {item["type"] for item in params["items"]} == {"text"}
+        assert "three files" in texts(params)
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+@pytest.mark.spec(
+    "input-system", MAPPING, "`instructions` and system/developer messages inside `input` | `developerInstructions`"
+)
+def test_system_items_are_no_prompt(proxy: Proxy, role: str) -> None:
+    """System and developer items are developer instructions, and not among the items."""
+    items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
+    done = proxy.responses({"input": items})
+    assert "Speak like a pirate." in done.params("newConversation")["developerInstructions"]
+    for params in both(done):
+        assert "pirate" not in texts(params)

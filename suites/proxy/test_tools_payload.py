@@ -1,0 +1,92 @@
+"""Tool definitions in turn and message. Source: app-server-payloads.md, Tool schema payloads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Proxy
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, same, tool
+
+pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
+
+WHERE = f"{SPEC}, Tool schema payloads"
+LARGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {f"p{i}": {"type": "string", "description": "long " * 40} for i in range(400)},
+}
+PAYLOADS = pytest.mark.parametrize("method", CALLS[1:])
+
+
+@PAYLOADS
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tools-form", WHERE, '{"type": "function", "function": {"name", "description", "parameters"}}')
+def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
+    """Function tool objects in the nested form, in the order of the request, from either endpoint."""
+    given = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
+    definitions = proxy.post(endpoint, {"tools": given}).params(method)["tools"]["definitions"]
+    assert [each["type"] for each in definitions] == ["function", "function"]
+    assert [each["function"]["name"] for each in definitions] == ["getFileTree", "saveNote"]
+    assert [each["function"]["description"] for each in definitions] == ["List files", "Save it"]
+    assert [each["function"]["parameters"] for each in definitions] == [TREE, NOTE]
+
+
+@PAYLOADS
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tools-verbatim", f"{SPEC}, Common normalization rules", "passed verbatim to app-server")
+def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
+    """A schema keeps the order of its keys and its characters; nothing is added to it."""
+    definitions = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(method)["tools"]["definitions"]
+    assert same(definitions[0]["function"]["parameters"], TREE)
+
+
+@PAYLOADS
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec(
+    "tools-large", f"{SPEC}, 1) newConversation, Notes", "The schema is included verbatim (no truncation before logging)"
+)
+def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
+    """90 KB of schema are not cut."""
+    definitions = proxy.post(endpoint, {"tools": [tool(endpoint, schema=LARGE)]}).params(method)["tools"]["definitions"]
+    assert same(definitions[0]["function"]["parameters"], LARGE)
+
+
+@PAYLOADS
+@pytest.mark.spec("tools-verbatim-object", f"{SPEC}, Common normalization rules", "passed verbatim to app-server")
+def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None:
+    """A definition that has the nested form already keeps every key of it, `strict` too."""
+    given = tool("chat", strict=True)
+    definitions = proxy.chat({"tools": [given]}).params(method)["tools"]["definitions"]
+    assert json.dumps(definitions) == json.dumps([given])
+
+
+@PAYLOADS
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tools-bare", WHERE, '"description", "parameters"')
+def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
+    """No description is made up for a tool that has none."""
+    given = tool(endpoint, description=None)
+    definitions = proxy.post(endpoint, {"tools": [given]}).params(method)["tools"]["definitions"]
+    assert not definitions[0]["function"].get("description")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tools-same", WHERE, "Tool definitions are passed as JSON Schema under `tools.definitions`")
+def test_turn_and_message_say_the_same(proxy: Proxy, endpoint: str) -> None:
+    """The definitions of the turn are those of the message."""
+    done = proxy.post(endpoint, {"tools": [tool(endpoint), tool(endpoint, "saveNote", NOTE)]})
+    assert same(done.params("sendUserTurn")["tools"], done.params("sendUserMessage")["tools"])
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tools-choice", f"{HANDOFF}, Normalization", "`tools`, `toolChoice`, `parallelToolCalls`")
+def test_tool_choice_and_parallel_calls_are_accepted(proxy: Proxy, endpoint: str) -> None:
+    """Requests with tool_choice and parallel_tool_calls in all their forms are served."""
+    forced: Any = {"type": "function", "name": "getFileTree"}
+    if endpoint == "chat":
+        forced = {"type": "function", "function": {"name": "getFileTree"}}
+    for choice in ("auto", "none", "required", forced):
+        body = {"tools": [tool(endpoint)], "tool_choice": choice, "parallel_tool_calls": choice == "auto"}
+        assert len(proxy.post(endpoint, body).calls(*CALLS)) == 3
