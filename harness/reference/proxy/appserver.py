@@ -52,6 +52,7 @@ class AppServer:
         self._inboxes: dict[str, Inbox] = {}
         self._next = 1
         self._sending = asyncio.Lock()
+        self._answers: set[asyncio.Task[None]] = set()
         self._reader = asyncio.create_task(self._read())
         self.users = 0
         self.retired = False
@@ -85,10 +86,15 @@ class AppServer:
         """Send a request, and return what will have its result. Raises `ProxyError`."""
         number, self._next = self._next, self._next + 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody need fetch it
         self._waiting[number] = (future, then)
+        future.add_done_callback(lambda done: self._forget(number, done))
         await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         return future
+
+    def _forget(self, number: int, future: asyncio.Future[Any]) -> None:
+        self._waiting.pop(number, None)
+        if not future.cancelled():
+            future.exception()  # nobody need fetch it
 
     async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
         """Wait for a result. A server that gives none in time is retired. Raises `ProxyError`."""
@@ -143,19 +149,18 @@ class AppServer:
             while chunk := await stdout.read(CHUNK):
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
-                    await self._line(b"".join([*pieces, line]))
+                    self._line(b"".join([*pieces, line]))
                     pieces = []
                 pieces.append(rest)
         finally:
             self.dead = True
-            for future, _ in self._waiting.values():
+            for future, _ in list(self._waiting.values()):
                 if not future.done():
                     future.set_exception(gone("The app-server ended before it answered."))
-            self._waiting = {}
             for inbox in self._inboxes.values():
                 inbox.put_nowait(None)
 
-    async def _line(self, line: bytes) -> None:
+    def _line(self, line: bytes) -> None:
         try:
             message = loads(line)
         except (ValueError, RecursionError):
@@ -172,15 +177,17 @@ class AppServer:
         if inbox is not None and (found.id is None or found.method == TOOL_CALL):
             inbox.put_nowait(found)
         elif found.id is not None:
-            with contextlib.suppress(ProxyError):
-                await self._answer(found)
+            task = asyncio.create_task(self._answer(found))
+            self._answers.add(task)
+            task.add_done_callback(self._answers.discard)
 
     async def _answer(self, asked: Message) -> None:
-        if asked.method in ANSWERS:
-            await self.reply(asked.id, ANSWERS[asked.method])
-        else:
-            error = {"code": -32601, "message": f"{asked.method} is not known here."}
-            await self._send({"jsonrpc": "2.0", "id": asked.id, "error": error})
+        with contextlib.suppress(ProxyError):  # it has ended, or reads nothing: that is noticed elsewhere
+            if asked.method in ANSWERS:
+                await self.reply(asked.id, ANSWERS[asked.method])
+            else:
+                error = {"code": -32601, "message": f"{asked.method} is not known here."}
+                await self._send({"jsonrpc": "2.0", "id": asked.id, "error": error})
 
     def _answered(self, message: dict[str, Any]) -> None:
         number = message.get("id")

@@ -50,13 +50,14 @@ class Exchange:
         spent = early = False
         twice = not self._v2 and not self._skips_turn()
         accepted = not twice
+        failed: ProxyError | None = None  # in v1 the end of a failed turn is said apart
         while True:
             wait = self._settings.idle
             if calls:
                 wait = STRAGGLER if spent else QUIET
-            elif early and accepted:
+            elif failed or (early and accepted):
                 wait = SECOND_TURN
-            message = await self._next(wait, calls or (early and accepted))
+            message = await self._next(wait, calls or failed or (early and accepted))
             if message is None:
                 break
             if message.method == SUBMITTED:
@@ -64,8 +65,9 @@ class Exchange:
                 continue
             event = read_event(message, self._v2)
             if isinstance(event, Failed):
-                self._over = self._v2  # in v1 the end of the turn is said apart
-                raise event.error
+                failed = event.error
+                if self._v2:
+                    break
             if isinstance(event, Native):
                 if self._take(event, calls):
                     spent = False
@@ -73,15 +75,17 @@ class Exchange:
                 early = False
             elif isinstance(event, Ended):
                 if event.aborted:
-                    self._over = True
-                    raise ProxyError(502, "The turn was interrupted.", code="interrupted")
-                if accepted:
+                    failed = ProxyError(502, "The turn was interrupted.", code="interrupted")
+                if accepted or failed:
                     self._over = True
                     break
                 early = True
             elif event is not None:
                 spent = spent or isinstance(event, Usage)
                 yield event
+        if failed is not None:
+            self._over = True
+            raise failed
         for call in calls.values():
             yield call
 
@@ -140,8 +144,11 @@ class Exchange:
             waiting.append(("sendUserTurn", await server.ask("sendUserTurn", turn)))
         message = payloads.send_user_message(self._thread, asked, settings)
         waiting.append(("sendUserMessage", await server.ask("sendUserMessage", message, self._accepted)))
-        for method, future in waiting:
-            await server.answer_of(method, future)
+        answers = await asyncio.gather(*(server.answer_of(*one) for one in waiting), return_exceptions=True)
+        refused = [answer for answer in answers if isinstance(answer, BaseException)]
+        self._over = len(refused) == len(answers) and all(getattr(error, "code", "") == "app_server_refused" for error in refused)
+        if refused:
+            raise refused[0]
 
     def _accepted(self, _: Any) -> None:
         assert self._inbox is not None
@@ -154,7 +161,11 @@ class Exchange:
         await server.request("thread/start", opened, lambda result: self._opened(_at(result, "thread", "id")))
         self._checked()
         self._submitted = True
-        result = await server.request("turn/start", payloads.turn_start(self._thread, self._asked))
+        try:
+            result = await server.request("turn/start", payloads.turn_start(self._thread, self._asked))
+        except ProxyError as error:
+            self._over = error.code == "app_server_refused"  # there is no turn to end
+            raise
         self._turn = str(_at(result, "turn", "id") or "0")
 
     def _checked(self) -> None:
@@ -183,7 +194,7 @@ class Exchange:
     async def _interrupt(self, server: AppServer) -> None:
         method, key = ("turn/interrupt", "threadId") if self._v2 else ("interruptConversation", "conversationId")
         params = {key: self._thread} | ({"turnId": self._turn} if self._v2 else {})
-        await server.ask(method, params)  # an idle thread never answers it
+        asked = await server.ask(method, params)
         try:
             async with asyncio.timeout(INTERRUPTED):
                 while (message := await self._inbox.get() if self._inbox else None) is not None:
@@ -194,6 +205,8 @@ class Exchange:
                         return
         except TimeoutError:
             server.retired = True  # it may hang, and the next request shall not
+        finally:
+            asked.cancel()  # an idle thread never answers
 
 
 def _at(value: Any, *path: str) -> Any:
