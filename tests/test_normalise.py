@@ -38,6 +38,7 @@ def normal(*values: Any) -> list[Any]:
         (f"sha256:{'0f' * 32} but not sha256:0f0f", "sha256:<hash> but not sha256:0f0f"),
         (f"2026-11-20T19-13-51|{A}", f"<time>|{A}"),
         (f"x/archived_sessions/rollout-2026-11-20T17-50-21-{A}.jsonl", f"x/archived_sessions/rollout-<time>-{A}.jsonl"),
+        ("?a=b&code_challenge=x_Y-1&state=Z&c=d", "?a=b&code_challenge=<random>&state=<random>&c=d"),
         ("<cwd>/srv/x</cwd>", "<cwd><path></cwd>"),
         ("# AGENTS.md instructions for /srv/x\n\nBe kind", "# AGENTS.md instructions for <path>\n\nBe kind"),
         ("(file: /srv/x/skills/.system/a/SKILL.md)", "(file: <path>/skills/.system/a/SKILL.md)"),

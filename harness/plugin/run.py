@@ -41,6 +41,7 @@ class Server(Client):
     cut: int | None = None
     racy = ""
     ends: int | None = 0
+    refused = False
     cassette: Path
     redactor: Redactor
     upstream: BackendSession | None = None
@@ -100,6 +101,7 @@ class AppServer(Protocol):
         cut: int | None = None,
         racy: str = "",
         ends: int | None = 0,
+        refused: bool = False,
         config: Mapping[str, Any] | None = None,
         auth: str | Mapping[str, Any] | None = None,
         prepare: Callable[[Path], None] | None = None,
@@ -111,6 +113,7 @@ class AppServer(Protocol):
         or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
         server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
         status that the server must come to (negative: the signal it dies by; None: it never ends of itself, and is stopped).
+        `refused` declares that the upstream turns down the login of a live server on purpose.
 
         For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
         `prepare` is called with the folder that holds `home`, `tmp` and `work` before it starts.
@@ -148,6 +151,7 @@ class Case:
         cut: int | None = None,
         racy: str = "",
         ends: int | None = 0,
+        refused: bool = False,
         config: Mapping[str, Any] | None = None,
         auth: str | Mapping[str, Any] | None = None,
         prepare: Callable[[Path], None] | None = None,
@@ -176,7 +180,7 @@ class Case:
             env, work = _fake_home(root, cassette, match)
         server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
         server.work, server.live, server.bad_input = work, self._subject.live, bad_input
-        server.cut, server.racy, server.ends = cut, racy, ends
+        server.cut, server.racy, server.ends, server.refused = cut, racy, ends, refused
         server.cassette, server.upstream, server.redactor, server.recorded = cassette, upstream, redactor, recorded
         server.behind = {"script": script, "config": config}
         self.servers.append(server)
@@ -225,7 +229,7 @@ class Case:
             if status != expected:
                 raise SubjectFailure(server.tell("The server did not end well when its stdin ended"))
         if server.upstream is not None:
-            problems = server.upstream.problems()
+            problems = server.upstream.problems(but=(401,) if server.refused else ())
             if problems:
                 raise SubjectFailure("The server sent its upstream what it must not:\n    " + "\n    ".join(problems))
             unused = server.upstream.unused_turns()

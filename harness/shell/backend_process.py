@@ -85,9 +85,12 @@ class BackendSession:
         found: list[int] = self._process.call("GET", self._path + "/ledger")["unused_turns"]
         return found
 
-    def problems(self) -> list[str]:
-        """Return a sentence for each request that was refused by a rule, an expectation or for want of a turn."""
-        return [f"{e['method']} {e['path']}: {e['sentence']}" for e in self.ledger() if e["sentence"]]
+    def problems(self, but: Sequence[int] = ()) -> list[str]:
+        """Return a sentence for each request that was refused by a rule, an expectation or for want of a turn.
+
+        Refusals with one of the HTTP statuses `but` are meant, and left out.
+        """
+        return [f"{e['method']} {e['path']}: {e['sentence']}" for e in self.ledger() if e["sentence"] and e["status"] not in but]
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
         """Wait until an answer stands at a gate; return whether one does."""

@@ -1,0 +1,230 @@
+"""Accounts: what is told of a login; logging in by key and, as far as it goes offline, by ChatGPT; logging out; limits; refresh.
+
+Source: real-codex-0.92.md sections 1 and 2, and the bundle's Account, LoginAccountParams, GetAuthStatusResponse and
+RateLimitSnapshot.
+Secrets and addresses are not in a recording, so they are compared on a live server only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from harness.plugin import AppServer
+from suites.app_server.expected import all_of, text
+from suites.app_server.turns import last_words, open_thread, run
+
+REFUSED = -32600
+#: A key that a recording keeps as it is, since it looks like one that was taken out.
+KEY = "redacted-key-1"
+NOBODY = "00000000-0000-7000-8000-000000000000"
+#: The provider of the hermetic home wants a login.
+WANTS_LOGIN = {"model_providers": {"mock": {"requires_openai_auth": True}}}
+
+
+def script(auth: Any, *words: str, **more: Any) -> dict[str, Any]:
+    """A script whose backend wants this sort of login."""
+    return {"auth": auth, "turns": [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)], **more}
+
+
+def test_nobody(app_server: AppServer) -> None:
+    """Without a login, and with a provider that wants none: there is nobody, and nothing to know of them."""
+    server = app_server()
+    server.initialize()
+    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": False}
+    status = {"authMethod": None, "authToken": None, "requiresOpenaiAuth": False}
+    assert server.request("getAuthStatus", {"includeToken": True, "refreshToken": False}) == status
+    assert server.request("userInfo") == {"allegedUserEmail": None}
+    error = server.request_error("account/rateLimits/read")
+    assert error == {"code": REFUSED, "message": "codex account authentication required to read rate limits"}
+
+
+def test_api_key(app_server: AppServer) -> None:
+    """A login by key: told as such, with the key only where it is asked for; there are no rate limits."""
+    server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
+    server.initialize()
+    assert server.request("account/read", {}) == {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True}
+    status = {"authMethod": "apikey", "authToken": None, "requiresOpenaiAuth": True}
+    assert server.request("getAuthStatus", {}) == status
+    with_key = server.request("getAuthStatus", {"includeToken": True})
+    assert {**with_key, "authToken": None} == status
+    assert type(with_key["authToken"]) is str
+    error = server.request_error("account/rateLimits/read")
+    assert error == {"code": REFUSED, "message": "chatgpt authentication required to read rate limits"}
+
+
+def test_chatgpt(app_server: AppServer) -> None:
+    """A login by ChatGPT: the address and the plan are those of the id token."""
+    server = app_server(script("chatgpt"), auth="chatgpt", config=WANTS_LOGIN)
+    server.initialize()
+    read = server.request("account/read", {})
+    email = read["account"].pop("email")
+    assert read == {"account": {"type": "chatgpt", "planType": "pro"}, "requiresOpenaiAuth": True}
+    assert email == "fake@codex-replay.invalid" or not server.live
+    assert server.request("userInfo") == {"allegedUserEmail": email}
+    assert server.request("getAuthStatus", {})["authMethod"] == "chatgpt"
+
+
+def test_key_login(app_server: AppServer) -> None:
+    """account/login/start with a key: done at once, and told by account/login/completed and account/updated, in this order."""
+    server = app_server(script("api_key", "Hello"), config=WANTS_LOGIN)
+    server.initialize()
+    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
+    assert server.request("account/login/start", {"type": "apiKey", "apiKey": KEY}) == {"type": "apiKey"}
+    assert server.notification("account/updated") == {"authMode": "apikey"}
+    told = [message for message in server.messages() if message.get("method", "").startswith("account/")]
+    assert told == [
+        {"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}},
+        {"method": "account/updated", "params": {"authMode": "apikey"}},
+    ]
+    assert server.request("account/read", {})["account"] == {"type": "apiKey"}
+    thread = server.request("thread/start", {"cwd": server.work})["thread"]["id"]
+    assert run(server, thread)["status"] == "completed"
+
+
+def test_logout(app_server: AppServer) -> None:
+    """account/logout: nobody is left, and account/updated says so."""
+    server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
+    server.initialize()
+    assert server.request("account/logout") == {}
+    assert server.notification("account/updated") == {"authMode": None}
+    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
+
+
+def test_v1_login_and_logout(app_server: AppServer) -> None:
+    """v1: loginApiKey and logoutChatGpt, each answered `{}`, each told by authStatusChange."""
+    server = app_server(script("api_key"), config=WANTS_LOGIN)
+    server.initialize()
+    assert server.request("loginApiKey", {"apiKey": KEY}) == {}
+    assert server.notification("authStatusChange") == {"authMethod": "apikey"}
+    assert server.request("getAuthStatus", {})["authMethod"] == "apikey"
+    assert server.request("logoutChatGpt") == {}
+    assert server.notification("authStatusChange") == {"authMethod": None}
+    assert server.request("getAuthStatus", {})["authMethod"] is None
+
+
+def judge_url(url: str, client: str) -> None:
+    """The address that a browser would be sent to."""
+    parts = urlsplit(url)
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    assert (parts.scheme, parts.path) == ("https", "/oauth/authorize")
+    assert query["response_type"] == "code"
+    assert query["client_id"] == "app_EMoamEEZ73f0CkXaXp7hrann"
+    assert urlsplit(query["redirect_uri"]).path == "/auth/callback"
+    assert query["code_challenge_method"] == "S256"
+    assert query["originator"] == client
+
+
+def test_chatgpt_login_cancelled(app_server: AppServer) -> None:
+    """account/login/start with ChatGPT gives an id and an address; cancelled, it ends without success."""
+    server = app_server(config=WANTS_LOGIN)
+    server.initialize()
+    begun = server.request("account/login/start", {"type": "chatgpt"})
+    assert list(begun) == ["type", "loginId", "authUrl"]
+    assert begun["type"] == "chatgpt"
+    judge_url(begun["authUrl"], "codex-replay")
+    assert server.request("account/login/cancel", {"loginId": begun["loginId"]}) == {"status": "canceled"}
+    completed = server.notification("account/login/completed")
+    assert (completed["loginId"], completed["success"]) == (begun["loginId"], False)
+    assert completed["error"] == "Login server error: Login was not completed"
+    assert server.request("account/login/cancel", {"loginId": NOBODY}) == {"status": "notFound"}
+    assert server.request("account/read", {})["account"] is None
+
+
+def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
+    """v1: loginChatGpt, cancelLoginChatGpt, and loginChatGptComplete without success."""
+    server = app_server(config=WANTS_LOGIN)
+    server.initialize()
+    begun = server.request("loginChatGpt")
+    assert list(begun) == ["loginId", "authUrl"]
+    judge_url(begun["authUrl"], "codex-replay")
+    assert server.request("cancelLoginChatGpt", {"loginId": begun["loginId"]}) == {}
+    completed = server.notification("loginChatGptComplete")
+    assert completed == {"loginId": begun["loginId"], "success": False, "error": "Login server error: Login was not completed"}
+    error = server.request_error("cancelLoginChatGpt", {"loginId": NOBODY})
+    assert error == {"code": REFUSED, "message": f"login id not found: {NOBODY}"}
+
+
+def test_rate_limits(app_server: AppServer) -> None:
+    """account/rateLimits/read asks the ChatGPT backend; windows are in minutes there, seconds in the backend's own words."""
+    window = {"used_percent": 12, "limit_window_seconds": 18000, "reset_after_seconds": 60, "reset_at": 1900000000}
+    limits = {
+        "plan_type": "pro",
+        "rate_limit": {"allowed": True, "limit_reached": False, "primary_window": window, "secondary_window": None},
+    }
+    server = app_server(script("chatgpt", rate_limits=limits), auth="chatgpt", config=WANTS_LOGIN)
+    server.initialize()
+    assert server.request("account/rateLimits/read") == {
+        "rateLimits": {
+            "primary": {"usedPercent": 12, "windowDurationMins": 300, "resetsAt": 1900000000},
+            "secondary": None,
+            "credits": None,
+            "planType": "pro",
+        }
+    }
+
+
+def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
+    """Rate limits in the headers of the model's answer are told as account/rateLimits/updated, rounded, and with token_count."""
+    headers = {
+        "x-codex-primary-used-percent": "12.5",
+        "x-codex-primary-window-minutes": "300",
+        "x-codex-primary-reset-at": "1900000000",
+    }
+    server = app_server([{"items": [text("Hello")], "headers": headers}])
+    thread = open_thread(server)
+    run(server, thread)
+    primary = {"usedPercent": 13, "windowDurationMins": 300, "resetsAt": 1900000000}
+    limits = {"primary": primary, "secondary": None, "credits": None, "planType": None}
+    assert all_of(server, "account/rateLimits/updated")[0] == {"rateLimits": limits}
+    told = all_of(server, "codex/event/token_count")[0]["msg"]["rate_limits"]
+    assert told["primary"] == {"used_percent": 12.5, "window_minutes": 300, "resets_at": 1900000000}
+
+
+def test_refresh_of_an_expired_token(app_server: AppServer) -> None:
+    """A 401, the file read again, a 401 again, one refresh, and the turn goes well; the client sees nothing of it."""
+    auth = {"access_token": "fake-access-token", "access": "expired", "refresh_token": "fake-refresh-token"}
+    server = app_server(script(auth, "Hello"), auth="chatgpt", config=WANTS_LOGIN, refused=True)
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert last_words(server) == ["Hello"]
+    assert all_of(server, "error") == []
+    if server.upstream is not None:
+        asked = [(entry["path"].rpartition("/")[2], entry["status"]) for entry in server.upstream.ledger()][1:]
+        assert asked == [("responses", 401), ("responses", 401), ("token", 200), ("responses", 200)]
+
+
+RELOGIN = "Please log out and sign in again."
+#: why a refresh is refused -> what the turn's error says
+REFRESHES = {
+    "expired": f"Your access token could not be refreshed because your refresh token has expired. {RELOGIN}",
+    "reused": f"Your access token could not be refreshed because your refresh token was already used. {RELOGIN}",
+    "revoked": f"Your access token could not be refreshed because your refresh token was revoked. {RELOGIN}",
+    "unknown": f"Your access token could not be refreshed. {RELOGIN}",
+}
+
+
+@pytest.mark.parametrize("row", REFRESHES)
+def test_refresh_refused(app_server: AppServer, row: str) -> None:
+    """A refresh that is refused fails the turn, with words of its own for each reason; codexErrorInfo is unauthorized."""
+    server = app_server(script({"access": "expired", "refresh": row}), auth="chatgpt", config=WANTS_LOGIN, refused=True)
+    thread = open_thread(server)
+    turn = run(server, thread)
+    error = {"message": REFRESHES[row], "codexErrorInfo": "unauthorized", "additionalDetails": None}
+    assert (turn["status"], turn["error"]) == ("failed", error)
+    assert all_of(server, "error") == [{"error": error, "willRetry": False, "threadId": thread, "turnId": turn["id"]}]
+
+
+def test_no_last_refresh(app_server: AppServer) -> None:
+    """Tokens without the time of their last refresh cannot be used: the turn fails before the model is asked."""
+    tokens = {"id_token": "", "access_token": "fake-access-token", "refresh_token": "fake-refresh-token", "account_id": "fake"}
+    claims = "eyJhbGciOiJub25lIn0.e30.c2lnbmF0dXJl"
+    auth = {"OPENAI_API_KEY": None, "tokens": {**tokens, "id_token": claims}}
+    server = app_server(script("chatgpt"), auth=auth, config=WANTS_LOGIN)
+    thread = open_thread(server)
+    turn = run(server, thread)
+    assert (turn["status"], turn["error"]["message"]) == ("failed", "Token data is not available.")
+    if server.upstream is not None:
+        assert [entry["path"] for entry in server.upstream.ledger() if entry["method"] == "POST"] == []
