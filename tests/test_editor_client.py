@@ -51,11 +51,9 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
 
 
 def test_the_table_is_true(tmp_path: Path) -> None:
-    """A pair for each check and each variant is tried anew, and the reference passes every check."""
+    """A pair for each check and each variant is tried anew. (That the reference passes every check is for the suite to show.)"""
     chosen = matrix.cover(matrix.table())
-    red = matrix.run_pytest({matrix.FINE: sorted(matrix.all_checks()), **chosen}, tmp_path, "-n", "2")
-    assert red.get(matrix.FINE, []) == []
-    assert red == chosen
+    assert matrix.run_pytest(chosen, tmp_path, "-n", "2", wait="1") == chosen
 
 
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:

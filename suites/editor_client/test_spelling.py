@@ -45,7 +45,7 @@ def whole() -> list[Step]:
 
 
 @pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
-@pytest.mark.spec("spelling", NAMING, "the server generally uses `snake_case` (e.g., `thread_id`, `turn_id`, `item_id`)")
+@pytest.mark.spec("spelling-either", NAMING, "the server generally uses `snake_case` (e.g., `thread_id`, `turn_id`, `item_id`)")
 def test_a_conversation_in_either_spelling(editor_client: EditorClient, spelling: str) -> None:
     """Text, approvals, output, diff and interrupt are the same, whichever way the server spells its fields."""
     editor = editor_client(server=whole() if spelling == "camelCase" else snake(whole()))

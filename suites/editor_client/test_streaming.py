@@ -23,6 +23,7 @@ from suites.editor_client.speech import (
     notification,
     started,
     thread,
+    turn,
 )
 
 STREAMING = f"{SPEC}, 2. Lifecycle, Streaming"
@@ -49,8 +50,8 @@ def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> N
 def test_an_answer_of_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test streams it, with the duplicates that the real one sends, and the user sees it once."""
     editor = editor_client(script=[{"items": [TEXT], "delta": 7}])
-    turn = editor.turn()
-    assert (turn.text, turn.status, turn.errors) == (TEXT, "completed", "")
+    answer = editor.turn()
+    assert (answer.text, answer.status, answer.errors) == (TEXT, "completed", "")
 
 
 @pytest.mark.spec("stream-while-it-runs", STREAMING, "notifications arrive while the turn runs")
@@ -101,11 +102,9 @@ def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
         event("agent_message", message="Once only."),
         event("task_complete", last_agent_message="Once only."),
     ]
-    editor = editor_client(server=conversation(*steps))
-    turn = editor.turn()
-    assert (turn.text, turn.status) == ("Once only.", "completed")
-    assert editor.close() == 0
-    assert len([report for report in editor.reports if report["report"] == "end"]) == 1
+    editor = editor_client(server=[*conversation(*steps), *turn(delta("And again.", "b"), name="turn_457")])
+    assert [editor.turn("one").text, editor.turn("two").text] == ["Once only.", "And again."]
+    assert [report["status"] for report in editor.reports if report["report"] == "end"] == ["completed", "completed"]
 
 
 @pytest.mark.spec("stream-reasoning", NOTIFICATIONS, "`item/reasoning/summaryTextDelta`, `item/reasoning/textDelta`")
@@ -136,8 +135,8 @@ def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> No
     """What a command or a change prints is on show, in order, and not as the answer."""
     steps = [notification(f"item/{kind}/outputDelta", itemId="i1", delta=piece) for piece in ("3 passed", ", 1 failed\n")]
     editor = editor_client(server=conversation(*steps, delta("One fails.")))
-    turn = editor.turn()
-    assert (turn.output, turn.text) == ("3 passed, 1 failed\n", "One fails.")
+    answer = editor.turn()
+    assert (answer.output, answer.text) == ("3 passed, 1 failed\n", "One fails.")
 
 
 @pytest.mark.spec("stream-early", f"{SPEC}, 1. Overview", "issues requests ... and listens for notifications")
