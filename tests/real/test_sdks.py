@@ -1,27 +1,23 @@
 """The OpenAI SDKs as clients of the fake backend, with strict validation of everything it sends.
 
-They are no dependency of ours: uv makes an environment for each from the package index, once, and keeps it in its cache.
+They are no dependency of ours: each has an environment of its own, made once (client_venv.py).
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from client_venv import python_with
 
 from harness.protocol.events import OPENAI_VERSION
 from harness.shell.backend_process import BackendProcess
 
 PROBE = Path(__file__).with_name("sdk_probe.py")
-UV = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
-pytestmark = pytest.mark.skipif(UV is None, reason="NOT PROVEN: uv is not there to make the SDKs' environments")
 
 ITEMS: dict[str, list[Any]] = {
     "text": ["Hello ✓"],
@@ -46,33 +42,19 @@ def backend() -> Iterator[BackendProcess]:
         yield process
 
 
-def probe(packages: list[str], *arguments: str) -> Any:
-    """Run the probe with these packages; return what it prints."""
-    assert UV is not None
-    wanted = [part for package in packages for part in ("--with", package)]
-    command = [
-        UV,
-        "run",
-        "--quiet",
-        "--no-project",
-        "--isolated",
-        "--python",
-        sys.executable,
-        *wanted,
-        "python",
-        str(PROBE),
-        *arguments,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+def probe(client: str, *arguments: str) -> Any:
+    """Run the probe with this client; return what it prints."""
+    done = subprocess.run([python_with(client), str(PROBE), *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("package", [f"openai=={OPENAI_VERSION}", "openai>=1.109,<2"])
-def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, package: str) -> None:
+@pytest.mark.parametrize(("client", "version"), [("openai-3", OPENAI_VERSION), ("openai-1", "1.109.1")])
+def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, client: str, version: str) -> None:
     turns = [{"match": f"<{i}>", "items": items, "times": "always"} for i, items in enumerate(ITEMS.values())]
-    session = backend.session(f"sdk {package}", {"turns": turns, "auth": {"mode": "api_key", "api_key": "sk-1"}})
-    report = probe([package], session.url + "/v1", str(len(ITEMS)))
+    session = backend.session(f"sdk {client}", {"turns": turns, "auth": {"mode": "api_key", "api_key": "sk-1"}})
+    report = probe(client, session.url + "/v1", str(len(ITEMS)))
+    assert report["version"] == version
     for way in ("sync", "async"):
         for name, (status, text, outputs, streamed, helped) in zip(ITEMS, report[way], strict=True):
             kinds = [item for item in ITEMS[name] if isinstance(item, str) or item["type"] not in ENDS]
@@ -88,18 +70,11 @@ def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, package: str) -
 def test_the_agents_sdk_runs_a_tool(backend: BackendProcess) -> None:
     call = {"type": "function_call", "name": "add", "arguments": {"a": 2, "b": 3}, "call_id": "call_1"}
     session = backend.session("agents", [{"items": [call]}, {"items": ["It is 5."], "expect": {"outputs": {"call_1": "5"}}}])
-    assert probe(["openai-agents"], session.url + "/v1", "agents") == {"output": "It is 5."}
+    assert probe("openai-agents", session.url + "/v1", "agents") == {"output": "It is 5."}
     assert session.problems() == []
 
 
 def test_the_vendored_event_types_are_those_of_the_package() -> None:
-    assert UV is not None
     tool = PROBE.parents[1] / "tools" / "gen_openai_events.py"
-    command = [UV, "run", "--quiet", "--no-project", "--isolated", "--python", sys.executable]
-    done = subprocess.run(
-        [*command, "--with", f"openai=={OPENAI_VERSION}", "python", str(tool), "--check"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = subprocess.run([python_with("openai-3"), str(tool), "--check"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
