@@ -1,0 +1,366 @@
+"""The methods that stand for themselves: models, modes, skills, apps, feedback, commands, files, git, reviews.
+
+Source: the bundle's params and responses of each method; real-codex-0.92.md section 4 names them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, text
+from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread
+
+REFUSED, FAILED = -32600, -32603
+FREE = {"sandboxPolicy": {"type": "dangerFullAccess"}}
+
+
+def started(server: Server) -> Server:
+    """Do the handshake."""
+    server.initialize()
+    return server
+
+
+# -- models and modes ----------------------------------------------------------------------------------------------------
+
+
+def test_model_list(app_server: AppServer) -> None:
+    """The models, one of which is the default; each names its efforts, of which one is its own default."""
+    server = started(app_server())
+    found = server.request("model/list", {})
+    assert found["nextCursor"] is None
+    models = {model["id"]: model for model in found["data"]}
+    assert {"gpt-5.2-codex", "gpt-5.2"} <= models.keys()
+    assert [name for name, model in models.items() if model["isDefault"]] == ["gpt-5.2-codex"]
+    for name, model in models.items():
+        assert model["model"] == name
+        efforts = [each["reasoningEffort"] for each in model["supportedReasoningEfforts"]]
+        assert model["defaultReasoningEffort"] in efforts
+
+
+def test_model_list_in_pages(app_server: AppServer) -> None:
+    """`limit` and `cursor` turn the pages; a cursor that is none is refused."""
+    server = started(app_server())
+    everything = server.request("model/list", {})["data"]
+    seen: list[Any] = []
+    cursor = None
+    while True:
+        page = server.request("model/list", {"limit": 2, "cursor": cursor})
+        assert 1 <= len(page["data"]) <= 2
+        seen += page["data"]
+        cursor = page["nextCursor"]
+        if cursor is None:
+            break
+    assert seen == everything
+    assert server.request_error("model/list", {"cursor": "x"}) == {"code": REFUSED, "message": "invalid cursor: x"}
+
+
+def test_collaboration_modes(app_server: AppServer) -> None:
+    """The modes that a client may offer; each comes with its instructions."""
+    server = started(app_server())
+    modes = server.request("collaborationMode/list", {})["data"]
+    assert "plan" in [mode["mode"] for mode in modes]
+    plan = next(mode for mode in modes if mode["mode"] == "plan")
+    assert (plan["name"], plan["model"], plan["reasoning_effort"]) == ("Plan", None, "medium")
+    assert plan["developer_instructions"].startswith("# Plan Mode")
+
+
+def test_user_agent(app_server: AppServer) -> None:
+    """v1: getUserAgent says what initialize said."""
+    server = app_server()
+    agent = server.initialize()
+    assert server.request("getUserAgent") == agent
+
+
+# -- skills, apps, feedback ------------------------------------------------------------------------------------------------
+
+SKILL = "---\nname: whistle\ndescription: Whistles a tune.\n---\nWhistle.\n"
+
+
+def with_skills(root: Path) -> None:
+    """Put a good and a broken skill of the user into the home."""
+    for name, words in (("whistle", SKILL), ("broken", "no front matter\n")):
+        folder = root / "home" / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(words)
+
+
+def test_skills_list(app_server: AppServer) -> None:
+    """The skills of a working directory, the user's own and those of the system; a broken one is told as an error."""
+    server = started(app_server(prepare=with_skills))
+    (entry,) = server.request("skills/list", {"cwds": [server.work], "forceReload": True})["data"]
+    assert entry["cwd"] == server.work
+    skills = {skill["name"]: skill for skill in entry["skills"]}
+    assert skills["whistle"]["description"] == "Whistles a tune."
+    assert (skills["whistle"]["scope"], skills["whistle"]["enabled"]) == ("user", True)
+    assert {skill["scope"] for skill in skills.values()} == {"user", "system"}
+    (error,) = entry["errors"]
+    assert error["path"].endswith("/skills/broken/SKILL.md")
+    assert error["message"] == "missing YAML frontmatter delimited by ---"
+
+
+def test_skills_config(app_server: AppServer) -> None:
+    """skills/config/write switches a skill off, and skills/list tells it so."""
+    server = started(app_server(prepare=with_skills))
+    skills = server.request("skills/list", {"cwds": [server.work]})["data"][0]["skills"]
+    path = next(skill["path"] for skill in skills if skill["name"] == "whistle")
+    assert server.request("skills/config/write", {"path": path, "enabled": False}) == {"effectiveEnabled": False}
+    skills = server.request("skills/list", {"cwds": [server.work], "forceReload": True})["data"][0]["skills"]
+    assert [skill["enabled"] for skill in skills if skill["name"] == "whistle"] == [False]
+
+
+def test_skill_as_input(app_server: AppServer) -> None:
+    """A skill among the input: the model gets its words."""
+    server = app_server([{"items": [text("Done")], "expect": {"prompt": "Whistle.\n"}}], prepare=with_skills)
+    thread = open_thread(server)
+    skills = server.request("skills/list", {"cwds": [server.work]})["data"][0]["skills"]
+    path = next(skill["path"] for skill in skills if skill["name"] == "whistle")
+    given = [{"type": "skill", "name": "whistle", "path": path}, {"type": "text", "text": "Please.", "text_elements": []}]
+    server.request("turn/start", {"threadId": thread, "input": given})
+    assert ended(server, thread)["status"] == "completed"
+    assert items_of(server, "userMessage")[0]["content"] == given
+
+
+def test_app_list(app_server: AppServer) -> None:
+    """Without connectors there are no apps."""
+    server = started(app_server())
+    assert server.request("app/list", {}) == {"data": [], "nextCursor": None}
+
+
+def test_feedback(app_server: AppServer) -> None:
+    """Feedback that the configuration forbids is refused."""
+    server = started(app_server())
+    error = server.request_error("feedback/upload", {"classification": "bug", "includeLogs": False})
+    assert error == {"code": REFUSED, "message": "sending feedback is disabled by configuration"}
+
+
+# -- commands --------------------------------------------------------------------------------------------------------------
+
+
+def test_command_exec(app_server: AppServer) -> None:
+    """command/exec: exit code and both outputs, in the server's working directory or another one."""
+    server = started(app_server())
+    result = server.request("command/exec", {"command": ["sh", "-c", "echo out; echo err >&2; exit 3"], **FREE})
+    assert result == {"exitCode": 3, "stdout": "out\n", "stderr": "err\n"}
+    assert server.request("command/exec", {"command": ["pwd"], "cwd": "/", **FREE})["stdout"] == "/\n"
+
+
+#: name -> (params of command/exec, code, message)
+EXEC_FAILURES: dict[str, tuple[dict[str, Any], int, str]] = {
+    "empty": ({"command": []}, REFUSED, "command must not be empty"),
+    "no-program": ({"command": ["no-such-program"]}, FAILED, "exec failed: No such file or directory (os error 2)"),
+    "timeout": ({"command": ["sleep", "60"], "timeoutMs": 50}, FAILED, "exec failed: sandbox error: command timed out"),
+    "killed": (
+        {"command": ["sh", "-c", "kill -9 $$"]},
+        FAILED,
+        "exec failed: sandbox error: command was killed by a signal",
+    ),
+    "sandbox": (
+        {"command": ["printf", "hi"], "sandboxPolicy": {"type": "readOnly"}},
+        FAILED,
+        "exec failed: codex-linux-sandbox was required but not provided",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", EXEC_FAILURES)
+def test_command_exec_fails(app_server: AppServer, row: str) -> None:
+    """What cannot be run, or not to its end, is an error; -32603 for all but a bad request."""
+    params, code, message = EXEC_FAILURES[row]
+    server = started(app_server())
+    assert server.request_error("command/exec", {**FREE, **params}) == {"code": code, "message": message}
+
+
+def test_v1_exec(app_server: AppServer) -> None:
+    """v1: execOneOffCommand, whose sandbox policy is in kebab-case."""
+    server = started(app_server())
+    policy = {"sandboxPolicy": {"type": "danger-full-access"}}
+    result = server.request("execOneOffCommand", {"command": ["printf", "hi"], **policy})
+    assert result == {"exitCode": 0, "stdout": "hi", "stderr": ""}
+
+
+# -- files and git -----------------------------------------------------------------------------------------------------------
+
+
+def with_files(root: Path) -> None:
+    """Put a few files into the working directory."""
+    for name in ("alpha.txt", "beta.txt", "deep/alphabet.md"):
+        path = root / "work" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(name)
+
+
+def test_fuzzy_file_search(app_server: AppServer) -> None:
+    """The files whose names have the letters of the query, the best first, with the places of the letters."""
+    server = started(app_server(prepare=with_files))
+    found = server.request("fuzzyFileSearch", {"query": "alp", "roots": [server.work]})["files"]
+    assert sorted(found[0]) == ["file_name", "indices", "path", "root", "score"]
+    assert [(file["root"], file["path"], file["file_name"], file["indices"]) for file in found] == [
+        (server.work, "alpha.txt", "alpha.txt", [0, 1, 2]),
+        (server.work, "deep/alphabet.md", "alphabet.md", [5, 6, 7]),
+    ]
+    assert found[0]["score"] >= found[1]["score"]
+
+
+@pytest.mark.parametrize("query", ["zzz", ""], ids=["no-match", "empty"])
+def test_fuzzy_file_search_finds_nothing(app_server: AppServer, query: str) -> None:
+    """No match, and no letters to match, are no files."""
+    server = started(app_server(prepare=with_files))
+    assert server.request("fuzzyFileSearch", {"query": query, "roots": [server.work]}) == {"files": []}
+
+
+def with_repository(root: Path) -> None:
+    """Make the working directory a repository, with a commit that its remote has and a change that it has not."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
+    env |= {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in IDENTITY.items()}
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=root / "work", env=env, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    (root / "work" / "a.txt").write_text("one\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "First")
+    git("clone", "-q", "--bare", ".", str(root / "home" / "remote.git"))
+    git("remote", "add", "origin", str(root / "home" / "remote.git"))
+    git("fetch", "-q", "origin")
+    git("branch", "-q", "-u", "origin/main")
+    (root / "work" / "a.txt").write_text("two\n")
+
+
+IDENTITY = {"NAME": "Nobody", "EMAIL": "nobody@example.invalid", "DATE": "2026-01-01T00:00:00Z"}
+#: The commit's name follows from its content, its author and its date.
+COMMIT = "3cf6436bdd80005afd826c34f2bd720ff3fb83a2"
+
+
+def test_git_diff(app_server: AppServer) -> None:
+    """v1: gitDiffToRemote tells the commit that the remote has, and what differs from it here."""
+    server = started(app_server(prepare=with_repository))
+    result = server.request("gitDiffToRemote", {"cwd": server.work})
+    assert result["sha"] == COMMIT
+    assert result["diff"].endswith("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n")
+
+
+def test_git_diff_without_a_repository(app_server: AppServer) -> None:
+    """v1: a directory that is no repository is refused."""
+    server = started(app_server())
+    error = server.request_error("gitDiffToRemote", {"cwd": server.work})
+    assert error == {"code": REFUSED, "message": f'failed to compute git diff to remote for cwd: "{server.work}"'}
+
+
+def test_git_info(app_server: AppServer) -> None:
+    """A thread in a repository tells its commit, its branch and its remote."""
+    server = app_server(prepare=with_repository)
+    open_thread(server)
+    info = all_of(server, "thread/started")[0]["thread"]["gitInfo"]
+    assert (info["sha"], info["branch"]) == (COMMIT, "main")
+    assert info["originUrl"].endswith("/remote.git")
+
+
+# -- reviews -----------------------------------------------------------------------------------------------------------------
+
+#: name -> (the target of the review, what it is called, how the model is asked)
+TARGETS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "custom": ({"type": "custom", "instructions": "Look at a.txt."}, "Look at a.txt.", "Look at a.txt."),
+    "uncommitted": ({"type": "uncommittedChanges"}, "current changes", "Review the current code changes"),
+    "commit": (
+        {"type": "commit", "sha": "abc1234", "title": "A change"},
+        "commit abc1234: A change",
+        'Review the code changes introduced by commit abc1234 ("A change").',
+    ),
+    "base-branch": (
+        {"type": "baseBranch", "branch": "main"},
+        "changes against 'main'",
+        "Review the code changes against the base",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", TARGETS)
+def test_review(app_server: AppServer, row: str) -> None:
+    """A review is a turn: review mode entered, the model asked, review mode left with what it said."""
+    target, hint, prompt = TARGETS[row]
+    server = app_server([{"items": [text("It is fine.")], "expect": {"prompt": prompt}}], prepare=with_repository)
+    thread = open_thread(server)
+    result = server.request("review/start", {"threadId": thread, "target": target})
+    content = [{"type": "text", "text": hint, "text_elements": []}]
+    turn = {"id": "0", "items": [{"type": "userMessage", "id": "0", "content": content}], "status": "inProgress", "error": None}
+    assert result == {"turn": turn, "reviewThreadId": thread}
+    assert ended(server, thread)["status"] == "completed"
+    assert msgs(server, "entered_review_mode") == [{"target": target, "user_facing_hint": hint}]
+    (entered,) = items_of(server, "enteredReviewMode")
+    (left,) = items_of(server, "exitedReviewMode")
+    assert (entered["review"], left["review"]) == (hint, "It is fine.")
+    output = {
+        "findings": [],
+        "overall_correctness": "",
+        "overall_explanation": "It is fine.",
+        "overall_confidence_score": 0.0,
+    }
+    assert msgs(server, "exited_review_mode") == [{"review_output": output}]
+    assert last_words(server) == [None]
+
+
+def test_review_findings(app_server: AppServer) -> None:
+    """Findings in the model's JSON are told as they are, and as words."""
+    location = {"absolute_file_path": "/x/a.txt", "line_range": {"start": 1, "end": 2}}
+    finding = {
+        "title": "[P1] Wrong sum",
+        "body": "It is 3.",
+        "confidence_score": 0.5,
+        "priority": 1,
+        "code_location": location,
+    }
+    said = {
+        "findings": [finding],
+        "overall_correctness": "patch is incorrect",
+        "overall_explanation": "There is a bug.",
+        "overall_confidence_score": 0.75,
+    }
+    server = app_server([{"items": [text(json.dumps(said))]}])
+    thread = open_thread(server)
+    server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})
+    ended(server, thread)
+    assert msgs(server, "exited_review_mode") == [{"review_output": said}]
+    words = "There is a bug.\n\nReview comment:\n\n- [P1] Wrong sum \N{EM DASH} /x/a.txt:1-2\n  It is 3."
+    assert items_of(server, "exitedReviewMode")[0]["review"] == words
+    assert items_of(server, "agentMessage")[-1]["text"] == words
+
+
+def test_detached_review(app_server: AppServer) -> None:
+    """A detached review has a thread of its own; the thread that it was asked in hears nothing of it."""
+    server = app_server([{"items": [text("It is fine.")]}])
+    thread = open_thread(server)
+    asked = {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}, "delivery": "detached"}
+    review = server.request("review/start", asked)["reviewThreadId"]
+    assert review != thread
+    assert ended(server, review)["status"] == "completed"
+    assert {params["threadId"] for params in all_of(server, "item/completed")} == {review}
+    assert [params["thread"]["id"] for params in all_of(server, "thread/started")] == [thread, review]
+
+
+def test_review_without_instructions(app_server: AppServer) -> None:
+    """Instructions of nothing but blanks are refused."""
+    server = app_server()
+    thread = open_thread(server)
+    error = server.request_error("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": " "}})
+    assert error == {"code": REFUSED, "message": "instructions must not be empty"}
+
+
+def test_review_against_a_branch_of_nothing(app_server: AppServer) -> None:
+    """Outside a repository a review against a branch is begun, fails, and says so; the turn never completes."""
+    server = app_server()
+    thread = open_thread(server)
+    target = {"type": "baseBranch", "branch": "main"}
+    assert server.request("review/start", {"threadId": thread, "target": target})["turn"]["status"] == "inProgress"
+    error = server.notification("error")
+    assert error["error"]["message"] == f'"{server.work}" is not a git repository'
+    assert (error["error"]["codexErrorInfo"], error["willRetry"]) == ("other", False)
+    server.request("account/read", {})
+    assert all_of(server, "turn/completed") == []
