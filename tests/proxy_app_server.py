@@ -2,8 +2,8 @@
 
 The prompt holds `PLAN:` and a JSON object: `say` (deltas of one message), `more` (a second message), `calls` (native calls),
 `usage`, `fail` (message, codexErrorInfo in both spellings), `foreign` (another thread speaks first), `ask` (a request of the
-server's, with its params), `die`, `hang` (in mid-turn), `wait` (to be interrupted), `odd` (frames in fragments), `refuse`. Every
-line that comes in is appended to the file that CAPTURE names, with the process id before it.
+server's, with its params), `die`, `hang` (in mid-turn), `wait` (to be interrupted), `odd` (frames in fragments), `refuse`, `mute`
+(no reply). Every line that comes in is appended to the file that CAPTURE names, with the process id before it.
 """
 
 from __future__ import annotations
@@ -165,6 +165,8 @@ def main() -> None:
             interrupted(params.get("threadId") or params["conversationId"], number)
         elif method in ("turn/start", "sendUserMessage"):
             plan = plan_of(params)
+            if plan.get("mute"):
+                continue
             if plan.get("refuse"):
                 write({"id": number, "error": {"code": -32600, "message": "Invalid request: no"}})
                 continue

@@ -254,11 +254,8 @@ def test_the_instructions_are_the_rules_the_conditions_the_schemas_and_the_examp
 
 
 def test_the_rules_are_the_spec_s_own_lines() -> None:
-    spec = Path(__file__).parent.parent / "suites" / "proxy"
-    found = list(spec.rglob("app-server-payloads.md"))
-    if not found:
-        pytest.skip("NOT PROVEN: the spec's text is not vendored yet")
-    assert f"```text\n{RULES}\n" in found[0].read_text()
+    spec = Path(__file__).parent.parent / "suites" / "proxy" / "developer-instructions.txt"
+    assert spec.read_text(encoding="utf-8").startswith(RULES + "\n\nTool choice is none")
 
 
 # -- requests --------------------------------------------------------------------------------------------------------------
@@ -684,6 +681,15 @@ def test_several_app_servers_share_the_work_and_all_end_with_the_proxy(tmp_path:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("profile", ["as-specified", "works-on-0.92"])
+def test_a_server_that_does_not_reply_is_replaced(tmp_path: Path, profile: str) -> None:
+    with running(tmp_path, PROXY_PROFILE=profile, PROXY_RPC_TIMEOUT_MS="2500") as proxy:
+        refused = proxy.chat(ask(mute=True))
+        assert (refused.status, refused.json["error"]["code"]) == (504, "app_server_timeout")
+        assert proxy.chat(ask(say=["again"])).json["choices"][0]["message"]["content"] == "again"
+        assert len({pid for pid, _ in proxy.frames()}) == 2
 
 
 def test_a_server_that_cannot_be_started_is_a_502(tmp_path: Path) -> None:
