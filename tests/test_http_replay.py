@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from harness.protocol.script import ITEM_KEYS
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 from harness.shell.cassette import CassetteReader, CassetteWriter
 
+MINIATURES = Path(__file__).parent / "miniatures" / "backends" / "broken_replays.py"
 RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record"]
 TEXT = "Hello é✓ there, all of you good people."
 KINDS: dict[str, list[Any]] = {
@@ -154,7 +156,8 @@ def by_name(frames: list[Frame]) -> dict[str, list[Frame]]:
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[BackendProcess]:
-    with BackendProcess() as process:
+    broken = os.environ.get("BROKEN_REPLAY")  # see the last test
+    with BackendProcess(command=(sys.executable, str(MINIATURES), broken) if broken else None) as process:
         yield process
 
 
@@ -548,3 +551,49 @@ def test_what_cannot_be_played_to_is_a_sentence_and_status_2(tmp_path: Path, opt
     status, _, stderr = played(path, *options)
     assert (status, stderr.count("\n")) == (2, 1)
     assert why in stderr
+
+
+#: a backend that replays wrongly -> a test that must see it
+SEEN = {
+    "joins-chunks": "gives_the_same[text]",
+    "tidies-events": "gives_the_same[fault crlf]",
+    "loses-the-last-piece": "gives_the_same[refusal]",
+    "lower-case-headers": "gives_the_same[retry later]",
+    "cuts-end-well": "gives_the_same[fault cut]",
+    "resets-are-cuts": "gives_the_same[fault reset]",
+    "first-come": "any_order_and_spelling",
+    "nothing-is-consumed": "is_not_played_again",
+    "masks-nothing": "volatile_values",
+    "binds-nothing": "volatile_values",
+    "knows-no-rules": "the_rules_hold",
+    "takes-any-secret-for-none": "secrets_that_were_redacted",
+    "misses-are-defaults": "a_miss_names",
+}
+
+
+@pytest.mark.parametrize("variant", SEEN)
+def test_a_backend_that_replays_wrongly_is_seen(variant: str) -> None:
+    name = SEEN[variant].partition("[")[0]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+        "--tb=no",
+        "-rf",
+        "-k",
+        name,
+        __file__,
+    ]
+    done = subprocess.run(argv, env={**os.environ, "BROKEN_REPLAY": variant}, capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert any(SEEN[variant] in line for line in done.stdout.splitlines() if line.startswith("FAILED")), done.stdout
+
+
+def test_there_is_a_test_for_every_wrong_replay() -> None:
+    table = MINIATURES.read_text().split("@variant\ndef ")[1:]
+    assert {part.partition("(")[0].replace("_", "-") for part in table} == set(SEEN)

@@ -150,6 +150,8 @@ def _settle(session: BackendSession, allow_unused: bool, as_json: bool) -> int:
 
 def _line(entry: dict[str, Any]) -> str:
     turn = "" if entry["turn"] is None else f" turns[{entry['turn']}]"
+    if "recorded" in entry:
+        turn = f" {entry['recorded']['cassette']} frame {entry['recorded']['frame']}"
     how = "" if entry["end"] == "end" else f" ({entry['end']})"
     why = "" if entry["sentence"] is None else f": {entry['sentence']}"
     return f"{entry['n']:4} {entry['method']} {entry['path']} -> {entry['status'] or '-'} {entry['answer']}{turn}{how}{why}"

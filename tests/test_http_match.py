@@ -1,0 +1,128 @@
+"""Which recorded exchange answers a request: the pure part, by properties and by examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.frames import Frame
+from harness.core.http_match import HttpDeck, HttpMiss, Recorded, Tape
+from harness.core.http_over import BadOver, Over, without_numbers
+from harness.core.httpframes import request_payload
+from harness.core.jsontext import dumps
+from harness.core.normalise import Rules
+from harness.protocol import tables
+
+RULES = Rules(tables.load("normalise"))
+leaves = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=6)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=8
+)
+
+
+def asked(body: Any, *, path: str = "/v1/responses", headers: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
+    return request_payload("POST", path, headers, dumps(body))
+
+
+def tape(*payloads: dict[str, Any], conns: tuple[int, ...] = ()) -> Tape:
+    frames: list[Frame] = []
+    for i, payload in enumerate(payloads):
+        conn = conns[i] if conns else i
+        frames.append(Frame(2 * i + 1, 0.0, "http", "client", "request", payload=payload, conn=conn))
+        frames.append(Frame(2 * i + 2, 0.0, "http", "server", "close", payload="end", conn=conn))
+    return Tape("t.ndjson", frames, lambda: RULES)
+
+
+def play(deck: HttpDeck, payload: dict[str, Any], conn: int = 1) -> Recorded | HttpMiss:
+    found = deck.find(conn, payload)
+    if isinstance(found, Recorded):
+        deck.use(conn, found, payload)
+    return found
+
+
+@given(st.lists(values, min_size=1, max_size=5, unique_by=dumps), st.randoms())
+def test_each_request_finds_itself_in_any_order(bodies: list[Any], random: Any) -> None:
+    deck = HttpDeck([tape(*(asked({"body": body}) for body in bodies))])
+    order = list(range(len(bodies)))
+    random.shuffle(order)
+    for i in order:
+        found = play(deck, asked({"body": bodies[i]}))
+        assert isinstance(found, Recorded)
+        assert found.request.n == 2 * i + 1
+    assert deck.unused() == []
+    assert isinstance(play(deck, asked({"body": bodies[0]})), HttpMiss)
+
+
+@given(values, values)
+def test_bodies_match_exactly_if_they_are_equal_values(one: Any, other: Any) -> None:
+    found = HttpDeck([tape(asked({"input": one}))]).find(1, asked({"input": other}))
+    # The compact JSON tells 1 from true and 0 from -0 apart, as values do on the wire; two masked strings may be equal.
+    same = dumps(one) == dumps(other)
+    if same:
+        assert isinstance(found, Recorded)
+    elif RULES.mask("input", one) == one and RULES.mask("input", other) == other:
+        keys_apart = isinstance(one, dict) and isinstance(other, dict) and one == other
+        assert isinstance(found, HttpMiss) or keys_apart or one == other
+
+
+@pytest.mark.parametrize("words", [["bodies"], ["path.x"], ["body."], ["-"], [""], ["-body"], []])
+def test_what_is_no_part_is_a_sentence(words: list[str]) -> None:
+    with pytest.raises(BadOver, match=r"is no part of a request|Nothing is compared"):
+        Over(words)
+
+
+def test_the_parts_of_a_request() -> None:
+    payload = asked({"a": {"b": 1, "c": 2}, "d": 3}, path="/x?y=1", headers=(("Host", "h"), ("X-A", "1"), ("x-b", "2")))
+    assert Over(["method", "path"]).view(payload) == {"method": "POST", "target": "/x?y=1"}
+    assert Over(["body", "-body.a.b", "-body.nothing.x"]).view(payload) == {"body": {"a": {"c": 2}, "d": 3}}
+    assert Over(["body.a", "body.a.b", "body.x"]).view(payload) == {"body.a": {"b": 1, "c": 2}, "body.a.b": 1, "body.x": None}
+    assert Over(["headers"]).view(payload) == {"headers.x-a": "1", "headers.x-b": "2"}
+    assert Over(["headers", "-headers.X-A"]).view(payload) == {"headers.x-b": "2"}
+    assert Over(["body", "headers.X-a", "-headers"]).view(payload) == {"body": {"a": {"b": 1, "c": 2}, "d": 3}}
+    assert payload["body"] == {"a": {"b": 1, "c": 2}, "d": 3}  # what is left out is left out of a copy
+
+
+def test_pipelined_requests_have_their_answers_in_order() -> None:
+    def frame(n: int, sender: str, kind: str, payload: Any) -> Frame:
+        return Frame(n, 0.0, "http", sender, kind, payload=payload, conn=1)
+
+    frames = [frame(1, "client", "request", asked(1)), frame(2, "client", "request", asked(2))]
+    frames += [frame(n, "server", kind, payload) for n, kind, payload in ((3, "response", {}), (4, "close", "end"))]
+    frames += [frame(n, "server", kind, payload) for n, kind, payload in ((5, "response", {}), (6, "close", "cut"))]
+    one, two = Tape("t", frames, lambda: RULES).exchanges
+    assert [f.n for f in one.answer] == [3]
+    assert [f.n for f in two.answer] == [5]
+    assert one.close is not None
+    assert two.close is not None
+    assert (one.close.payload, two.close.payload) == ("end", "cut")
+
+
+def test_a_request_that_was_broken_off_is_never_asked_again() -> None:
+    frame = Frame(1, 0.0, "http", "client", "request", payload=asked({}), conn=1, extra={"truncated": True})
+    assert Tape("t", [frame], lambda: RULES).exchanges == []
+
+
+def test_a_live_connection_goes_on_with_another_recorded_one_when_its_own_has_ended() -> None:
+    deck = HttpDeck([tape(asked(1), asked(2), asked(3), conns=(1, 1, 2))], by="connection")
+    order = [play(deck, asked("any")) for _ in range(3)]
+    assert [found.request.n for found in order if isinstance(found, Recorded)] == [1, 3, 5]
+
+
+def test_the_nearest_is_the_one_with_the_fewest_differences_and_not_of_another_path() -> None:
+    deck = HttpDeck([tape(asked({"a": 1, "b": 2, "c": 3}, path="/v1/other"), asked({"a": 1, "b": 0, "c": 0}), asked({"x": 1}))])
+    found = deck.find(1, asked({"a": 1, "b": 2, "c": 3}))
+    assert isinstance(found, HttpMiss)
+    assert found.nearest is not None
+    assert found.nearest.request.n == 3
+    assert (found.path, len(found.differences)) == ("body.b", 2)
+    assert "differs at body.b: recorded 0, got 2 (and at 1 more places)." in str(found)
+
+
+def test_placeholders_are_equal_whatever_their_number() -> None:
+    assert without_numbers({"a": ["redacted-token-7", "user-3@redacted.example"]}) == {
+        "a": ["redacted-token-N", "user-N@redacted.example"]
+    }
+    assert without_numbers("user-3 said") == "user-3 said"
