@@ -1,0 +1,109 @@
+"""What the real `codex exec` prints: `python -m tests.real.record_exec` records tests/data/exec.json anew.
+
+Masked are the working directory, ids and durations; left out is what the real binary logs with a time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.real import vocabulary
+
+FILE = Path(__file__).parent.parent / "data" / "exec.json"
+WORDS = vocabulary.load()
+ADDED = next(text for text in WORDS["patches"] if "Add File: new.txt" in text)
+ANYWHERE = "--skip-git-repo-check"
+
+
+def shell(command: str) -> dict[str, Any]:
+    return {**vocabulary.shell(command, "call_1"), "result": WORDS["commands"][command]}
+
+
+TEXT = [{"items": ["Hello there."]}]
+COMMAND = [
+    {"items": ["I run it.", shell("printf err >&2; exit 3")]},
+    {"items": [shell("printf 'a\\nb\\nc\\n'")]},
+    {"items": ["Done."]},
+]
+PATCH = [{"items": [{**vocabulary.patch(ADDED, "call_1"), "result": WORDS["patches"][ADDED]}]}, {"items": ["Done."]}]
+THOUGHT = [{"items": [{"type": "reasoning", "summary": ["**Think**"]}, {"type": "web_search_call", "query": "codex"}, "Ok."]}]
+STEPS = [{"step": "a", "status": "completed"}, {"step": "b", "status": "in_progress"}, {"step": "c", "status": "pending"}]
+PLAN = [
+    {"items": [{"type": "function_call", "name": "update_plan", "arguments": {"explanation": "why", "plan": STEPS}}]},
+    {"items": [{"type": "function_call", "name": "list_mcp_resources", "arguments": {}}]},
+    {"items": []},
+]
+CASES: dict[str, tuple[Any, list[str], str]] = {
+    "text": (TEXT, [ANYWHERE, "Say hi"], ""),
+    "text-json": (TEXT, [ANYWHERE, "--json", "Say hi"], ""),
+    "text-experimental-json": (TEXT, [ANYWHERE, "--experimental-json", "Say hi"], ""),
+    "text-stdin": (TEXT, [ANYWHERE, "-"], "From stdin\n"),
+    "text-no-prompt": (TEXT, [ANYWHERE], "From stdin"),
+    "nothing": (TEXT, [ANYWHERE], ""),
+    "no-repository": (TEXT, ["Say hi"], ""),
+    "last-message": (TEXT, [ANYWHERE, "--output-last-message", "last.txt", "Say hi"], ""),
+    "last-message-json": (TEXT, [ANYWHERE, "-o", "last.txt", "--json", "Say hi"], ""),
+    "settings": (TEXT, [ANYWHERE, "-m", "gpt-5.2", "-c", 'model_reasoning_effort="high"', "--full-auto", "Say hi"], ""),
+    "command": (COMMAND, [ANYWHERE, "-s", "danger-full-access", "Run"], ""),
+    "command-json": (COMMAND, [ANYWHERE, "--json", "-s", "danger-full-access", "Run"], ""),
+    "patch": (PATCH, [ANYWHERE, "--full-auto", "Run"], ""),
+    "patch-json": (PATCH, [ANYWHERE, "--full-auto", "--json", "Run"], ""),
+    "thought": (THOUGHT, [ANYWHERE, "Run"], ""),
+    "thought-json": (THOUGHT, [ANYWHERE, "--json", "Run"], ""),
+    "plan": (PLAN, [ANYWHERE, "Run", "-o", "last.txt"], ""),
+    "plan-json": (PLAN, [ANYWHERE, "--json", "Run"], ""),
+    "failed": ([{"status": 500, "body": "x"}], [ANYWHERE, "Run"], ""),
+    "failed-json": ([{"status": 400, "body": "bad body"}], [ANYWHERE, "--json", "Run"], ""),
+    "unknown-option": (TEXT, ["--nope", "Say hi"], ""),
+    "two-prompts": (TEXT, ["a", "b"], ""),
+    "no-value": (TEXT, ["-o"], ""),
+    "version": (TEXT, ["--version"], ""),
+}
+
+
+def run(command: list[str], case: str, home: Any, **env: str) -> dict[str, Any]:
+    """Run one case with a command; return what it gave, masked."""
+    _, args, stdin = CASES[case]
+    vocabulary.fill(home.work)
+    done = subprocess.run(
+        [*command, "exec", *args], input=stdin.encode(), capture_output=True, env={**home.env, **env}, cwd=home.work, timeout=60
+    )
+    last = home.work / "last.txt"
+    return {
+        "status": done.returncode,
+        "stdout": masked(done.stdout.decode(), home),
+        "stderr": masked(done.stderr.decode(), home),
+        "last": last.read_text() if last.exists() else None,
+    }
+
+
+def masked(text: str, home: Any) -> list[str]:
+    """Return the lines of an output without what differs between two runs."""
+    text = text.replace(str(home.work), "{cwd}")
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "{thread}", text)
+    text = re.sub(r" in \d+ms", " in {n}ms", text)
+    return [line for line in text.split("\n") if " ERROR codex_" not in line]
+
+
+def main() -> None:
+    """Record all cases."""
+    from harness.shell.backend_process import BackendProcess
+    from harness.shell.codex import HermeticHome, find_installed
+
+    found = {}
+    with BackendProcess() as backend:
+        for case, (script, args, stdin) in CASES.items():
+            with tempfile.TemporaryDirectory() as root:
+                home = HermeticHome(Path(root), backend.session(case, script).url)
+                gave = run([str(find_installed("0.92.0"))], case, home)
+            found[case] = {"args": args, "stdin": stdin, "script": script, **gave}
+    FILE.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

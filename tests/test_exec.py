@@ -1,0 +1,78 @@
+"""`fake-codex exec` prints what the real `codex exec` printed, for each recorded case."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fake_server.exec import parse
+from harness.shell.codex import HermeticHome
+from tests.real.record_exec import CASES, FILE, run
+
+FAKE = str(Path(sys.executable).with_name("fake-codex"))
+RECORDED = json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def test_every_case_is_recorded_as_it_stands() -> None:
+    assert {name: (case["script"], case["args"], case["stdin"]) for name, case in RECORDED.items()} == CASES
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_prints_what_the_real_one_printed(case: str, tmp_path: Path) -> None:
+    home = HermeticHome(tmp_path / "home", "http://127.0.0.1:39999")
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps(CASES[case][0]), encoding="utf-8")
+    gave = run([FAKE], case, home, FAKE_CODEX_SCRIPT=str(script))
+    assert gave == {key: RECORDED[case][key] for key in gave}
+
+
+def test_a_wrong_case_is_found(tmp_path: Path) -> None:
+    """The comparison itself can fail: another script, another output."""
+    home = HermeticHome(tmp_path / "home", "http://127.0.0.1:39999")
+    script = tmp_path / "script.json"
+    script.write_text('["Hello, there."]')
+    gave = run([FAKE], "text", home, FAKE_CODEX_SCRIPT=str(script))
+    assert gave["stdout"] != RECORDED["text"]["stdout"]
+
+
+def test_without_a_script_it_greets(tmp_path: Path) -> None:
+    home = HermeticHome(tmp_path, "http://127.0.0.1:39999")
+    command = [FAKE, "exec", "--skip-git-repo-check", "-"]
+    done = subprocess.run(command, input=b"x", capture_output=True, env=home.env, cwd=home.work, timeout=20)
+    assert (done.returncode, done.stdout) == (0, b"Hello from fake-codex.\n")
+
+
+def test_it_resumes_under_the_given_id_and_keeps_a_ledger(tmp_path: Path) -> None:
+    home = HermeticHome(tmp_path, "http://127.0.0.1:39999")
+    thread = "01a1fa58-07e8-7321-906d-9f5aebed747d"
+    command = [FAKE, "exec", "--experimental-json", "--skip-git-repo-check", "resume", thread]
+    env = {**home.env, "FAKE_CODEX_LEDGER": str(tmp_path / "ledger")}
+    done = subprocess.run(command, input=b"again", capture_output=True, env=env, cwd=home.work, timeout=20)
+    assert json.loads(done.stdout.splitlines()[0]) == {"type": "thread.started", "thread_id": thread}
+    assert json.loads((tmp_path / "ledger").read_text())["body"]["input"][-1]["content"][0]["text"] == "again"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"), [("{", "is not JSON"), ('[{"items": ["x", {"type": "gate", "name": "g"}]}]', "waits for a gate")]
+)
+def test_what_cannot_be_run_is_a_sentence(script: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.json"
+    file.write_text(script)
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_CODEX_SCRIPT": str(file)}
+    command = [FAKE, "exec", "--skip-git-repo-check", "x"]
+    done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=20)
+    assert (done.returncode, said in done.stderr.decode(), b"Traceback" in done.stderr) == (2, True, False)
+
+
+def test_the_options_of_sdks() -> None:
+    given = ["--experimental-json", "--model", "m", "--sandbox", "read-only", "--cd", "/w", "--add-dir", "/x"]
+    given += ["--skip-git-repo-check", "--output-schema", "f"]
+    options = parse([*given, "--config", "a.b=1", "--image=i.png", "resume", "01a1fa58-07e8-7321-906d-9f5aebed747d"])
+    assert (options["model"], options["sandbox"], options["cd"], options["json"]) == ("m", "read-only", "/w", True)
+    assert options["config"] == [("a.b", "1")]
+    assert (options["resume"], options["prompt"]) == ("01a1fa58-07e8-7321-906d-9f5aebed747d", None)

@@ -1,0 +1,434 @@
+"""The scripted fake as a program: what it is asked, what it would have asked its model, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.frames import Frame
+from harness.core.jsontext import dumps
+from harness.plugin.checking import judge, make_checkers
+from harness.shell.client import Client, SubjectFailure
+from harness.shell.codex import HermeticHome
+from tests.conversing import Conversation, initialize
+
+FAKE = str(Path(sys.executable).with_name("fake-codex"))
+NOBODY = "00000000-0000-7000-8000-000000000000"
+TOOL = {"name": "weather", "description": "d", "inputSchema": {"type": "object", "properties": {}}}
+
+
+class Started:
+    """One fake-codex: its client, its ledger, and shortcuts for what the tests do."""
+
+    def __init__(self, root: Path, script: Any, *args: str, **env: str) -> None:
+        self.home = HermeticHome(root, "http://127.0.0.1:39999")
+        self.ledger_file = root / "ledger.ndjson"
+        environ = {**self.home.env, "FAKE_CODEX_LEDGER": str(self.ledger_file), **env}
+        if script is not None:
+            (root / "script.json").write_text(json.dumps(script), encoding="utf-8")
+            environ["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
+        self.client = Client([FAKE, *args, "app-server"], env=environ, cwd=str(self.home.work), timeout=10)
+        initialize(self.client)
+
+    def thread(self, **settings: Any) -> str:
+        opened: str = self.client.request("thread/start", settings)["thread"]["id"]
+        return opened
+
+    def turn(self, thread: str, text: str = "Go.", **params: Any) -> list[Any]:
+        """Run a turn to its end; return the server's messages about it."""
+        begin = len(self.client.timeline)
+        self.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": text}], **params})
+        self.client.notification("turn/completed", threadId=thread)
+        return [frame.value for frame in self.client.timeline[begin:] if frame.sender == "server"]
+
+    def ledger(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.ledger_file.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    made: list[Started] = []
+
+    def make(script: Any = None, *args: str, **env: str) -> Started:
+        made.append(Started(tmp_path / str(len(made)), script, *args, **env))
+        return made[-1]
+
+    yield make
+    for started in made:
+        started.client.stop()
+
+
+def texts(messages: list[Any]) -> list[str]:
+    items = [m["params"]["item"] for m in messages if of(m, "item/completed")]
+    return [item["text"] for item in items if item["type"] == "agentMessage"]
+
+
+def of(message: Any, method: str) -> bool:
+    return isinstance(message, dict) and message.get("method") == method
+
+
+def status(messages: list[Any]) -> Any:
+    return messages[-1]["params"]["turn"]["status"]
+
+
+# -- the model's side ---------------------------------------------------------------------------------------------------
+
+
+def test_without_a_script_every_turn_gets_one_short_reply(start: Callable[..., Started]) -> None:
+    fake = start()
+    thread = fake.thread()
+    assert [texts(fake.turn(thread, text)) for text in ("one", "two")] == [["Hello from fake-codex."]] * 2
+    assert [entry["answer"] for entry in fake.ledger()] == ["default", "default"]
+    assert fake.client.close() == 0
+
+
+def test_two_equal_turns_are_two_calls(start: Callable[..., Started]) -> None:
+    fake = start(["a", "b"])
+    thread = fake.thread()
+    assert [texts(fake.turn(thread, "same")) for _ in range(2)] == [["a"], ["b"]]
+    first, second = fake.ledger()
+    assert (first["turn_of_script"], second["turn_of_script"]) == (0, 1)
+    assert second["body"]["input"][-3:] == [user("same"), assistant("a"), user("same")]
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def assistant(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def test_the_ledger_has_what_the_request_would_have_had(start: Callable[..., Started]) -> None:
+    fake = start(["ok"])
+    thread = fake.thread(developerInstructions="Be brief.", baseInstructions="You are a fake.", dynamicTools=[TOOL])
+    schema = {"type": "object"}
+    fake.turn(thread, "Go.", outputSchema=schema, effort="high", summary="detailed", model="gpt-5.2")
+    (entry,) = fake.ledger()
+    body = entry["body"]
+    assert list(body) == [
+        "model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "store", "stream",
+        "include", "prompt_cache_key", "text",
+    ]  # fmt: skip
+    assert (body["model"], body["instructions"]) == ("gpt-5.2", "You are a fake.")
+    assert body["reasoning"] == {"effort": "high", "summary": "detailed"}
+    assert body["text"]["format"]["schema"] == schema
+    assert body["input"][0] == {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
+    assert body["input"][-1] == user("Go.")
+    assert body["tools"][-1]["name"] == "weather"
+    assert (entry["thread"], body["prompt_cache_key"]) == (thread, thread)
+
+
+def test_the_outputs_of_calls_go_back_in_call_order(start: Callable[..., Started]) -> None:
+    calls = [{"type": "function_call", "name": "weather", "arguments": {"city": str(i)}, "call_id": f"c{i}"} for i in range(2)]
+    shell = {"type": "function_call", "name": "shell_command", "arguments": {"command": "ls"}, "call_id": "s"}
+    fake = start([{"items": [calls[0], {**shell, "result": {"output": "f\n", "exit_code": 2}}, calls[1]]}, "ok"])
+    thread = fake.thread(dynamicTools=[TOOL])
+    told = {"api": "v2", "steps": []}
+    conversation = Conversation(fake.client, told, str(fake.home.work))
+    conversation.threads = [thread]
+    step = {"text": "Go.", "answer": {"c0": {"output": "sun", "success": True}, "c1": {"nonsense": 1}}}
+    conversation.begin(step)
+    conversation.finish(step)
+    outputs = [item for item in fake.ledger()[1]["body"]["input"] if item["type"] == "function_call_output"]
+    assert [item["output"] for item in outputs] == [
+        "sun",
+        "Exit code: 2\nWall time: 0 seconds\nOutput:\nf\n",
+        "dynamic tool response was invalid",
+    ]
+
+
+def test_a_turn_is_chosen_by_its_marker_and_a_miss_is_told(start: Callable[..., Started]) -> None:
+    fake = start([{"match": "beta", "items": ["for beta"]}])
+    thread = fake.thread()
+    assert texts(fake.turn(thread, "beta")) == ["for beta"]
+    missed = fake.turn(fake.thread(config={"model_providers.mock.stream_max_retries": 0}), "other")
+    assert status(missed) == "failed"
+    assert "All 1 turns of the script are used" in missed[-1]["params"]["turn"]["error"]["message"]
+    assert fake.ledger()[-1]["status"] == 501
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("{", "is not JSON"),
+        ('{"turns": [{"item": []}]}', 'did you mean "items"'),
+        ('[{"items": ["x"], "fault": "nonesuch"}]', "is no fault"),
+    ],
+)
+def test_a_script_that_is_none_is_a_sentence(script: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.json"
+    file.write_text(script)
+    done = run(INITIALIZE + b'{"id":2,"method":"thread/start","params":{}}\n', FAKE_CODEX_SCRIPT=str(file))
+    assert (done.returncode, said in done.stderr.decode(), b"Traceback" in done.stderr) == (2, True, False)
+
+
+def test_a_script_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    done = run(b"", FAKE_CODEX_SCRIPT=str(tmp_path / "none.json"))
+    assert (done.returncode, b"none.json" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
+
+
+INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"c","version":"1"}}}\n'
+
+
+def run(sent: bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
+    environ = {"PATH": os.environ["PATH"], "HOME": "/nowhere", **env}
+    return subprocess.run([FAKE, "app-server"], input=sent, capture_output=True, env=environ, timeout=20)
+
+
+# -- the client's side --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "message"),
+    [
+        ("turn/start", {}, "Invalid request: missing field `threadId`"),
+        ("turn/start", {"threadId": 5}, "Invalid request: invalid type: integer `5`, expected a string"),
+        ("turn/start", {"threadId": NOBODY, "input": 5}, "Invalid request: invalid type: integer `5`, expected a sequence"),
+        ("turn/start", {"threadId": NOBODY, "input": [{"type": "text"}]}, "Invalid request: missing field `text`"),
+        ("turn/start", {"threadId": NOBODY, "input": []}, f"thread not found: {NOBODY}"),
+        (
+            "turn/start",
+            {"threadId": "x", "input": []},
+            "invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], "
+            "found `x` at 1",
+        ),
+        ("sendUserMessage", {"conversationId": NOBODY, "items": []}, f"conversation not found: {NOBODY}"),
+        ("sendUserMessage", {"conversationId": NOBODY, "items": [{"type": "text"}]}, "Invalid request: missing field `data`"),
+        ("addConversationListener", {"conversationId": NOBODY}, f"thread not found: {NOBODY}"),
+        ("removeConversationListener", {"subscriptionId": NOBODY}, f"subscription not found: {NOBODY}"),
+        ("thread/read", {"threadId": NOBODY}, f"thread not loaded: {NOBODY}"),
+        ("thread/resume", {"threadId": NOBODY}, f"no rollout found for thread id {NOBODY}"),
+        ("thread/start", {"cwd": 5}, "Invalid request: invalid type: integer `5`, expected a string"),
+        ("thread/start", {"dynamicTools": [{"name": "x"}]}, "Invalid request: missing field `description`"),
+        ("initialize", {"clientInfo": {}}, "Already initialized"),
+    ],
+)
+def test_bad_input_is_refused_as_the_real_server_refuses_it(
+    method: str, params: Any, message: str, start: Callable[..., Started]
+) -> None:
+    assert start().client.request_error(method, params) == {"code": -32600, "message": message}
+
+
+def test_a_method_that_no_script_covers_is_said_to_be_so(start: Callable[..., Started]) -> None:
+    fake = start(["x"])
+    error = fake.client.request_error("review/start", {"threadId": NOBODY, "target": {"type": "uncommittedChanges"}})
+    assert error["code"] == -32001
+    assert "the script does not cover review/start" in error["message"]
+    assert fake.client.close() == 1
+
+
+def test_threads_are_kept_as_long_as_the_process(start: Callable[..., Started]) -> None:
+    fake = start([{"items": ["x"], "times": "always"}])
+    ask = fake.client.request
+    first, second = fake.thread(), fake.thread()
+    assert ask("thread/list", {}) == {"data": [], "nextCursor": None}
+    fake.turn(first, "first")
+    fake.turn(second, "second")
+    assert [t["preview"] for t in ask("thread/list", {})["data"]] == ["second", "first"]
+    page = ask("thread/list", {"limit": 1})
+    assert [t["preview"] for t in ask("thread/list", {"limit": 1, "cursor": page["nextCursor"]})["data"]] == ["first"]
+    read = ask("thread/read", {"threadId": first, "includeTurns": True})["thread"]
+    assert [item["type"] for item in read["turns"][0]["items"]] == ["userMessage", "agentMessage"]
+    fork = ask("thread/fork", {"threadId": first})["thread"]
+    assert fork["turns"] == read["turns"]
+    ask("thread/archive", {"threadId": first})
+    assert set(ask("thread/loaded/list", {})["data"]) == {second, fork["id"]}
+    assert [t["id"] for t in ask("thread/list", {"archived": True})["data"]] == [first]
+    assert fake.client.request_error("turn/start", {"threadId": first, "input": []})["message"] == f"thread not found: {first}"
+    ask("thread/unarchive", {"threadId": first})
+    assert ask("thread/resume", {"threadId": first})["thread"]["turns"] == read["turns"]
+    rolled = ask("thread/rollback", {"threadId": first, "numTurns": 1})["thread"]
+    assert rolled["turns"] == []
+
+
+def test_events_wait_for_a_listener_and_two_listeners_compete(start: Callable[..., Started]) -> None:
+    fake = start(["one", "two"])
+    ask = fake.client.request
+    opened = ask("newConversation", {})["conversationId"]
+    items = [{"type": "text", "data": {"text": "x"}}]
+    ask("sendUserMessage", {"conversationId": opened, "items": items})
+    assert not [m for m in fake.client.messages() if "event" in str(m.get("method"))]
+    listener = ask("addConversationListener", {"conversationId": opened})["subscriptionId"]
+    fake.client.notification("turn/completed")
+    ask("addConversationListener", {"conversationId": opened})
+    begin = len(fake.client.timeline)
+    ask("sendUserMessage", {"conversationId": opened, "items": items})
+    fake.client.notification("turn/completed")
+    seen = [f.value["method"] for f in fake.client.timeline[begin:] if "method" in f.value and f.sender == "server"]
+    assert seen.count("codex/event/task_complete") == 1
+    assert ask("removeConversationListener", {"subscriptionId": listener}) == {}
+
+
+def test_an_interrupt_of_nothing_is_not_answered_and_a_wrong_turn_still_interrupts(start: Callable[..., Started]) -> None:
+    fake = start([{"items": ["x", {"type": "gate", "name": "g"}]}, "after"])
+    thread = fake.thread()
+    idle = fake.client.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})
+    fake.client.notification("codex/event/agent_message")
+    second = fake.client.post("turn/interrupt", {"threadId": thread, "turnId": "nonsense"})
+    assert fake.client.notification("turn/completed")["turn"]["status"] == "interrupted"
+    assert [fake.client.reply_to(i)["result"] for i in (idle, second)] == [{}, {}]
+    assert texts(fake.turn(thread)) == ["after"]
+
+
+def test_a_reply_that_is_an_error_hangs_the_turn_until_it_is_interrupted(start: Callable[..., Started]) -> None:
+    call = {"type": "function_call", "name": "shell_command", "arguments": {"command": "touch x"}, "call_id": "c"}
+    fake = start([{"items": [call]}, "after"])
+    thread = fake.thread(approvalPolicy="untrusted")
+    fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})
+    request = fake.client.server_request("item/commandExecution/requestApproval")
+    fake.client.send({"id": request["id"], "error": {"code": -32000, "message": "no"}})
+    with pytest.raises(SubjectFailure):
+        fake.client.notification("turn/completed", timeout=0.2)
+    fake.client.request("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    assert fake.client.notification("turn/completed")["turn"]["status"] == "interrupted"
+
+
+def test_config_toml_and_options_are_obeyed(start: Callable[..., Started]) -> None:
+    fake = start(None, "-c", 'model="gpt-5.2"', "-c", "sandbox_mode=workspace-write")
+    opened = fake.client.request("thread/start", {})
+    assert (opened["model"], opened["modelProvider"], opened["sandbox"]["type"]) == ("gpt-5.2", "mock", "workspaceWrite")
+
+
+def test_retries_are_those_of_the_provider(start: Callable[..., Started]) -> None:
+    fake = start([{"status": 500, "body": "x", "times": 4}, "ok"])
+    provider = "model_providers.mock."
+    thread = fake.thread(config={provider + "stream_max_retries": 1, provider + "request_max_retries": 1})
+    messages = fake.turn(thread)
+    assert [m["params"]["willRetry"] for m in messages if of(m, "error")] == [True, False]
+    assert (len(fake.ledger()), status(messages)) == (4, "failed")
+    assert texts(fake.turn(thread)) == ["ok"]
+
+
+def test_what_it_says_is_valid_and_known(start: Callable[..., Started]) -> None:
+    thought = {"type": "reasoning", "summary": ["s"], "content": ["c"]}
+    fake = start([{"items": [thought, {"type": "web_search_call", "query": "q"}, "ok"]}])
+    fake.turn(fake.thread())
+    for method in ("model/list", "account/read", "getAuthStatus", "skills/list", "mcpServerStatus/list", "thread/loaded/list"):
+        fake.client.request(method, {})
+    assert [finding.text for finding in judge(fake.client.timeline, make_checkers("0.92.0"))] == []
+
+
+# -- what it leaves alone -----------------------------------------------------------------------------------------------
+
+WATCH = """
+import sys
+kinds = {"open": [], "other": []}
+def hook(event, args):
+    if event == "open" and isinstance(args[1], str) and (set(args[1]) & set("wax+") or args[1] == "w"):
+        kinds["open"].append(str(args[0]))
+    elif event.startswith(("socket.", "subprocess.", "os.exec", "os.fork", "os.spawn", "os.system", "os.remove", "os.mkdir")):
+        kinds["other"].append(event)
+sys.addaudithook(hook)
+from fake_server.fake_codex import main
+status = main(["app-server"])
+print(kinds, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def test_a_script_cannot_make_it_run_write_or_call_anything(tmp_path: Path) -> None:
+    """Watched by audit hooks: no process, no socket, and no file opened for writing but its ledger and capture."""
+    evil = tmp_path / "evil"
+    command = f"touch {evil}; curl http://127.0.0.1:1/"
+    shell = {"type": "function_call", "name": "shell_command", "arguments": {"command": command}, "call_id": "c", "result": {}}
+    patch = f"*** Begin Patch\n*** Add File: {evil}\n+x\n*** End Patch\n"
+    apply = {"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "p"}
+    image = {"type": "function_call", "name": "view_image", "arguments": {"path": "/etc/passwd"}, "call_id": "i"}
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"items": [shell, apply, image]}, "ok"]))
+    home = HermeticHome(tmp_path / "home", "http://127.0.0.1:39999", sandbox_mode="danger-full-access")
+    capture, ledger = tmp_path / "capture.ndjson", tmp_path / "ledger.ndjson"
+    env = {
+        **home.env,
+        "FAKE_CODEX_SCRIPT": str(script),
+        "FAKE_CODEX_LEDGER": str(ledger),
+        "FAKE_CODEX_CAPTURE": str(capture),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    client = Client([sys.executable, "-c", WATCH], env=env, cwd=str(Path(__file__).parent.parent), timeout=10)
+    try:
+        initialize(client)
+        thread = client.request("thread/start", {"cwd": str(tmp_path)})["thread"]["id"]
+        client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})
+        assert client.notification("turn/completed")["turn"]["status"] == "completed"
+        assert client.close() == 0
+        said = client.process.stderr_tail(1)[0]
+    finally:
+        client.stop()
+    assert not evil.exists()
+    seen = eval(said)
+    assert seen["other"] == []
+    assert {Path(name).name.split(".")[0] for name in seen["open"]} <= {"ledger", "capture"}
+    assert len(ledger.read_bytes().splitlines()) == 2
+
+
+# -- races --------------------------------------------------------------------------------------------------------------
+
+
+PLANNED = [{"type": "function_call", "name": "update_plan", "arguments": {"plan": []}, "call_id": "p"}, "text"]
+
+
+def raced(start: Callable[..., Started], pace: str) -> list[Frame]:
+    fake = start([{"items": PLANNED}, "ok"], FAKE_CODEX_PACE=pace)
+    fake.turn(fake.thread())
+    assert fake.client.close() == 0
+    return fake.client.timeline
+
+
+def order(frames: list[Frame]) -> list[str]:
+    return [str(frame.value.get("method") or "reply") for frame in frames if frame.sender == "server"]
+
+
+def test_a_race_is_another_right_order(start: Callable[..., Started]) -> None:
+    from harness.protocol.compare import equal_after_normalisation
+
+    calm, *runs = (raced(start, pace) for pace in ("fast", "race:0", "race:1", "race:2", "race:3"))
+    assert all(equal_after_normalisation(calm, one) for one in runs)
+    assert len({tuple(order(one)) for one in runs}) > 1
+    assert order(raced(start, "race:1")) == order(runs[1])
+
+
+@pytest.mark.parametrize("pace", ["race:", "race:x", "recorded", "2x"])
+def test_a_pace_that_is_none_is_a_sentence(pace: str) -> None:
+    done = run(b"", FAKE_CODEX_PACE=pace)
+    assert (done.returncode, b"FAKE_CODEX_PACE" in done.stderr) == (2, True)
+
+
+def test_the_start_up_path_loads_nothing_slow() -> None:
+    """What `fake-codex app-server` with a script has loaded when it answers initialize."""
+    root = Path(__file__).parent.parent
+    code = (
+        f"import sys; sys.path.append({str(root)!r}); before = set(sys.modules)\n"
+        "from fake_server.scripted import ScriptedServer\n"
+        "from harness.core.frames import Frame\n"
+        "server = ScriptedServer({}, [])\n"
+        f"server.line(Frame(0, 0.0, 'rpc', 'client', raw={INITIALIZE!r}))\n"
+        "assert server.waiting > 0\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "fake_server.scripted" in loaded
+    assert [
+        m for m in loaded if not m.startswith(("harness", "fake_server")) and m not in ("__future__", "_json", "select")
+    ] == []
+
+
+def test_a_huge_reply_does_not_stop_the_client_from_being_heard(start: Callable[..., Started]) -> None:
+    fake = start([{"items": ["x" * 400_000], "delta": 10}, "after"])
+    thread = fake.thread()
+    fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})
+    fake.client.notification("item/agentMessage/delta")
+    fake.client.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    assert fake.client.notification("turn/completed")["turn"]["status"] == "interrupted"
+    deltas = sum(of(message, "item/agentMessage/delta") for message in fake.client.messages())
+    assert deltas < 40_000
+    assert dumps(fake.client.messages()[-1])
