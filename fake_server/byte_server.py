@@ -17,7 +17,7 @@ A step is an object with one of these keys:
     reply RESULT            answer the request that was expected last
     refuse ERROR            answer it with an error
     send MESSAGE            write a message
-    together [MESSAGE...]   write several messages at once
+    together [MESSAGE...]   write several messages at once; one without method and id answers the request expected last
     raw TEXT                write this text as it stands
     write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
     gate NAME               hold here until the gate is opened
@@ -164,6 +164,7 @@ class Player:
 
     def step_together(self, messages: list[Any]) -> None:
         """Write several messages at once."""
+        messages = [message if "method" in message or "id" in message else {"id": self._asked, **message} for message in messages]
         for message in messages:
             self._tell(message)
         self.writer.write(b"".join(self.writer.encode(message) for message in messages))

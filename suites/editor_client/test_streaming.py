@@ -149,6 +149,24 @@ def test_notifications_before_the_response(editor_client: EditorClient) -> None:
     assert [editor.turn("one").text, editor.turn("two").text] == ["Early.", "And again."]
 
 
+@pytest.mark.spec("stream-with-response", f"{SPEC}, 1. Overview", "issues requests ... and listens for notifications")
+def test_notifications_in_one_read_with_the_response(editor_client: EditorClient) -> None:
+    """The response and the whole turn come in one read: who begins to listen after the response hears nothing."""
+    response: Step = {"result": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
+    parts = [response, started()["send"], delta("All at ")["send"], delta("once.")["send"], completed()["send"]]
+    editor = editor_client(server=[*handshake(), *thread(), {"expect": "turn/start"}, {"together": parts}])
+    answer = editor.turn()
+    assert (answer.text, answer.status) == ("All at once.", "completed")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.spec("stream-race", "real-codex-0.92.md section 6", "Order races: ... thread/started against the next response")
+def test_what_the_server_may_permute(editor_client: EditorClient, seed: int) -> None:
+    """The fake permutes what the real server may permute, and shifts the gaps around a response."""
+    editor = editor_client(script=["One.", "Two."], env={"FAKE_CODEX_PACE": f"race:{seed}"})
+    assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
+
+
 @pytest.mark.spec(
     "stream-own-thread", STREAMING, '"params": { "thread_id": "thr_123", "turn_id": "turn_456", "item_id": "agent1" }'
 )

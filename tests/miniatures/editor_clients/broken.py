@@ -381,6 +381,24 @@ def listens_late() -> None:
 
 
 @variant("streaming")
+def listens_from_the_next_read() -> None:
+    """Begins to listen to a turn when the read that the response came in has been dealt with."""
+    deaf: list[str] = []
+
+    def receive(old: Any, self: Session) -> None:
+        deaf.clear()
+        old(self)
+
+    def message(old: Any, self: Session, given: dict[str, Any]) -> None:
+        if not deaf or "id" in given:
+            old(self, given)
+
+    patch(Session, "receive", receive)
+    patch(Session, "_message", message)
+    after(Session, "_turn_started", lambda *_: deaf.append("turn"))
+
+
+@variant("streaming")
 def listens_to_all() -> None:
     """Takes the messages of every thread for its own."""
 
