@@ -63,10 +63,14 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @_options
+@click.option("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
+@click.option("--backend-cost-ok", is_flag=True, help="A --backend on another host may be asked, and may cost money.")
 @click.option("-n", "jobs", metavar="N", default="2", show_default=True, help="How many cases run at a time.")
 @click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
 @click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
-def command(suites: tuple[str, ...], jobs: str, chosen: str | None, plain: bool, **given: str | None) -> None:
+def command(
+    suites: tuple[str, ...], jobs: str, chosen: str | None, plain: bool, backend_cost_ok: bool, **given: str | None
+) -> None:
     """Run the suites (all, or those named) and print a verdict table.
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified.
@@ -75,6 +79,8 @@ def command(suites: tuple[str, ...], jobs: str, chosen: str | None, plain: bool,
     for name, value in given.items():
         if value is not None:
             arguments.append(f"--{name.replace('_', '-')}={value}")
+    if backend_cost_ok:
+        arguments.append("--backend-cost-ok")
     if jobs != "1" and _has_xdist():
         arguments += ["-n", jobs]
     if chosen:
