@@ -1,0 +1,68 @@
+"""The public vectors of tool-call parsing: what a model writes, and what a client must get. See docs/tool-call-vectors.md.
+
+They are lines of JSON, so that a program of any language can run them; this module reads them for our own suite.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PATH = Path(__file__).parent.parent / "protocol" / "data" / "tool-calls.ndjson"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What may come of a vector: calls as (name, arguments) and the text beside them; or, with `error`, an error."""
+
+    calls: tuple[tuple[str, Any], ...] = ()
+    output: str = ""
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One text of a model. The first of `outcomes` is the best one; the others are allowed too."""
+
+    id: str
+    why: str
+    text: str
+    outcomes: tuple[Outcome, ...]
+    verbatim: tuple[str | None, ...]
+
+    def pieces(self, size: int) -> list[str]:
+        """Return the text cut into pieces of so many characters; 0 leaves it whole."""
+        if size == 0:
+            return [self.text]
+        return [self.text[i : i + size] for i in range(0, len(self.text), size)]
+
+
+def load_vectors() -> list[Vector]:
+    """Return the vectors in the order of their file."""
+    with open(PATH, encoding="utf-8") as file:
+        return [_vector(json.loads(line)) for line in file]
+
+
+def _vector(row: dict[str, Any]) -> Vector:
+    filled = {name: text * times for name, (text, times) in row.get("fill", {}).items()}
+    outcomes = [_outcome(each, filled) for each in (row, *row.get("or", []))]
+    verbatim = tuple(call.get("verbatim") for call in row["calls"])
+    return Vector(row["id"], row["why"], _fill(row["text"], filled), tuple(outcomes), verbatim)
+
+
+def _outcome(row: dict[str, Any], filled: dict[str, str]) -> Outcome:
+    if row.get("error"):
+        return Outcome(error=True)
+    calls = tuple((call["name"], _fill(call["arguments"], filled)) for call in row["calls"])
+    return Outcome(calls, _fill(row["output"], filled))
+
+
+def _fill(value: Any, filled: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        for name, text in filled.items():
+            value = value.replace(name, text)
+    elif isinstance(value, dict):
+        return {key: _fill(each, filled) for key, each in value.items()}
+    return value

@@ -1,0 +1,196 @@
+"""Tool calls that a model writes as text become calls, and nothing of their markup is seen.
+
+Source: app-server-payloads.md, Full developer instructions (the form of a call, and the ways in which a model gets it wrong);
+responses-handoff.md, Output mode selection. The texts are the public vectors (docs/tool-call-vectors.md).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Exchange, Proxy
+from harness.plugin.vectors import Outcome, Vector, load_vectors
+from suites.proxy.answers import Answer, read
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, NOTE, SPEC, WORKS, tool
+
+pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
+
+WHERE = f"{SPEC}, Full developer instructions"
+FORM = 'Format: <tool_call>{"name":"TOOL_NAME","arguments":"{...}"}</tool_call>'
+VECTORS = {vector.id: vector for vector in load_vectors()}
+SMALL = [vector for vector in VECTORS.values() if len(vector.text) < 10_000]
+CALLING = [vector for vector in SMALL if vector.outcomes[0].calls and len(vector.outcomes) == 1]
+
+
+def said(vector: Vector, size: int) -> dict[str, Any]:
+    """The model's item for a vector, in pieces of so many characters."""
+    return {"type": "text", "text": vector.text, "deltas": vector.pieces(size)}
+
+
+def cases(vectors: list[Vector], sizes: list[int]) -> list[Any]:
+    """A case for each vector and size of pieces, with what the model says to it."""
+    return [
+        pytest.param(vector.id, id=f"{vector.id}-{size or 'whole'}", marks=pytest.mark.model(said(vector, size)))
+        for vector in vectors
+        for size in sizes
+    ]
+
+
+def ask(proxy: Proxy, endpoint: str, **more: Any) -> Exchange:
+    """Ask with the tools that the vectors call."""
+    tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE)]
+    headers = more.pop("headers", None)
+    script = more.pop("script", None)
+    return proxy.post(endpoint, {"tools": tools, **more}, ok=False, headers=headers, script=script)
+
+
+def squeezed(text: str) -> str:
+    """The text with runs of blanks and line ends as one blank: what a removed call leaves of them is open."""
+    return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
+
+
+def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
+    """Whether the answer is this outcome."""
+    try:
+        calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
+    except ValueError:
+        return False
+    if vector.text == outcome.output:
+        return calls == [] and answer.text == outcome.output
+    return calls == list(outcome.calls) and squeezed(answer.text) == squeezed(outcome.output)
+
+
+def judge(done: Exchange, vector: Vector) -> None:
+    """Hold an answer to the outcomes of a vector."""
+    __tracebackhide__ = True
+    failed = done.status >= 400 or (done.is_stream and any(_is_error(event.value) for event in done.events))
+    if failed:
+        assert any(outcome.error for outcome in vector.outcomes), f"{vector.why} The answer is an error: {done.body[:300]!r}"
+        return
+    answer = read(done)
+    if not any(fits(answer, outcome, vector) for outcome in vector.outcomes if not outcome.error):
+        wanted = " or ".join(f"calls {list(o.calls)} and text {o.output!r}" for o in vector.outcomes if not o.error)
+        got = f"calls {[(call.name, call.arguments) for call in answer.calls]} and text {answer.text!r}"
+        raise AssertionError(f"{vector.why}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
+    for call, verbatim in zip(answer.calls, vector.verbatim, strict=False):
+        assert verbatim is None or call.arguments == verbatim
+
+
+def _is_error(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and ("error" in value or value.get("type") in ("error", "response.failed"))
+        and not (isinstance(value.get("error"), type(None)) and "error" in value and value.get("type") != "response.failed")
+    )
+
+
+@pytest.mark.parametrize("vector", cases(SMALL, [0, 1, 7]))
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tool-calls-stream", WHERE, FORM)
+def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
+    """However the model's text is cut into pieces, the same calls and the same text come of it."""
+    judge(ask(proxy, endpoint, stream=True), VECTORS[vector])
+
+
+@pytest.mark.parametrize("vector", cases(SMALL, [0]))
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tool-calls-whole", WHERE, FORM)
+def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
+    """An answer that is not streamed has the same calls and the same text."""
+    judge(ask(proxy, endpoint, stream=False), VECTORS[vector])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.proxy_profile(WORKS)
+@pytest.mark.spec("tool-calls-large", WHERE, FORM)
+def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """Large arguments arrive whole."""
+    vector = VECTORS["large"]
+    script = [{"items": [said(vector, 65536)], "times": "always"}]
+    judge(ask(proxy, endpoint, stream=stream, script=script), vector)
+
+
+@pytest.mark.model(said(VECTORS["two-the-same"], 7))
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tool-calls-ids", WHERE, "the client executes them")
+def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """Two equal calls are told apart by their ids."""
+    ids = [call.id for call in read(ask(proxy, endpoint, stream=stream)).calls]
+    assert len(ids) == 2
+    assert all(ids)
+    assert len(set(ids)) == 2
+
+
+@pytest.mark.model(said(VECTORS["one"], 7))
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.spec("tool-calls-finish", WHERE, "the client executes them")
+def test_finish_reason(proxy: Proxy, stream: bool) -> None:
+    """A client of chat runs calls when the reason is `tool_calls`."""
+    assert read(ask(proxy, "chat", stream=stream)).ended == "tool_calls"
+
+
+@pytest.mark.model(said(VECTORS["one"], 7))
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tool-calls-undeclared", WHERE, "When function tools are provided")
+def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
+    """Who declared no tool gets no call of one."""
+    assert read(proxy.post(endpoint)).calls == []
+
+
+@pytest.mark.needs("obsidian-xml")
+@pytest.mark.parametrize("by", ["header", "environment"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("vector", cases(CALLING, [7]))
+@pytest.mark.spec(
+    "tool-calls-xml", f"{HANDOFF}, Output mode selection", "`x-proxy-output-mode` header or `PROXY_RESPONSES_OUTPUT_MODE`"
+)
+def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
+    """In that mode each call is one well-formed block of the text, in the very form of the instructions."""
+    body = {"tools": [tool("responses"), tool("responses", "saveNote", NOTE)], "stream": stream}
+    if by == "header":
+        done = proxy.responses(body, headers={"x-proxy-output-mode": "obsidian-xml"})
+    else:
+        done = proxy.responses(body, env={"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"})
+    answer = read(done)
+    assert answer.calls == []
+    calls, text = _blocks(answer.text)
+    wanted = VECTORS[vector].outcomes[0]
+    assert calls == list(wanted.calls)
+    assert squeezed(text) == squeezed(wanted.output)
+
+
+@pytest.mark.needs("obsidian-xml")
+@pytest.mark.model(said(VECTORS["one"], 7))
+@pytest.mark.spec(
+    "tool-calls-header-wins",
+    f"{HANDOFF}, Output mode selection",
+    "from `x-proxy-output-mode` header or `PROXY_RESPONSES_OUTPUT_MODE` default",
+)
+def test_the_header_wins(proxy: Proxy) -> None:
+    """The environment is the default; the header of a request goes before it."""
+    body = {"tools": [tool("responses")]}
+    env = {"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"}
+    done = proxy.responses(body, env=env, headers={"x-proxy-output-mode": "openai-json"})
+    assert [call.name for call in read(done).calls] == ["getFileTree"]
+
+
+def _blocks(text: str) -> tuple[list[tuple[str, Any]], str]:
+    """Cut the calls out of a text, each in its exact form; return them and the rest."""
+    calls, rest = [], ""
+    while (at := text.find("<tool_call>")) >= 0:
+        rest += text[:at]
+        text = text[at + len("<tool_call>") :].lstrip()
+        value, end = json.JSONDecoder().raw_decode(text)
+        assert sorted(value) == ["arguments", "name"]
+        assert isinstance(value["arguments"], str), 'the "arguments" field must be a JSON string'
+        text = text[end:].lstrip()
+        assert text.startswith("</tool_call>"), f"a call must end with its closing tag, not {text[:30]!r}"
+        text = text.removeprefix("</tool_call>")
+        calls.append((value["name"], json.loads(value["arguments"])))
+    return calls, rest + text
