@@ -1,0 +1,289 @@
+"""What the client sees of a model that fails: messages, codexErrorInfo, retries, and what the next turn's model is told.
+
+Source: real-codex-0.92.md section 5, row by row. The faults are those of the fake backend, which is the upstream of a live
+server; here nothing is retried unless a case says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import Events, all_of, events, text
+from suites.app_server.turns import asked_upstream, items_of, last_words, methods, msgs, open_thread, run, texts
+
+WORDS = [text("Part of it")]
+#: The provider gives up on a silent stream after 0.2 s.
+IMPATIENT = {"model_providers": {"mock": {"stream_idle_timeout_ms": 200}}}
+DISCONNECTED = "stream disconnected before completion: "
+CLOSED = DISCONNECTED + "stream closed before response.completed"
+DECODING = DISCONNECTED + "Transport error: network error: error decoding response body"
+
+
+def fault(name: str, **more: Any) -> dict[str, Any]:
+    """A turn of the script that says WORDS and has this fault."""
+    return {"items": WORDS, "fault": {"name": name, **more}}
+
+
+def status(number: int, name: str) -> tuple[dict[str, Any], str, Any, bool]:
+    """A row for an HTTP status that is told as it is."""
+    body = {"error": {"message": "No.", "code": "no"}}
+    answer = {"status": number, "body": body}
+    return answer, f'unexpected status {number} {name}: {{"error":{{"message":"No.","code":"no"}}}}, url: URL', "other", False
+
+
+#: name -> (the model's answer, the message, codexErrorInfo, whether the words before the fault are kept)
+FAULTS: dict[str, tuple[dict[str, Any], str, Any, bool]] = {
+    "end-of-stream": (fault("missing_completed"), CLOSED, "other", True),
+    "incomplete": ({"items": [*WORDS, {"type": "incomplete", "reason": "max_output_tokens"}]}, CLOSED, "other", True),
+    "error-event": ({"items": [*WORDS, {"type": "error", "code": "server_error", "message": "No."}]}, CLOSED, "other", True),
+    "empty": (fault("empty"), CLOSED, "other", False),
+    "reset": (fault("reset", after=5), DECODING, "other", False),
+    "cut": (fault("cut", after=5), DECODING, "other", False),
+    "cut-in-an-event": (fault("cut_in_event", after=5), DECODING, "other", False),
+    "idle": (fault("idle", after=5), DISCONNECTED + "idle timeout waiting for SSE", "other", False),
+    "quota": (
+        fault("failed_insufficient_quota"),
+        "Quota exceeded. Check your plan and billing details.",
+        "usageLimitExceeded",
+        True,
+    ),
+    "rate-limit": (
+        fault("failed_rate_limit_exceeded", message="Please try again in 0.05s."),
+        DISCONNECTED + "Please try again in 0.05s.",
+        "other",
+        True,
+    ),
+    "other-failure": (
+        {"items": [{"type": "failed", "code": "server_error", "message": "No."}]},
+        DISCONNECTED + "No.",
+        "other",
+        False,
+    ),
+    "status-400": ({"status": 400, "body": {"error": {"message": "No."}}}, '{"error":{"message":"No."}}', "other", False),
+    "status-403": status(403, "Forbidden"),
+    "status-404": status(404, "Not Found"),
+    "status-429": (
+        fault("http_429", retry_after="60"),
+        "exceeded retry limit, last status: 429 Too Many Requests",
+        {"responseTooManyFailedAttempts": {"httpStatusCode": 429}},
+        False,
+    ),
+    "status-500": (
+        fault("http_500"),
+        "We're currently experiencing high demand, which may cause temporary errors.",
+        "internalServerError",
+        False,
+    ),
+    "status-502": status(502, "Bad Gateway"),
+    "status-503": status(503, "Service Unavailable"),
+    "usage-limit": (
+        {"status": 429, "body": {"error": {"type": "usage_limit_reached", "plan_type": "pro", "resets_at": 1900000000}}},
+        "You've hit your usage limit. Visit https://chatgpt.com/codex/settings/usage to purchase more credits "
+        "or try again at Mar 17th, 2030 5:46 PM.",
+        "usageLimitExceeded",
+        False,
+    ),
+    "refused": (fault("refused"), DISCONNECTED + "error sending request for url (URL)", "other", False),
+    "no-response-id": (
+        {"items": [*WORDS, {"type": "event", "event": {"type": "response.completed", "response": {}}}], "end": False},
+        DISCONNECTED + "failed to parse ResponseCompleted: missing field `id`",
+        "other",
+        True,
+    ),
+}
+
+
+def without_url(message: str) -> str:
+    """The message, the address of the upstream in it as URL."""
+    return re.sub(r"https?://[^/ ]+:\d+/(?:[^ )]*/)?v1/responses", "URL", message)
+
+
+def snake(info: Any) -> Any:
+    """codexErrorInfo as the events have it."""
+    if isinstance(info, dict):
+        return {snake(key): snake(value) for key, value in info.items()}
+    return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), info) if isinstance(info, str) else info
+
+
+def end_of(server: Server, turn: str) -> Events:
+    """The last frames of a turn, from its error on."""
+    seen = events(server, turn)
+    at = next(n for n, (method, _) in enumerate(seen) if method == "codex/event/error")
+    return seen[at:]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault(app_server: AppServer, name: str) -> None:
+    """The turn fails with the row's words, told three times over, and the thread is good for the next turn."""
+    answer, message, info, kept = FAULTS[name]
+    server = app_server([answer, {"items": [text("Again", id="msg_2")]}], config=IMPATIENT)
+    thread = open_thread(server)
+    turn = run(server, thread, "first")
+    assert turn["status"] == "failed"
+    said = turn["error"]["message"]
+    assert without_url(said) == message
+    error = {"message": said, "codexErrorInfo": info, "additionalDetails": None}
+    of = {"threadId": thread, "turnId": "0"}
+    assert end_of(server, "0") == [
+        (
+            "codex/event/error",
+            {"id": "0", "msg": {"type": "error", "message": said, "codex_error_info": snake(info)}, "conversationId": thread},
+        ),
+        ("error", {"error": error, "willRetry": False, **of}),
+        (
+            "codex/event/task_complete",
+            {"id": "0", "msg": {"type": "task_complete", "last_agent_message": None}, "conversationId": thread},
+        ),
+        ("turn/completed", {"threadId": thread, "turn": {"id": "0", "items": [], "status": "failed", "error": error}}),
+    ]
+    assert [item["text"] for item in items_of(server, "agentMessage")] == ["Part of it"] * kept
+    assert run(server, thread, "second")["status"] == "completed"
+    assert last_words(server) == [None, "Again"]
+    told = [("user", "first"), *[("assistant", "Part of it")] * kept, ("user", "second")]
+    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [told])
+
+
+#: What is wrong with a stream and harms nothing -> the model's answer.
+HARMLESS: dict[str, dict[str, Any]] = {
+    "malformed-event": fault("malformed_event"),
+    "unknown-event": fault("unknown_event"),
+    "event-without-type": fault("missing_type", after=2),
+    "comments": fault("comments"),
+    "crlf": fault("crlf"),
+    "split-characters": {"items": [text("Part of it")], "fault": "split_utf8"},
+    "slow": fault("slow_drip", bytes=300, ms=2),
+    "one-megabyte": fault("huge_event", bytes=1_000_000),
+    "no-usage": {"items": WORDS, "usage": None},
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless(app_server: AppServer, name: str) -> None:
+    """The turn goes well, and nobody hears of it."""
+    server = app_server([HARMLESS[name]])
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert last_words(server) == ["Part of it"]
+    assert [item["text"] for item in items_of(server, "agentMessage")] == ["Part of it"]
+    assert not {"error", "codex/event/error", "codex/event/stream_error", "codex/event/warning"} & set(methods(server))
+
+
+def test_no_usage_is_no_count(app_server: AppServer) -> None:
+    """Without `usage` there is no thread/tokenUsage/updated; with it there is one."""
+    server = app_server([{"items": WORDS, "usage": None}, {"items": [text("Again", id="msg_2")]}])
+    thread = open_thread(server)
+    run(server, thread)
+    assert all_of(server, "thread/tokenUsage/updated") == []
+    run(server, thread)
+    assert [params["turnId"] for params in all_of(server, "thread/tokenUsage/updated")] == ["1"]
+
+
+def test_context_window(app_server: AppServer) -> None:
+    """No room is left: the turn fails, and the next one begins by having the thread put into fewer words."""
+    full = fault("failed_context_length_exceeded")
+    server = app_server([full, {"items": [text("So far: one.", id="msg_2")]}, {"items": [text("Again", id="msg_3")]}])
+    thread = open_thread(server)
+    turn = run(server, thread, "first")
+    words = "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying."
+    error = {"message": words, "codexErrorInfo": "contextWindowExceeded", "additionalDetails": None}
+    assert (turn["status"], turn["error"]) == ("failed", error)
+    assert run(server, thread, "second")["status"] == "completed"
+    assert all_of(server, "thread/compacted") == [{"threadId": thread, "turnId": "1"}]
+    assert msgs(server, "context_compacted") == [{}]
+    assert last_words(server) == [None, "Again"]
+    for given in asked_upstream(server)[2:]:
+        said = texts(given)
+        assert said[-1] == ("user", "second")
+        assert "So far: one." in str(said)
+
+
+def retrying(streams: int, requests: int = 0) -> dict[str, Any]:
+    """A configuration with so many retries."""
+    return {"model_providers": {"mock": {"stream_max_retries": streams, "request_max_retries": requests}}}
+
+
+def retried(thread: str, n: int, of: int) -> dict[str, Any]:
+    """The `error` notification of a stream that is begun anew."""
+    error = {
+        "message": f"Reconnecting... {n}/{of}",
+        "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": None}},
+        "additionalDetails": CLOSED,
+    }
+    return {"error": error, "willRetry": True, "threadId": thread, "turnId": "0"}
+
+
+def test_a_stream_is_begun_anew(app_server: AppServer) -> None:
+    """Each retry of a stream is told, with willRetry; when one goes well, so does the turn."""
+    broken = {**fault("missing_completed"), "times": 2}
+    server = app_server([broken, {"items": [text("Well", id="msg_2")]}], config=retrying(3))
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert all_of(server, "error") == [retried(thread, n, 3) for n in (1, 2)]
+    told = [(msg["message"], msg["codex_error_info"]) for msg in msgs(server, "stream_error")]
+    info = {"response_stream_disconnected": {"http_status_code": None}}
+    assert told == [("Reconnecting... 1/3", info), ("Reconnecting... 2/3", info)]
+    assert msgs(server, "error") == []
+    assert last_words(server) == ["Well"]
+
+
+def test_retries_come_to_an_end(app_server: AppServer) -> None:
+    """When no retry is left the turn fails with the last fault's words."""
+    server = app_server([{**fault("missing_completed"), "times": 2}], config=retrying(1))
+    thread = open_thread(server)
+    turn = run(server, thread)
+    error = {"message": CLOSED, "codexErrorInfo": "other", "additionalDetails": None}
+    assert (turn["status"], turn["error"]) == ("failed", error)
+    of = {"threadId": thread, "turnId": "0"}
+    assert all_of(server, "error") == [retried(thread, 1, 1), {"error": error, "willRetry": False, **of}]
+
+
+def test_five_retries_of_a_stream_by_default(app_server: AppServer) -> None:
+    """A provider whose retries are not configured has five for a stream."""
+    plain = {"name": "plain", "base_url": "{upstream}/v1", "wire_api": "responses"}
+    config = {"model_provider": "plain", "model_providers": {"plain": plain}}
+    script = [{**fault("missing_completed"), "times": 5}, {"items": [text("Well", id="msg_2")]}]
+    server = app_server(script, config=config)
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert all_of(server, "error") == [retried(thread, n, 5) for n in (1, 2, 3, 4, 5)]
+    assert last_words(server) == ["Well"]
+
+
+def test_requests_are_repeated_unheard(app_server: AppServer) -> None:
+    """A 5xx is asked again as often as is configured; the client hears of none of it."""
+    server = app_server([{"fault": "http_500", "times": 2}, {"items": [text("Well")]}], config=retrying(0, 2))
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    assert all_of(server, "error") == []
+    assert msgs(server, "stream_error") == []
+    assert last_words(server) == ["Well"]
+
+
+def test_a_429_is_not_repeated(app_server: AppServer) -> None:
+    """A 429 is no matter of retries, whatever its retry-after says: it fails the turn at once."""
+    server = app_server([{"fault": {"name": "http_429", "retry_after": "1"}}], config=retrying(2, 2))
+    thread = open_thread(server)
+    turn = run(server, thread)
+    info = {"responseTooManyFailedAttempts": {"httpStatusCode": 429}}
+    assert (turn["status"], turn["error"]["codexErrorInfo"]) == ("failed", info)
+    assert len(all_of(server, "error")) == 1
+
+
+def test_turn_state_is_echoed_within_a_turn(app_server: AppServer) -> None:
+    """`x-codex-turn-state` of an answer comes back with the further requests of the same turn, and not with the next turn's."""
+    call = {"type": "function_call", "name": "update_plan", "call_id": "call_1", "arguments": {"plan": []}}
+    name = "x-codex-turn-state"
+    script = [
+        {"items": [call], "headers": {name: "state-1"}},
+        {"items": [text("One")], "expect": {"headers": {name: "state-1"}}},
+        {"items": [text("Two", id="msg_2")], "expect": {"headers": {name: None}}},
+    ]
+    server = app_server(script)
+    thread = open_thread(server)
+    run(server, thread)
+    assert run(server, thread)["status"] == "completed"
+    assert last_words(server) == ["One", "Two"]
