@@ -16,7 +16,7 @@ from typing import Any
 from harness.reference.proxy import payloads
 from harness.reference.proxy.appserver import AppServer, Inbox, Message
 from harness.reference.proxy.errors import ProxyError, gone, too_slow
-from harness.reference.proxy.events import Began, Delta, Ended, Event, Failed, Native, Said, Usage, read_event
+from harness.reference.proxy.events import Began, Ended, Event, Failed, Native, Usage, read_event
 from harness.reference.proxy.jsontext import loads
 from harness.reference.proxy.normalise import Asked
 from harness.reference.proxy.pool import Pool
@@ -107,7 +107,7 @@ class Exchange:
         assert self._inbox is not None
         assert self._server is not None
         try:
-            message = await asyncio.wait_for(self._inbox.get(), seconds)
+            message = self._inbox.get_nowait() if not self._inbox.empty() else await asyncio.wait_for(self._inbox.get(), seconds)
         except TimeoutError:
             if silence_is_the_end:
                 return None
@@ -213,11 +213,3 @@ def _at(value: Any, *path: str) -> Any:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
-
-
-def unsaid(sent: dict[str, str], event: Delta | Said) -> str:
-    """What of an agent message is new: a delta, or what its deltas have left out of the whole."""
-    so_far = sent.get(event.item, "")
-    new = event.text if isinstance(event, Delta) else event.text[len(so_far) :] if event.text.startswith(so_far) else ""
-    sent[event.item] = so_far + new
-    return new

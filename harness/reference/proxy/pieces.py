@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
 
 from harness.reference.proxy.events import Delta, Native, Said, Usage
-from harness.reference.proxy.exchange import Exchange, unsaid
+from harness.reference.proxy.exchange import Exchange
 from harness.reference.proxy.instructions import call_markup
 from harness.reference.proxy.normalise import Asked
 from harness.reference.proxy.settings import OBSIDIAN_XML
@@ -45,7 +45,7 @@ Piece = Text | Call | Break | Done
 async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
     """The answer in pieces, the calls found in its text where there are tools to call. Raises `ProxyError`."""
     sort = _Sorter(asked, mode)
-    sent: dict[str, str] = {}
+    sent: dict[str, list[str]] = {}
     item: str | None = None
     usage = None
     async for event in exchange.events():
@@ -54,7 +54,7 @@ async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[P
         elif isinstance(event, Native):
             for piece in sort.call(event.call_id, event.name, event.arguments):
                 yield piece
-        elif isinstance(event, Delta | Said) and (new := unsaid(sent, event)):
+        elif isinstance(event, Delta | Said) and (new := _unsaid(sent.setdefault(event.item, []), event)):
             if item not in (None, event.item):
                 for piece in [*sort.end(), Break()]:
                     yield piece
@@ -64,6 +64,16 @@ async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[P
     for piece in sort.end():
         yield piece
     yield Done(usage)
+
+
+def _unsaid(sent: list[str], event: Delta | Said) -> str:
+    """What of an agent message is new: a delta, or what its deltas have left out of the whole."""
+    new = event.text
+    if isinstance(event, Said):
+        so_far = "".join(sent)
+        new = new[len(so_far) :] if new.startswith(so_far) else ""
+    sent.append(new)
+    return new
 
 
 class _Sorter:
