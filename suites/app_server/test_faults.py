@@ -156,7 +156,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "crlf": fault("crlf"),
     "split-characters": {"items": [text("Part of it")], "fault": "split_utf8"},
     "slow": fault("slow_drip", bytes=300, ms=2),
-    "one-megabyte": fault("huge_event", bytes=1_000_000),
+    "huge-event": fault("huge_event", bytes=200_000),
     "no-usage": {"items": WORDS, "usage": None},
 }
 
