@@ -61,12 +61,12 @@ class ScriptedServer(Stdio):
         value = live.value
         if self._race is not None:
             self._race.hear(live.raw)
-        if self._client is None and _is_plain_initialize(value):
+        if self._client is None and _is_plain_initialize(value) and _is_text(live):
             self._initialize(value)
             return
         from harness.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
 
-        if not is_message(value):
+        if not is_message(value) or not _is_text(live):
             say(f"fake-codex: Failed to deserialize JSONRPCMessage: {live.raw[:200]!r} (the real server is as silent)")
             return
         sort = kind(value)
@@ -140,6 +140,17 @@ class ScriptedServer(Stdio):
             self._session.close()
             self.failed = self.failed or self._session.failed
         return 1 if self.failed else 0
+
+
+def _is_text(live: Frame) -> bool:
+    """Tell whether the message can be written as JSON; a lone surrogate cannot, and the real server does not read it."""
+    if b"\\u" not in live.raw:
+        return True
+    try:
+        dumps(live.value)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_plain_initialize(value: Any) -> bool:

@@ -119,6 +119,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 def _archive(thread: Thread) -> None:
     thread.interrupt()
     thread.archived, thread.loaded, thread.listeners = True, False, []
+    thread.pack()
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -127,6 +128,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
     if thread is None or not thread.archived:
         raise _refuse(f"no archived rollout found for thread id {params['threadId']}")
     thread.archived = False
+    thread.unpack()
     session.answer(request, {"thread": thread.as_v2()})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from time import monotonic
 
 from fake_server.scripted_ids import uuid7
+from harness.core.jsontext import dumps, loads
 from harness.protocol.turn import frames
 
 TYPE_CHECKING = False
@@ -129,6 +130,24 @@ class Thread:
         self._unheard: list[tuple[str, dict[str, Any], Ticket | None]] = []
         self._heard = 0
         self._happened = 0
+        self._packed = b""
+
+    # -- put away ----------------------------------------------------------------------------------------------------
+
+    def pack(self) -> None:
+        """Keep what was said as few bytes, while the thread is put away."""
+        from zlib import compress
+
+        self._packed = compress(dumps({"history": self.history, "turns": self.turns}))
+        self.history, self.turns = [], []
+
+    def unpack(self) -> None:
+        """Take what was said out again."""
+        from zlib import decompress
+
+        kept = loads(decompress(self._packed))
+        self.history, self.turns = kept["history"], kept["turns"]
+        self._packed = b""
 
     # -- numbers ------------------------------------------------------------------------------------------------------
 

@@ -75,6 +75,9 @@ class Tools:
             text: str = made if isinstance(made, str) else (yield from made)
         except BadArguments as error:
             return self._turn.sentence("bad-arguments", why=str(error))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            # Arguments of another shape; the real binary has a sentence of serde's for each, which is not worth a parser.
+            return self._turn.sentence("bad-arguments", why=f"invalid type, {error}")
         return text
 
     # -- asking the client --------------------------------------------------------------------------------------------

@@ -165,3 +165,10 @@ def test_a_fault_that_is_none_is_a_sentence(text: str) -> None:
 
 def test_snake_case() -> None:
     assert snake({"threadId": [{"itemId": "aB"}], "x": 1}) == {"thread_id": [{"item_id": "aB"}], "x": 1}
+
+
+def test_the_page_has_the_table() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "fake-codex.md").read_text(encoding="utf-8")
+    assert [
+        line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 3 and line.split("`")[1] in FAULTS
+    ] == [f"| `{name}` | {sentence} |" for name, (sentence, _, _) in FAULTS.items()]

@@ -317,6 +317,33 @@ def test_what_it_says_is_valid_and_known(start: Callable[..., Started]) -> None:
     assert [finding.text for finding in judge(fake.client.timeline, make_checkers("0.92.0"))] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("shell_command", {"command": 5}),
+        ("shell_command", "[1]"),
+        ("shell", {"command": "x"}),
+        ("update_plan", {"plan": "x"}),
+        ("update_plan", {"plan": [5]}),
+        ("apply_patch", {"input": None}),
+        ("view_image", {"path": {}}),
+        ("list_mcp_resources", "5"),
+        ("request_user_input", {"questions": 5}),
+    ],
+)
+def test_calls_of_any_shape_are_answered(name: str, arguments: Any, start: Callable[..., Started]) -> None:
+    fake = start([{"items": [{"type": "function_call", "name": name, "arguments": arguments, "call_id": "c"}]}, "ok"])
+    assert texts(fake.turn(fake.thread())) == ["ok"]
+    assert fake.ledger()[1]["body"]["input"][-1]["call_id"] == "c"
+
+
+def test_a_lone_surrogate_is_no_message(start: Callable[..., Started]) -> None:
+    fake = start()
+    fake.client.send(b'{"id":9,"method":"thread/start","params":{"cwd":"\\ud800"}}\n')
+    fake.turn(fake.thread())
+    assert 9 not in [message.get("id") for message in fake.client.messages()]
+
+
 # -- what it leaves alone -----------------------------------------------------------------------------------------------
 
 WATCH = """

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.core.frames import Frame
 from harness.protocol.turn import camel, failure, fill, frames, load_table
@@ -19,6 +21,21 @@ from tests.conversing import Conversation, initialize
 from tests.differing import differences
 from tests.in_process import InProcess
 
+MEMBERS = [
+    "id",
+    "role",
+    "content",
+    "summary",
+    "action",
+    "name",
+    "arguments",
+    "input",
+    "call_id",
+    "text",
+    "type",
+    "query",
+    "error",
+]
 FOLDER = Path(__file__).parent / "data" / "scripted"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 TABLE = load_table()
@@ -189,6 +206,30 @@ def test_how_a_reply_ends() -> None:
     broken = Sampling(TABLE["model"])
     broken.close("cut")
     assert broken.end == {"break": "cut"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(MEMBERS) | st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.sampled_from([row["on"] for row in TABLE["model"]]),
+    st.sampled_from([row["item"] for row in TABLE["model"] if "item" in row]),
+    st.dictionaries(st.sampled_from(MEMBERS), json_values, max_size=6),
+    json_values,
+)
+def test_no_event_is_an_error(on: str, kind: str, item: dict[str, Any], more: Any) -> None:
+    sampling = Sampling(TABLE["model"])
+    for event in ({"type": on, "item": {**item, "type": kind}, "response": more, "delta": more}, {"type": on, "item": more}):
+        for name, values in sampling.receive(event):
+            frames(TABLE["frames"][name], "v2", {"thread": "T", "turn": "0", **values})
+    sampling.close()
 
 
 # -- calls --------------------------------------------------------------------------------------------------------------

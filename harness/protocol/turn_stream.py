@@ -46,14 +46,15 @@ class Sampling:
             self._end(row["end"], event)
             return []
         if "call" in row:
-            self._call(row["call"], event["item"])
+            if well_formed(event["item"]):
+                self._call(row["call"], event["item"])
             return []
         if "let" in row:
             if self._open is None:
                 return []
             values = {name: event.get(path) for name, path in row["let"].items()}
             return [(row["frames"], {"item": self._open["item"], **values})]
-        item = item_values(event["item"])
+        item = item_values(event["item"]) if well_formed(event["item"]) else None
         if item is None:
             return []
         if row["on"] == "response.output_item.added":
@@ -108,14 +109,39 @@ def usage_of(usage: Any) -> dict[str, int] | None:
     }
 
 
+#: Item -> the members that it must have, and their types; the real binary ignores an item without them.
+_MEMBERS: dict[str, dict[str, type]] = {
+    "message": {"role": str, "content": list},
+    "reasoning": {"summary": list},
+    "web_search_call": {},
+    "function_call": {"name": str, "arguments": str, "call_id": str},
+    "custom_tool_call": {"name": str, "input": str, "call_id": str},
+    "local_shell_call": {"action": dict},
+}
+
+
+def well_formed(item: Mapping[str, Any]) -> bool:
+    """Tell whether the real binary takes an item of a known type for one, by its members."""
+    if any(type(item.get(name)) is not kind for name, kind in _MEMBERS[item["type"]].items()):
+        return False
+    parts: list[Any] = []
+    for name in {"message": ("content",), "reasoning": ("summary", "content")}.get(item["type"], ()):
+        given = item.get(name) or []
+        if type(given) is not list:
+            return False
+        parts += given
+    if any(type(part) is not dict or type(part.get("text")) is not str for part in parts):
+        return False  # a refusal, too, has no text
+    action = item.get("action", {"type": "other"})
+    return type(action) is dict and type(action.get("type")) is str and type(item.get("id", "")) is str
+
+
 def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the values of an item's happenings; None for one that makes none (no assistant's message, or not well formed)."""
     sort = item["type"]
     if sort == "message":
-        parts = item.get("content")
-        if item.get("role") != "assistant" or not isinstance(parts, list):
-            return None
-        if any(not isinstance(part, dict) or part.get("type") not in ("output_text", "input_text") for part in parts):
+        parts = item["content"]
+        if item["role"] != "assistant" or any(part.get("type") not in ("output_text", "input_text") for part in parts):
             return None
         texts = [part["text"] for part in parts]
         content = [{"type": "Text", "text": text} for text in texts]
