@@ -22,12 +22,13 @@ from hypothesis import strategies as st
 
 from harness.reference.proxy import payloads
 from harness.reference.proxy.errors import ProxyError, from_codex
-from harness.reference.proxy.examples import example_for_schema, summarize_schema_parameters
+from harness.reference.proxy.examples import example_for_schema
 from harness.reference.proxy.instructions import RULES, tool_instructions
 from harness.reference.proxy.intercept import intercepted
 from harness.reference.proxy.jsontext import for_client, for_server
 from harness.reference.proxy.models import ALIASES, normalize_model
 from harness.reference.proxy.normalise import Asked, chat_request, responses_request
+from harness.reference.proxy.parameters import summarize_schema_parameters
 from harness.reference.proxy.settings import BadSetting, Settings, from_env
 from harness.reference.proxy.toolcalls import ToolCallParser
 from harness.reference.proxy.tools import read_tools

@@ -7,7 +7,7 @@ real Codex does (profile `works-on-0.92`). docs/reference-proxy.md is its manual
     __main__  app  http                     a request comes in, an answer goes out
     chat  responses  sse                    the two shapes of an answer
     normalise  tools  models  intercept     what was asked
-    instructions  examples  payloads        what the app-server is told
+    instructions  parameters  examples  payloads   what the app-server is told
     exchange  events  appserver  pool       the conversation with the app-server
     toolcalls  pieces  textjson             what the model said
     settings  errors  jsontext              beneath all of them

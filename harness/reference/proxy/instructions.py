@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.reference.proxy.examples import example_for_schema, summarize_schema_parameters
+from harness.reference.proxy.examples import example_for_schema
 from harness.reference.proxy.jsontext import text
+from harness.reference.proxy.parameters import summarize_schema_parameters
 from harness.reference.proxy.tools import Tools, schema_of
 
 RULES = r"""Tool calling instructions:
