@@ -68,12 +68,13 @@ SESSION = pytest.StashKey[Session]()
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options, and bring in the fixtures of the other subjects."""
     add_options(parser)
-    from harness.plugin import backend_fixture, editor_client, fixtures, lite_client, proxy
+    from harness.plugin import backend_fixture, baseline, editor_client, fixtures, lite_client, proxy
 
     pluginmanager.register(lite_client, "codex-replay-lite-client")
     pluginmanager.register(backend_fixture, "codex-replay-backend-subject")
     pluginmanager.register(editor_client, "codex-replay-editor-client")
     pluginmanager.register(proxy, "codex-replay-proxy")
+    pluginmanager.register(baseline, "codex-replay-baseline")
     pluginmanager.register(fixtures, "codex-replay-fixtures")
 
 

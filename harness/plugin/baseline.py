@@ -1,0 +1,242 @@
+"""`--baseline FILE`: the checks that are known to fail, so that a gate is red only when something changes.
+
+    - check: message-limit            # the id of a check, one case of it (id[parameter]), suite/module/case, or a glob (* and ?)
+      reason: the limit is not passed on yet
+    - check: tool-calls-*
+      reason: depends on the load of the machine
+      flaky: true                     # may pass as well as fail
+
+A listed failure passes (as pytest's xfail). A listed check that passes, all cases of its line, is stale and fails the run, for a
+baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error.
+`--update-baseline` writes the file anew from what fails: reasons of lines that stay are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from harness.plugin.options import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+PROPERTY = "codex-replay-baseline"
+UNEXPLAINED = "failed when --update-baseline was run; say why"
+_KEYS = ("check", "reason", "flaky")
+_UNMATCHED = "codex_replay_unmatched"
+
+
+class BadBaseline(ValueError):
+    """The file cannot be used; the text is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a baseline."""
+
+    check: str
+    reason: str
+    flaky: bool = False
+
+    def matches(self, names: Iterable[str]) -> bool:
+        """Whether the line means the case that has these names."""
+        pattern = "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in self.check)
+        return any(re.fullmatch(pattern, name) for name in names)
+
+
+def parse(text: str, where: str) -> list[Line]:
+    """Read a baseline; raises `BadBaseline`."""
+    try:
+        rows = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadBaseline(f"{where} is not YAML: {str(error).splitlines()[0]}.") from None
+    if rows is None:
+        return []
+    if not isinstance(rows, list):
+        raise BadBaseline(f"{where} must be a list of lines, each with check and reason.")
+    return [_line(row, f"{where}, line {i}") for i, row in enumerate(rows, 1)]
+
+
+def _line(row: Any, where: str) -> Line:
+    if not isinstance(row, Mapping):
+        raise BadBaseline(f"{where}: it must be an object with check and reason.")
+    if unknown := [key for key in row if key not in _KEYS]:
+        raise BadBaseline(f"{where}: there is no key {unknown[0]!r}; the keys are {', '.join(_KEYS)}.")
+    for key in ("check", "reason"):
+        if not isinstance(row.get(key), str) or not row[key].strip():
+            raise BadBaseline(f"{where}: it has no {key}.")
+    if not isinstance(row.get("flaky", False), bool):
+        raise BadBaseline(f"{where}: flaky must be true or false.")
+    return Line(row["check"].strip(), row["reason"].strip(), row.get("flaky", False))
+
+
+def names_of(item: pytest.Item) -> list[str]:
+    """Return the names by which a baseline may call a case, the shortest first."""
+    from harness.plugin.hooks import case_name
+
+    found = []
+    mark = item.get_closest_marker("spec")
+    callspec = getattr(item, "callspec", None)
+    if mark is not None:
+        found.append(mark.args[0])
+        if callspec is not None:
+            found.append(f"{mark.args[0]}[{callspec.id}]")
+    name = case_name(item, item.config.rootpath)
+    return [*found, f"{name.suite}/{name.module}/{name.case}"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare what is not in the table of options: a flag."""
+    group = parser.getgroup("codex-replay")
+    text = "Write the file of --baseline anew from what fails."
+    group.addoption("--update-baseline", action="store_true", default=False, help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the baseline before anything is collected."""
+    path, update = read_settings(config).baseline, bool(config.getoption("--update-baseline"))
+    if path is None:
+        if update:
+            raise pytest.UsageError("--update-baseline: say which file, with --baseline FILE.")
+        return
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        if not update or not isinstance(error, FileNotFoundError):
+            raise pytest.UsageError(f"--baseline {path}: it cannot be read ({error}).") from None
+        text = ""
+    try:
+        lines = parse(text, str(path))
+    except BadBaseline as error:
+        raise pytest.UsageError(f"--baseline: {error}") from None
+    config.pluginmanager.register(Gate(path, lines, update), "codex-replay-baseline-gate")
+
+
+class Gate:
+    """Applies a baseline to a run. With pytest-xdist the workers judge the cases, and the controller what concerns many."""
+
+    def __init__(self, path: Path, lines: list[Line], update: bool) -> None:
+        self.path, self.lines, self.update = path, lines, update
+        self._of: dict[str, list[int]] = {}
+        self._names: dict[str, list[str]] = {}
+        #: For each case of the run that has a verdict: whether it failed, its names and its lines.
+        self.seen: dict[str, tuple[bool, list[str], list[int]]] = {}
+        self.stale: list[str] = []
+        self.unmatched: list[str] | None = None
+        self.written = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Find the lines of every case, those that are deselected later included."""
+        for item in items:
+            names = self._names[item.nodeid] = names_of(item)
+            self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
+        used = {i for found in self._of.values() for i in found}
+        unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
+        if unmatched and not self.update:
+            output = getattr(config, "workeroutput", None)
+            if output is None:
+                raise pytest.UsageError(self._complaint(unmatched))
+            output[_UNMATCHED] = unmatched
+
+    def _complaint(self, unmatched: list[str]) -> str:
+        listed = ", ".join(repr(check) for check in unmatched)
+        return (
+            f"--baseline {self.path}: no check of this run is called {listed}; take the line out, or run the suite that has it."
+        )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Hear from a worker what it has found no check for."""
+        found = getattr(node, "workeroutput", {}).get(_UNMATCHED)
+        if found:
+            self.unmatched = found
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let a listed failure pass; fail a line of one case that passes."""
+        report = yield
+        mine = self._of.get(item.nodeid, [])
+        if report.when == "teardown" or (report.when == "setup" and report.passed) or report.skipped:
+            return report
+        failed = report.failed
+        report.user_properties.append((PROPERTY, [failed, self._names[item.nodeid], mine]))
+        if not mine or self.update:
+            return report
+        lines = [self.lines[i] for i in mine]
+        if failed:
+            report.outcome = "skipped"
+            report.wasxfail = f"known: {lines[0].reason}"
+        elif single := [line for line in lines if not line.flaky and self._alone(line)]:
+            report.outcome = "failed"
+            report.longrepr = f"Stale: {single[0].check!r} passes now; take its line out of {self.path}."
+        return report
+
+    def _alone(self, line: Line) -> bool:
+        number = self.lines.index(line)
+        return sum(number in found for found in self._of.values()) == 1
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect the verdicts, in the process that ends the run."""
+        for name, value in report.user_properties:
+            if name == PROPERTY and isinstance(value, list):
+                self.seen[report.nodeid] = (bool(value[0]), list(value[1]), list(value[2]))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Judge the lines that mean many cases, or write the file."""
+        if hasattr(session.config, "workerinput"):
+            return
+        if self.unmatched:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif self.update:
+            self._write()
+        else:
+            self.stale = [line.check for i, line in enumerate(self.lines) if not line.flaky and self._passes(i)]
+            if self.stale and exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _passes(self, number: int) -> bool:
+        verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
+        return bool(verdicts) and not any(verdicts)
+
+    def _write(self) -> None:
+        failed = [(names, lines) for bad, names, lines in self.seen.values() if bad]
+        kept = [
+            line
+            for i, line in enumerate(self.lines)
+            if line.flaky or any(i in lines for _, lines in failed) or not any(i in lines for _, _, lines in self.seen.values())
+        ]
+        passing = {name for bad, names, _ in self.seen.values() if not bad for name in names}
+        new = {self._name(names, passing) for names, _ in failed if not any(line.matches(names) for line in kept)}
+        rows = [{"check": line.check, "reason": line.reason, **({"flaky": True} if line.flaky else {})} for line in kept]
+        rows += [{"check": check, "reason": UNEXPLAINED} for check in sorted(new)]
+        text = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=130) if rows else "[]\n"
+        self.path.write_text(text, encoding="utf-8")
+        self.written = len(rows)
+
+    @staticmethod
+    def _name(names: list[str], passing: set[str]) -> str:
+        """The shortest name that means no case that passes."""
+        return next((name for name in names if name not in passing), names[-1])
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what the baseline came to."""
+        out = terminalreporter
+        out.section("baseline")
+        if self.unmatched:
+            out.write_line(self._complaint(self.unmatched), red=True)
+        elif self.update:
+            out.write_line(f"{self.path} has {self.written} lines now.")
+        else:
+            known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
+            out.write_line(f"{known} known failures, {len(self.stale)} stale lines of {len(self.lines)}.")
+            for check in self.stale:
+                out.write_line(f"stale: {check!r} passes now; take its line out of {self.path}.", red=True)

@@ -1,0 +1,158 @@
+"""The baseline: known failures pass, stale lines fail, unmatched lines are usage errors; alone and with pytest-xdist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.plugin.baseline import BadBaseline, Line, parse
+
+pytest_plugins = ["pytester"]
+ALONE = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+SUITE = """
+    import pytest
+
+    @pytest.mark.spec("good-one", "doc", "line")
+    def test_good():
+        pass
+
+    @pytest.mark.parametrize("n", [1, 2, 3])
+    @pytest.mark.spec("bad-some", "doc", "line")
+    def test_some(n):
+        assert n == 2
+
+    @pytest.mark.parametrize("n", [1, 2])
+    @pytest.mark.spec("bad-all", "doc", "line")
+    def test_all(n):
+        assert False
+"""
+
+
+def runner(pytester: pytest.Pytester, distributed: bool):
+    """Return what runs the suite on a baseline with this text (None: the file as it stands)."""
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    pytester.makepyfile(test_it=SUITE)
+
+    def runs(text: str | None, *options: str) -> pytest.RunResult:
+        if text is not None:
+            pytester.path.joinpath("known.yaml").write_text(text, encoding="utf-8")
+        if distributed:
+            return pytester.runpytest_subprocess(*ALONE, "-n", "2", "--baseline", "known.yaml", *options)
+        return pytester.runpytest_inprocess(*ALONE, "-p", "no:xdist", "--baseline", "known.yaml", *options)
+
+    return runs
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester):
+    return runner(pytester, distributed=False)
+
+
+@pytest.fixture(params=[False, True], ids=["alone", "xdist"])
+def run_both(request: pytest.FixtureRequest, pytester: pytest.Pytester):
+    return runner(pytester, request.param)
+
+
+KNOWN = """
+- {check: "bad-some[1]", reason: one is wrong}
+- {check: "bad-some[3]", reason: three is wrong}
+- {check: bad-all, reason: all are wrong}
+"""
+
+
+def test_known_failures_pass(run_both) -> None:
+    result = run_both(KNOWN)
+    assert result.ret == 0
+    result.assert_outcomes(passed=2, xfailed=4)
+    result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 3."])
+
+
+def test_a_failure_that_is_not_listed_fails(run) -> None:
+    result = run("- {check: bad-all, reason: x}\n")
+    assert result.ret == 1
+    result.assert_outcomes(passed=2, failed=2, xfailed=2)
+
+
+def test_globs_and_case_names(run) -> None:
+    assert run('- {check: "*/test_it/some-?", reason: x}\n- {check: "bad-a*", reason: y}\n').ret == 0
+
+
+def test_a_line_of_one_case_that_passes_is_stale(run_both) -> None:
+    result = run_both(KNOWN + "- {check: good-one, reason: not any more}\n")
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, failed=1, xfailed=4)
+    result.stdout.fnmatch_lines(["*Stale: 'good-one' passes now; take its line out of *known.yaml."])
+
+
+def test_a_line_of_many_cases_is_stale_when_all_pass(run) -> None:
+    result = run(KNOWN + '- {check: "*-2", reason: x}\n- {check: "*some-2*", reason: x}\n')
+    assert result.ret == 1
+    result = run(KNOWN + '- {check: "*good*", reason: x}\n')
+    assert result.ret == 1
+
+
+def test_flaky_lines_may_pass(run) -> None:
+    result = run(KNOWN + "- {check: good-one, reason: sometimes, flaky: true}\n")
+    assert result.ret == 0
+    result.assert_outcomes(passed=2, xfailed=4)
+
+
+def test_an_unmatched_line_is_a_usage_error(run_both) -> None:
+    result = run_both(KNOWN + "- {check: bad-nothing, reason: x}\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "no check of this run is called 'bad-nothing'" in result.stdout.str() + result.stderr.str()
+
+
+def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
+    path = pytester.path / "known.yaml"
+    assert run_both(None, "--update-baseline").ret == 1
+    lines = parse(path.read_text(encoding="utf-8"), "it")
+    assert [line.check for line in lines] == ["bad-all", "bad-some[1]", "bad-some[3]"]
+    assert run_both(None).ret == 0
+    path.write_text(KNOWN + "- {check: good-one, reason: x}\n", encoding="utf-8")
+    run_both(None, "--update-baseline")
+    assert parse(path.read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
+
+
+def test_what_does_not_run_is_kept(run, pytester: pytest.Pytester) -> None:
+    assert run(KNOWN, "-k", "good").ret == 0
+    run(KNOWN, "-k", "good", "--update-baseline")
+    assert parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{a: 1}", "must be a list of lines"),
+        ("- 1", "line 1: it must be an object"),
+        ("- {check: a}", "line 1: it has no reason"),
+        ("- {check: a, reason: ' '}", "line 1: it has no reason"),
+        ("- {reason: a}", "line 1: it has no check"),
+        ("- {check: a, reason: b, why: c}", "there is no key 'why'"),
+        ("- {check: a, reason: b, flaky: maybe}", "flaky must be true or false"),
+        ("- {", "is not YAML"),
+    ],
+)
+def test_a_bad_file_is_said_in_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(BadBaseline, match=sentence):
+        parse(text, "known.yaml")
+
+
+def test_a_bad_file_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.path.joinpath("known.yaml").write_text("- 1\n", encoding="utf-8")
+    assert pytester.runpytest_inprocess(*ALONE, "--baseline", "known.yaml").ret == pytest.ExitCode.USAGE_ERROR
+    assert pytester.runpytest_inprocess(*ALONE, "--baseline", "none.yaml").ret == pytest.ExitCode.USAGE_ERROR
+    assert pytester.runpytest_inprocess(*ALONE, "--update-baseline").ret == pytest.ExitCode.USAGE_ERROR
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_without_stars_a_line_means_one_name(check: str, name: str) -> None:
+    if not set("*?") & set(check):
+        assert Line(check, "x").matches([name]) == (check == name)
+
+
+def test_an_empty_file_lists_nothing(tmp_path: Path) -> None:
+    assert parse("", "x") == parse("[]", "x") == []
