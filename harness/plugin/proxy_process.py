@@ -12,6 +12,7 @@ import os
 import shlex
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -172,9 +173,15 @@ class Pool:
         self._start = start
         self._running: dict[str, RunningProxy] = {}
         self._broken: dict[str, str] = {}
+        self._lock = threading.Lock()
 
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
         """Return a process with this environment. Raises `SubjectFailure`: at once when it has failed to start before."""
+        __tracebackhide__ = True
+        with self._lock:
+            return self._get(env, script)
+
+    def _get(self, env: Mapping[str, str], script: Any) -> RunningProxy:
         __tracebackhide__ = True
         key = json.dumps([sorted(env.items()), script])
         if key in self._broken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,11 +41,16 @@ class Wire:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._read: dict[Path, int] = {}
+        self._lock = threading.Lock()
         #: All frames so far, in the order of their passing.
         self.frames: list[WireFrame] = []
 
     def update(self) -> list[WireFrame]:
         """Read what is new, add it to `frames` and return it."""
+        with self._lock:
+            return self._update()
+
+    def _update(self) -> list[WireFrame]:
         new: list[WireFrame] = []
         for path in sorted(self.folder.glob("wire.*")):
             with open(path, "rb") as file:

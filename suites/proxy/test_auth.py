@@ -1,0 +1,90 @@
+"""Who may ask, and what a bad request is answered. Source: responses-handoff.md, Route entrypoint ("enforces strict auth")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Exchange, Proxy
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, WORKS
+
+pytestmark = [pytest.mark.proxy_profile(WORKS, AS_SPECIFIED), pytest.mark.model("Hi.")]
+
+ROUTE = f"{HANDOFF}, Route entrypoint"
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
+BAD_KEYS: list[Any] = [
+    pytest.param(None, id="none"),
+    pytest.param("Bearer sk-wrong", id="wrong"),
+    pytest.param("Bearer ", id="empty"),
+    pytest.param("Basic c2std3Jvbmc6", id="basic"),
+]
+
+
+def refused(done: Exchange, status: int) -> None:
+    """The answer is an error in OpenAI's form, and the app-server was asked nothing."""
+    assert done.status == status
+    error = done.json["error"]
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    assert done.calls(*CALLS, "thread/start", "turn/start") == []
+
+
+@pytest.mark.parametrize("authorization", BAD_KEYS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("auth-required", ROUTE, "enforces strict auth")
+def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | None) -> None:
+    """Without the right bearer the answer is 401."""
+    refused(proxy.post(endpoint, headers={"Authorization": authorization}, ok=False), 401)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("auth-case", ROUTE, "enforces strict auth")
+def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
+    """`bearer` is the same scheme (RFC 9110, 11.1)."""
+    proxy.post(endpoint)  # the bearer of this proxy is known once it runs
+    assert proxy.running is not None
+    proxy.post(endpoint, headers={"Authorization": f"bearer {proxy.running.key}"})
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b"", b"\xff\xfe"], ids=["cut", "list", "string", "empty", "not-utf-8"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("bad-body", f"{HANDOFF}, Ingress", "JSON body parsing")
+def test_a_body_that_is_no_object(proxy: Proxy, endpoint: str, body: bytes) -> None:
+    """It is a bad request, told as an error; the app-server never hears of it."""
+    refused(proxy.ask("POST", PATHS[endpoint], body), 400)
+
+
+@pytest.mark.parametrize("missing", ["input", "messages"])
+@pytest.mark.spec("bad-empty", f"{HANDOFF}, Ingress", "JSON body parsing")
+def test_a_request_without_a_prompt(proxy: Proxy, missing: str) -> None:
+    """Neither endpoint makes a turn of nothing."""
+    path = PATHS["responses" if missing == "input" else "chat"]
+    refused(proxy.ask("POST", path, {"model": "gpt-5.2"}), 400)
+
+
+@pytest.mark.spec("bad-path", f"{HANDOFF}, Route entrypoint", "`POST /v1/responses`")
+def test_an_unknown_path(proxy: Proxy) -> None:
+    """404, and no silence."""
+    assert proxy.ask("POST", "/v1/nothing", {"model": "x"}).status == 404
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("bad-then-good", ROUTE, "routes to stream/non-stream handlers")
+def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
+    """The request after a bad one is served."""
+    refused(proxy.ask("POST", PATHS[endpoint], b"{"), 400)
+    proxy.post(endpoint)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("request-id", f"{HANDOFF}, Ingress + middleware", "Access log establishes request ids")
+def test_request_ids(proxy: Proxy, endpoint: str) -> None:
+    """Every answer bears an id of its request in a header, no two the same."""
+    names = ("x-request-id", "request-id", "x-proxy-request-id")
+    ids = [
+        next((value for name in names if (value := done.header(name))), None)
+        for done in (proxy.post(endpoint), proxy.post(endpoint))
+    ]
+    assert all(ids)
+    assert ids[0] != ids[1]

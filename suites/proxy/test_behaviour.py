@@ -1,0 +1,233 @@
+"""What a client sees when the app-server is one of 0.92. Source: real-codex-0.92.md, sections 4 and 5."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Exchange, Proxy
+from suites.proxy.answers import read
+from suites.proxy.expected import ENDPOINTS, REAL, WORKS, tool
+
+pytestmark = pytest.mark.proxy_profile(WORKS)
+
+TURNS = f"{REAL}, 4. Turns, tools and approvals"
+FAULTS = f"{REAL}, 5. Upstream faults, as the client sees them"
+STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"sum": {"type": "number"}},
+    "required": ["sum"],
+    "additionalProperties": False,
+}
+WIDE = "a\u2028b \U0001f600\u0085 é " * 400
+
+
+@BOTH
+@STREAM
+@pytest.mark.model("Once.")
+@pytest.mark.spec(
+    "one-model-call", TURNS, "A turn and a message that carry the same items ... give one or two model calls, at random"
+)
+def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """Nothing is asked, or paid for, twice."""
+    done = proxy.post(endpoint, {"stream": stream})
+    assert read(done).text == "Once."
+    assert len(proxy.model_calls()) == 1
+
+
+@BOTH
+@STREAM
+@pytest.mark.model("First part. ", {"type": "reasoning", "summary": "hm"}, "Second part.")
+@pytest.mark.spec("whole-turn", TURNS, "codex/event/task_complete, turn/completed")
+def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """Not at the first agent message: a turn may have several."""
+    text = read(proxy.post(endpoint, {"stream": stream})).text
+    assert "First part." in text
+    assert "Second part." in text
+    assert (text.count("First part."), text.count("Second part.")) == (1, 1)
+    assert "hm" not in text.replace("First part.", "").replace("Second part.", "")
+
+
+@BOTH
+@STREAM
+@pytest.mark.parametrize("size", [37, 1, 100_000], ids=["37", "1", "100K"])
+@pytest.mark.spec("deltas", TURNS, "item/agentMessage/delta")
+@pytest.mark.model("")
+def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: int) -> None:
+    """Small pieces, U+2028, astral characters and a delta of 100 KB pass unchanged."""
+    text = WIDE if size < 1000 else "x\u2028" * 50_000
+    deltas = [text[i : i + size] for i in range(0, len(text), size)]
+    script = [{"items": [{"type": "text", "text": text, "deltas": deltas}], "times": "always"}]
+    assert read(proxy.post(endpoint, {"stream": stream}, script=script)).text == text
+
+
+ERRORS: list[Any] = [
+    pytest.param({"status": 429, "error": {"message": "slow down"}}, 429, id="429"),
+    pytest.param({"items": [{"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
+    pytest.param({"items": [{"type": "failed", "code": "context_length_exceeded", "message": "too long"}]}, 400, id="context"),
+    pytest.param({"status": 500, "error": {"message": "oops"}}, 502, id="500"),
+    pytest.param({"items": [{"type": "incomplete", "reason": "max_output_tokens"}]}, 502, id="incomplete"),
+    pytest.param({"items": ["half"], "fault": "cut_before_completed"}, 502, id="cut"),
+]
+
+
+def with_model(cases: list[Any]) -> list[Any]:
+    """The same cases, each with its turn as what the model does."""
+    return [
+        pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], "times": "always"}]))
+        for case in cases
+    ]
+
+
+def failure(done: Exchange) -> Any:
+    """The error of a failed answer, whole or streamed; AssertionError when it does not tell of one."""
+    if not done.is_stream:
+        assert done.status >= 400, f"the turn failed, but the answer is {done.status}: {done.body[:300]!r}"
+        return done.json["error"]
+    for value in (event.value for event in done.events if isinstance(event.value, dict)):
+        if value.get("type") in ("response.failed", "response.incomplete"):
+            return value["response"].get("error") or value["response"].get("incomplete_details")
+        if value.get("error") or value.get("type") == "error":
+            return value.get("error") or value
+    raise AssertionError(f"the turn failed, but the stream does not say so: {done.body[-500:]!r}")
+
+
+@BOTH
+@pytest.mark.parametrize("status", with_model(ERRORS))
+@pytest.mark.spec("fault-status", FAULTS, "the table of faults: final message / codexErrorInfo")
+def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
+    """429 for limits, 400 for a prompt that is too long, a server error for the rest; with a message."""
+    done = proxy.post(endpoint, ok=False)
+    assert failure(done)["message"]
+    assert done.status == status or (status == 502 and 500 <= done.status < 600)
+
+
+@BOTH
+@pytest.mark.parametrize("status", with_model(ERRORS))
+@pytest.mark.spec("fault-stream", FAULTS, "Every case ends in turn/completed")
+def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
+    """A stream says that it failed, and ends: never a clean end of half an answer."""
+    done = proxy.post(endpoint, {"stream": True}, ok=False)
+    assert failure(done)
+    if done.is_stream:
+        assert not any(isinstance(e.value, dict) and e.value.get("type") == "response.completed" for e in done.events)
+
+
+@BOTH
+@pytest.mark.model(turns=[{"status": 500, "error": {"message": "oops"}}, {"items": ["Better."]}])
+@pytest.mark.spec("fault-then-good", FAULTS, "the turn ends, the server goes on")
+def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
+    """A failed turn leaves nothing behind."""
+    proxy.post(endpoint, ok=False)
+    assert read(proxy.post(endpoint)).text == "Better."
+
+
+@BOTH
+@pytest.mark.model('{"sum":5}')
+@pytest.mark.spec(
+    "schema-reaches-model",
+    f"{REAL}, 3. The upstream request",
+    'an output schema adds format:{type:"json_schema",strict:true,schema}',
+)
+def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
+    """An output schema on a message is ignored by 0.92; a proxy must put it where it works."""
+    named = {"name": "sum", "schema": SCHEMA, "strict": True}
+    chat = {"response_format": {"type": "json_schema", "json_schema": named}}
+    proxy.post(endpoint, chat if endpoint == "chat" else {"text": {"format": {"type": "json_schema", **named}}})
+    assert [call["body"]["text"]["format"]["schema"] for call in proxy.model_calls()] == [SCHEMA]
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec(
+    "tools-reach-model", f"{REAL}, 4. JSON-RPC surface", "`dynamicTools` on newConversation is accepted and ignored"
+)
+def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
+    """As tools of the request, or described in its instructions; one way or the other, with the name and its parameters."""
+    proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
+    [call] = proxy.model_calls()
+    said = json.dumps(call["body"], ensure_ascii=False)
+    assert "getFileTree" in said
+    assert "Where to begin" in said
+
+
+@BOTH
+@STREAM
+@pytest.mark.model({"type": "function_call", "name": "getFileTree", "arguments": {"path": "a"}, "call_id": "call_9"})
+@pytest.mark.spec("native-call", f"{TURNS}", "request `item/tool/call` {threadId, turnId, callId, tool, arguments}")
+def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """A model that calls a declared function natively calls it at the client, once."""
+    answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
+    assert [(call.name, json.loads(call.arguments)) for call in answer.calls] == [("getFileTree", {"path": "a"})]
+
+
+@BOTH
+@pytest.mark.model(turns=[{"items": ["Mixed?"], "times": "always"}])
+@pytest.mark.spec("many-clients", TURNS, "Two listeners on one conversation compete: each event reaches only one")
+def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
+    """Eight requests side by side get eight answers, each its own."""
+    turns: list[dict[str, Any]] = [
+        {"match": f"client-{n};", "items": [f"Answer {n}. " * 20], "times": "always"} for n in range(8)
+    ]
+    proxy.process(script=turns)
+
+    def one(n: int) -> str:
+        text = f"I am client-{n};"
+        body: dict[str, Any] = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
+        return read(proxy.post(endpoint, {**body, "stream": n % 2 == 0}, script=turns)).text
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(8))) == [f"Answer {n}. " * 20 for n in range(8)]
+
+
+def runs(pid: int) -> bool:
+    """Whether a process still runs; one that has ended and is not yet waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        return not Path("/proc/self/stat").exists()
+    return state != "Z"
+
+
+@BOTH
+@pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"]}, {"items": ["Next."]}])
+@pytest.mark.spec("disconnect", TURNS, "Interrupt: turn_aborted, response `{}`, turn/completed `interrupted`")
+def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> None:
+    """The turn of a client that hung up is interrupted (or its app-server ended), and the next request is served."""
+    proxy.post(endpoint, {"stream": True}, stop_after=200, ok=False)
+
+    def freed(frames: list[Any]) -> bool:
+        if any(f.sender == "client" and f.kind == "request" and "nterrupt" in f.value["method"] for f in frames):
+            return True
+        return bool(frames) and not any(runs(int(frame.child)) for frame in frames)
+
+    proxy.eventually(freed)
+    assert read(proxy.post(endpoint)).text == "Next."
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("server-death", f"{REAL}, 4. Bad input", "SIGTERM/INT: dies by the signal")
+def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> None:
+    """A dead app-server is no dead proxy: the next request is served."""
+    script = [{"items": ["Hi."], "times": "always"}]
+    done = proxy.post(endpoint, script=script)
+    child = int({frame.child for frame in done.frames}.pop())
+    os.kill(child, signal.SIGTERM)
+    for _ in range(3):  # the proxy may meet the dead one once
+        done = proxy.post(endpoint, script=script, ok=False)
+        if done.status == 200:
+            break
+    assert read(done).text == "Hi."
