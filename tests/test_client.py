@@ -147,6 +147,20 @@ def test_closes_stdout(start: Start) -> None:
         client.request("turn/start", {})
 
 
+def test_what_has_no_reader_is_told_to_the_writer(tmp_path: Path) -> None:
+    """close_stdout: the program's next write fails, and it can end as it likes."""
+    program = "import os, sys\nsys.stdin.read(1)\ntry:\n os.write(1, b'y')\nexcept BrokenPipeError:\n sys.exit(7)"
+    read: list[bytes] = []
+    process = Process([sys.executable, "-I", "-c", program], env={}, cwd=str(tmp_path), on_stdout=read.append)
+    try:
+        process.close_stdout()
+        process.write(b"z")
+        assert process.wait(10) == 7
+        assert read == [b""]
+    finally:
+        process.stop()
+
+
 def test_ignores_sigterm(start: Start) -> None:
     client = start("ignore-sigterm")
     client.request("initialize", {})

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +146,7 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         pytest.skip(f"live only, not verified on {session.subject.name}: {live_only.args[0]}")
     case = Case(
         case_name(request.node, session.root),
-        session.settings,
+        session.settings if live_only is None else replace(session.settings, record="none"),
         session.subject,
         session.settings.cassettes or cassette_folder(request.node.path, session.root),
         lambda: tmp_path_factory.mktemp("case"),

@@ -71,6 +71,10 @@ class Server(Client):
         """Tell whether the server has not ended within so many seconds."""
         return self.process.wait(seconds) is None
 
+    def close_stdout(self) -> None:
+        """Close the server's stdout from this side (live only: a recording cannot show what has no reader)."""
+        self.process.close_stdout()
+
     def end_input(self) -> None:
         """End the server's stdin without waiting for its end."""
         self.process.close_stdin()

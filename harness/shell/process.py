@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MARK = "CODEX_REPLAY_PROCESS"
 _CHUNK = 1 << 16
 _TAIL = 1 << 14
+_HANG_UP = b"h"
 _LIVE: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
@@ -94,8 +95,14 @@ class Process:
             while len(selector.get_map()) > 1:
                 for key, _ in selector.select():
                     if key.fd == self._wake_read:
-                        self._end_of_output()
-                        return
+                        if os.read(self._wake_read, 1) != _HANG_UP:
+                            self._end_of_output()
+                            return
+                        if not self.output_ended.is_set():
+                            selector.unregister(out.fileno())
+                            out.close()
+                            self._end_of_output()
+                        break  # what else was ready is asked again: stdout may have been among it
                     data = os.read(key.fd, _CHUNK)
                     if not data:
                         selector.unregister(key.fd)
@@ -149,6 +156,12 @@ class Process:
                 self._stdin = None
                 assert self._child.stdin is not None
                 self._child.stdin.close()
+
+    def close_stdout(self) -> None:
+        """Stop reading the program's stdout and close it: whatever the program writes from now on has no reader."""
+        if not self.output_ended.is_set():
+            os.write(self._wake_write, _HANG_UP)
+            self.output_ended.wait(5)
 
     def stderr_tail(self, lines: int = 10) -> list[str]:
         """Return the last `lines` lines of stderr so far."""

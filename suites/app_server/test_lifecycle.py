@@ -1,0 +1,126 @@
+"""How the server ends: with its stdin, by a signal, without a reader; and when it does not.
+
+Source: real-codex-0.92.md section 4, end of "Bad input". A recording holds no signals and no ends of pipes: what cannot be
+replayed is live only, and is shown as skipped on a fake.
+"""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from harness.plugin import AppServer
+from suites.app_server.expected import all_of, shell_call, text
+from suites.app_server.turns import ASKS, FREE, asked, items_of, methods, open_thread, run, start
+
+#: The model says "Hello" and then waits for ever.
+HELD = {"items": [text("Hello"), {"type": "gate", "name": "never"}]}
+#: How long a server that must not end is watched, in seconds.
+WATCH = 1.0
+
+
+def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
+    """With threads loaded and no turn running, the end of stdin ends the server with status 0 and no further word."""
+    server = app_server([{"items": [text("Hello")]}])
+    thread = open_thread(server)
+    run(server, thread)
+    seen = len(server.messages())
+    assert server.close() == 0
+    assert [method for method in methods(server) if "turn" in method][-1] == "turn/completed"
+    assert len(server.messages()) == seen
+
+
+def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
+    """In mid-turn the server ends with status 0 at once: the turn is neither completed nor interrupted."""
+    server = app_server([HELD])
+    thread = open_thread(server)
+    start(server, thread)
+    server.notification("codex/event/agent_message")
+    assert server.close() == 0
+    assert all_of(server, "turn/completed") == []
+    assert all_of(server, "codex/event/turn_aborted") == []
+
+
+def test_end_of_input_in_a_command(app_server: AppServer) -> None:
+    """So it does while a command runs: the command's item stays open."""
+    server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
+    thread = open_thread(server, **FREE)
+    start(server, thread)
+    server.notification("thread/tokenUsage/updated")
+    server.notification("item/commandExecution/outputDelta", delta="begun\n")
+    assert server.close() == 0
+    assert items_of(server, "commandExecution") == []
+    assert all_of(server, "turn/completed") == []
+
+
+@pytest.mark.live_only("that a server does not end cannot be recorded")
+def test_end_of_input_with_a_pending_approval(app_server: AppServer) -> None:
+    """While an approval is open the server does not end when its stdin does."""
+    server = app_server([{"items": [shell_call("printf marker")]}], ends=None)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.server_request("item/commandExecution/requestApproval")
+    server.end_input()
+    assert server.still_runs(WATCH)
+    assert all_of(server, "turn/completed") == []
+    assert asked(server) == ["item/commandExecution/requestApproval"]
+
+
+def test_unterminated_last_line(app_server: AppServer) -> None:
+    """A last line without its newline is processed when stdin ends, and its answer still comes."""
+    server = app_server()
+    open_thread(server)
+    server.send(b'{"id":"last","method":"thread/loaded/list","params":{}}')
+    assert server.close() == 0
+    last = server.messages()[-1]
+    assert last["id"] == "last"
+    assert len(last["result"]["data"]) == 1
+
+
+@pytest.mark.live_only("a recording holds no signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_signal(app_server: AppServer, number: signal.Signals) -> None:
+    """A signal ends the server at once: it dies by it."""
+    server = app_server(ends=-number)
+    server.initialize()
+    server.signal(number)
+    assert server.wait_exit() == -number
+
+
+@pytest.mark.live_only("a recording holds no signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None:
+    """So it does in mid-turn, without a word about the turn."""
+    server = app_server([HELD], ends=-number)
+    thread = open_thread(server)
+    start(server, thread)
+    server.notification("codex/event/agent_message")
+    server.signal(number)
+    assert server.wait_exit() == -number
+    assert all_of(server, "turn/completed") == []
+
+
+@pytest.mark.live_only("a recording holds no signals")
+def test_signal_with_a_pending_approval(app_server: AppServer) -> None:
+    """A signal also ends the server that its stdin's end does not."""
+    server = app_server([{"items": [shell_call("printf marker")]}], ends=-signal.SIGTERM)
+    thread = open_thread(server, **ASKS)
+    start(server, thread)
+    server.server_request("item/commandExecution/requestApproval")
+    server.signal(signal.SIGTERM)
+    assert server.wait_exit() == -signal.SIGTERM
+
+
+@pytest.mark.live_only("what is written to a closed pipe cannot be recorded")
+def test_closed_stdout(app_server: AppServer) -> None:
+    """Without a reader the server goes on, and still ends with status 0 when its stdin does."""
+    server = app_server()
+    server.initialize()
+    server.close_stdout()
+    server.post("account/read", {})
+    assert server.still_runs(WATCH)
+    server.post("account/read", {})  # the first write's failure shows with the second
+    assert server.still_runs(WATCH)
+    assert server.close() == 0
+    assert any("Broken pipe" in line for line in server.process.stderr_tail())
