@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from time import time
 
+from fake_server import scripted_methods, scripted_methods_v1
 from fake_server.scripted_ids import uuid4, uuid_error
-from fake_server.scripted_methods import METHODS
+from fake_server.scripted_methods import Refused
 from fake_server.scripted_model import Model
 from fake_server.scripted_settings import Settings, read_config
 from fake_server.scripted_thread import Sleep, Thread, Ticket
@@ -30,15 +31,7 @@ if TYPE_CHECKING:
             """Refuse a request."""
 
 
-INVALID_REQUEST = -32600
-
-
-class Refused(Exception):
-    """A request that gets an error; `code` and the text are what the client is told."""
-
-    def __init__(self, message: str, code: int = INVALID_REQUEST) -> None:
-        super().__init__(message)
-        self.code = code
+METHODS = {**scripted_methods.METHODS, **scripted_methods_v1.METHODS}
 
 
 class Session:

@@ -7,9 +7,10 @@ request, until a reply asks for nothing more. Order and texts come from recordin
 
 from __future__ import annotations
 
+from fake_server.scripted_calls import Aborted
 from fake_server.scripted_ids import uuid4
 from fake_server.scripted_thread import Gate, Pause, Sleep
-from fake_server.scripted_tools import Aborted, Tools
+from fake_server.scripted_tools import Tools
 from harness.protocol.turn import add_usage, error_v2, failure, fill, usage_values
 from harness.protocol.turn_stream import Sampling
 

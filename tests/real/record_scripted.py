@@ -18,6 +18,7 @@ from harness.shell.backend_process import BackendProcess
 from harness.shell.cassette import CassetteWriter
 from harness.shell.client import Client
 from harness.shell.codex import HermeticHome, find_installed
+from harness.shell.codex_origin import bundle_of
 from tests.conversing import Conversation, initialize
 from tests.real import vocabulary
 from tests.real.scenarios import FREE, GO, NEXT, TOOL, conversation, dynamic, patch, plan, shell
@@ -109,7 +110,8 @@ def main() -> None:
                 finally:
                     client.stop()
             (FOLDER / f"{name}.json").write_text(json.dumps(scenario, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            header = Header("0.92.0", "", f"scripted/{name}", {"rpc.client": "authored", "rpc.server": "recorded"})
+            origin = {"rpc.client": "authored", "rpc.server": "recorded"}
+            header = Header("0.92.0", bundle_of("0.92.0"), f"scripted/{name}", origin)
             redactor = Redactor(paths={str(home.home): "/home/user", str(home.work): "/home/user/work"})
             with CassetteWriter(FOLDER / f"{name}.ndjson", header, redactor) as writer:
                 for frame in client.timeline:

@@ -30,6 +30,7 @@ from harness.shell.backend_process import BackendProcess
 from harness.shell.cassette import CassetteWriter
 from harness.shell.client import Client
 from harness.shell.codex import HermeticHome, find_installed
+from harness.shell.codex_origin import bundle_of
 from tests.conversing import Conversation, initialize
 from tests.differing import differences
 from tests.in_process import InProcess
@@ -105,7 +106,7 @@ def keep(kind: str, scenario: dict[str, Any], real: list[Frame], fake: list[Fram
     name = kind.replace(" ", "-")
     (REPORTS / f"{name}.json").write_text(json.dumps(scenario, ensure_ascii=False, indent=1))
     for side, frames, origin in (("real", real, "recorded"), ("fake", fake, "authored")):
-        header = Header("0.92.0", "", f"differential/{name}", {"rpc.client": "authored", "rpc.server": origin})
+        header = Header("0.92.0", bundle_of("0.92.0"), f"differential/{name}", {"rpc.client": "authored", "rpc.server": origin})
         with CassetteWriter(REPORTS / f"{name}.{side}.ndjson", header) as writer:
             for frame in frames:
                 writer.write(frame)

@@ -1,0 +1,154 @@
+"""Calls of the model's that ask the client: what commands, patches and dynamic tools share, and commands themselves."""
+
+from __future__ import annotations
+
+from fake_server.scripted_thread import Never, Ticket
+from harness.protocol.turn_diff import TurnDiff
+from harness.protocol.turn_tools import BadArguments, ShellCall, actions_v2
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from fake_server.scripted_thread import Thread
+    from fake_server.scripted_turn import Turn
+
+    Output = Generator[Any, None, str]
+
+_POLICIES = {"never": "Never", "on-failure": "OnFailure", "on-request": "OnRequest", "untrusted": "UnlessTrusted"}
+
+
+class Aborted(Exception):
+    """The client cancelled: the turn ends here."""
+
+
+class Calls:
+    """The calls of one turn: `pending` are those that have no output yet, the first of them runs."""
+
+    def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
+        self.thread, self.turn = thread, turn
+        self.rows: list[dict[str, Any]] = table["tools"]
+        self.settings: dict[str, Any] = table["settings"]
+        self.diff = TurnDiff()
+        self.pending: list[dict[str, Any]] = []
+
+    def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
+        """Ask the client and return its result; an error is no answer, and nothing but an interrupt ends the wait."""
+        ticket = Ticket()
+        self.thread.emit(name, values, ticket)
+        yield ticket
+        self.thread.submit()
+        if ticket.reply is None or "result" not in ticket.reply:
+            while True:
+                yield Never()
+        return ticket.reply["result"]
+
+    def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
+        """Ask for an approval; return what was decided (approve, approve-session, approve-amend, deny, abort) and its detail."""
+        result = yield from self.ask(name, values)
+        given = result.get("decision") if isinstance(result, dict) else None
+        detail = None
+        if isinstance(given, dict) and len(given) == 1:
+            ((given, detail),) = given.items()
+        decisions = self.settings["decisions"]
+        return (decisions.get(given) if isinstance(given, str) else None) or decisions["*"], detail
+
+    def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
+        """Emit what a call prints, each stream in one piece."""
+        for stream, text in streams(result):
+            if text:
+                from binascii import b2a_base64
+
+                chunk = b2a_base64(text.encode("utf-8", "surrogatepass"), newline=False).decode()
+                self.thread.emit(name, {**values, "stream": stream, "chunk": chunk, "delta": text})
+
+
+class Commands(Calls):
+    """Shell calls: asked for, obeyed, and answered with the script's result."""
+
+    def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
+        thread, turn, settings = self.thread, self.turn, self.thread.settings
+        try:
+            shell = ShellCall(call, settings.cwd)
+        except KeyError as missing:
+            raise BadArguments(f"missing field `{missing.args[0]}`") from None
+        if shell.escalated and settings.policy != "on-request":
+            return turn.sentence("escalated", policy=_POLICIES.get(settings.policy, settings.policy))
+        actions = result.get("actions") or [{"type": "unknown", "cmd": shell.shown}]
+        values = {
+            "call": call.get("call_id"),
+            "command": shell.command,
+            "commandLine": shell.line,
+            "cwd": shell.cwd,
+            "actions": actions,
+            "actionsV2": actions_v2(actions),
+            "reason": result.get("reason", shell.justification),
+            "amendment": result.get("amendment", shell.amendment(self.settings)),
+        }
+        thread.emit("exec-begin", values)
+        key = (tuple(shell.command), shell.cwd, shell.escalated)
+        asks = shell.asks(settings.policy, settings.sandbox["type"], self.settings, thread.allowed)
+        if key not in thread.approved and result.get("approval", asks):
+            refused = yield from self._approve_command(values, key)
+            if refused:
+                return refused
+        elif "denied" in result and settings.sandbox["type"] != "dangerFullAccess":
+            self.outputs("exec-output", values, result["denied"])
+            if settings.policy != "on-failure":
+                return self._ended(values, result["denied"])
+            refused = yield from self._approve_command({**values, "reason": turn.sentence("retry-reason")}, key)
+            if refused:
+                return refused
+        self.outputs("exec-output", values, result)
+        while result.get("hang"):
+            yield Never()  # a command that does not end until it is interrupted
+        return self._ended(values, result)
+
+    def _approve_command(self, values: dict[str, Any], key: Any) -> Generator[Any, None, str]:
+        """Ask; return the refusal's text, or "" when the command may run."""
+        decision, detail = yield from self.decide("exec-approval", values)
+        if decision in ("deny", "abort"):
+            text = self.turn.sentence("exec-rejected")
+            self.thread.emit("exec-declined", values)
+            self._ended(values, {"stderr": text, "exit_code": -1})
+            if decision == "abort":
+                self.thread.history.append(output_item(self.pending.pop(0), text))
+                raise Aborted
+            return text
+        if decision == "approve-session":
+            self.thread.approved.add(key)
+        elif decision == "approve-amend":
+            given = detail if isinstance(detail, dict) else {}
+            rule = given.get("execpolicy_amendment") or given.get("proposed_execpolicy_amendment") or values["amendment"]
+            self.thread.allow(list(rule))
+        return ""
+
+    def _ended(self, values: dict[str, Any], result: dict[str, Any]) -> str:
+        """Emit the command's end; return what the model is told."""
+        (_, stdout), (_, stderr) = streams(result)
+        aggregated = result.get("aggregated", stdout + stderr)
+        code, ms = result.get("exit_code", 0), result.get("duration_ms", 0)
+        ended = {
+            "stdout": stdout,
+            "stderr": stderr,
+            "aggregated": aggregated,
+            "aggregatedOutput": aggregated or None,
+            "exitCode": code,
+            "duration": {"secs": ms // 1000, "nanos": ms % 1000 * 1_000_000},
+            "durationMs": ms,
+            "status": "completed" if code == 0 else "failed",
+        }
+        self.thread.emit("exec-end", {**values, **ended})
+        return self.turn.sentence("exec-output", exitCode=code, output=aggregated)
+
+
+def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the output of a call as it stands in the next request's input."""
+    kind = "custom_tool_call_output" if call["call"] == "custom" else "function_call_output"
+    return {"type": kind, "call_id": call.get("call_id"), "output": text}
+
+
+def streams(result: dict[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return (name, text) of both output streams of a result."""
+    return ("stdout", result.get("stdout", result.get("output", ""))), ("stderr", result.get("stderr", ""))

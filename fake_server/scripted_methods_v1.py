@@ -1,0 +1,182 @@
+"""The methods of v1 that do something: conversations, listeners, messages; in shapes and order as recorded.
+
+The other half of the table is `scripted_methods`, which has v2 and what both share.
+"""
+
+from __future__ import annotations
+
+from fake_server.scripted_ids import uuid4
+from fake_server.scripted_methods import Refused, archive, begin, check_start, copy, interrupt, need, page, spoken, stored, submit
+from fake_server.scripted_settings import rfc3339
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_server.scripted_methods import Method
+    from fake_server.scripted_session import Session
+    from fake_server.scripted_thread import Thread
+
+
+def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Open a conversation; what happens in it waits for a listener."""
+    check_start(params)
+    thread = session.new_thread(session.settings(params, "v1"))
+    session.answer(request, _opened_v1(thread))
+    thread.emit("mcp-startup-complete")
+
+
+def _opened_v1(thread: Thread, messages: bool = False) -> dict[str, Any]:
+    settings = thread.settings
+    shown: dict[str, Any] = {"conversationId": thread.id, "model": settings.model}
+    shown |= {"initialMessages": _messages(thread)} if messages else {"reasoningEffort": settings.effort}
+    return {**shown, "rolloutPath": thread.path}
+
+
+def _messages(thread: Thread) -> list[dict[str, Any]]:
+    """Return what was said, as v1 repeats it to who resumes."""
+    messages: list[dict[str, Any]] = []
+    for turn in thread.turns:
+        for item in turn["items"]:
+            if item["type"] == "userMessage":
+                text = "".join(part.get("text", "") for part in item["content"])
+                empty: dict[str, Any] = {"images": [], "local_images": [], "text_elements": []}
+                messages.append({"type": "user_message", "message": text, **empty})
+            elif item["type"] == "agentMessage":
+                messages.append({"type": "agent_message", "message": item["text"]})
+    return messages
+
+
+def resume_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Load a conversation again."""
+    thread = _named_v1(session, params)
+    thread.loaded = True
+    thread.restart()
+    session.answer(request, _opened_v1(thread, messages=True))
+    thread.emit("mcp-startup-complete")
+
+
+def fork_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Make a conversation with the history of another."""
+    thread = copy(session, _named_v1(session, params), {})
+    session.answer(request, _opened_v1(thread, messages=True))
+    thread.emit("mcp-startup-complete")
+
+
+def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
+    path = params.get("rolloutPath") or params.get("path")
+    if path is not None:
+        for thread in session.threads.values():
+            if thread.path == path:
+                return thread
+        raise Refused(f"no rollout found at {path}")
+    return stored(session, params.get("conversationId") or "", "conversation")
+
+
+def add_listener(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Attach a listener of v1; it gets what nobody has heard yet."""
+    thread = session.thread(params["conversationId"], missing="thread not found:")
+    subscription = uuid4()
+    session.answer(request, {"subscriptionId": subscription})
+    thread.listen(subscription, "v1")
+
+
+def remove_listener(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Detach a listener."""
+    for thread in session.threads.values():
+        for listener in thread.listeners:
+            if listener[0] == params["subscriptionId"]:
+                thread.listeners.remove(listener)
+                session.answer(request, {})
+                return
+    raise Refused(f"subscription not found: {params['subscriptionId']}")
+
+
+def send_user_message(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Start a turn, or steer the one that runs; the answer comes first."""
+    items = [_item_v2(item) for item in params["items"]]
+    thread = session.thread(params["conversationId"], "v1")
+    turn = submit(session, thread, items, None)
+    session.answer(request, {})
+    begin(thread, turn, items)
+
+
+def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Start a turn with settings of its own, which stay."""
+    items = [_item_v2(item) for item in params["items"]]
+    thread = session.thread(params["conversationId"], "v1")
+    thread.settings.change(params, "v1")
+    turn = submit(session, thread, items, params.get("outputSchema"))
+    session.answer(request, {})
+    begin(thread, turn, items)
+
+
+def _item_v2(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item of v1 in v2's form; refused when it lacks `data`."""
+    need(item, "data")
+    data = item["data"]
+    if item.get("type") == "text":
+        need(data, "text")
+        return {"type": "text", "text": data["text"], "text_elements": data.get("text_elements", [])}
+    if item.get("type") == "image":
+        return {"type": "image", "url": data.get("image_url") or data.get("imageUrl")}
+    return {"type": "localImage", "path": data.get("path")}
+
+
+def interrupt_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Abort what runs; with nothing running there is no answer."""
+    interrupt(session.thread(params["conversationId"], "v1"), request, "v1")
+
+
+def archive_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Put a conversation away."""
+    archive(stored(session, params["conversationId"], "conversation"))
+    session.answer(request, {})
+
+
+def conversation_summary(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Show a conversation in short."""
+    session.answer(request, {"summary": _summary(_named_v1(session, params))})
+
+
+def list_conversations(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """List the conversations that have been spoken in, the latest first."""
+    items = [_summary(thread) for thread in spoken(session) if not thread.archived]
+    items, cursor = page(items, params.get("pageSize"), params.get("cursor"))
+    session.answer(request, {"items": items, "nextCursor": cursor})
+
+
+def _summary(thread: Thread) -> dict[str, Any]:
+    return {
+        "conversationId": thread.id,
+        "path": thread.path,
+        "preview": thread.preview,
+        "timestamp": rfc3339(thread.created, milliseconds=True),
+        "updatedAt": rfc3339(thread.updated),
+        "modelProvider": thread.settings.provider,
+        "cwd": thread.settings.cwd,
+        "cliVersion": "0.92.0",
+        "source": "vscode",
+        "gitInfo": None,
+    }
+
+
+def user_agent(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Repeat what initialize answered."""
+    session.answer(request, {"userAgent": session.server.user_agent})
+
+
+METHODS: dict[str, Method] = {
+    "newConversation": new_conversation,
+    "resumeConversation": resume_conversation,
+    "forkConversation": fork_conversation,
+    "addConversationListener": add_listener,
+    "removeConversationListener": remove_listener,
+    "sendUserMessage": send_user_message,
+    "sendUserTurn": send_user_turn,
+    "interruptConversation": interrupt_conversation,
+    "archiveConversation": archive_conversation,
+    "getConversationSummary": conversation_summary,
+    "listConversations": list_conversations,
+    "getUserAgent": user_agent,
+}

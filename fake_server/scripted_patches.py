@@ -1,0 +1,110 @@
+"""Patches: shown, asked for, and taken for applied; no file is read or written."""
+
+from __future__ import annotations
+
+from fake_server.scripted_calls import Aborted, Calls, output_item, streams
+from harness.protocol.turn_diff import BadPatch, changes_of, parse_patch, shown, shown_v2, summary_lines
+from harness.protocol.turn_tools import arguments_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from fake_server.scripted_calls import Output
+
+
+class Patches(Calls):
+    """Calls of apply_patch."""
+
+    def _patch(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
+        thread, turn, settings = self.thread, self.turn, self.thread.settings
+        patch = call["input"] if call["call"] == "custom" else arguments_of(call, ("input",))["input"]
+        if "error" in result:
+            return str(result["error"])
+        try:
+            changes = changes_of(patch, settings.cwd, result)
+        except BadPatch as error:
+            return turn.sentence("patch-unverified", why=str(error))
+        inside = self._writable(changes)
+        asks = settings.policy == "untrusted" or (settings.policy == "on-request" and not inside)
+        if settings.policy == "never" and not inside:
+            return turn.sentence("patch-outside")
+        values = {
+            "call": call.get("call_id"),
+            "changes": shown(changes),
+            "changesV2": shown_v2(changes),
+            "autoApproved": not asks,
+            "reason": None,
+        }
+        thread.emit("patch-begin", values)
+        self.diff.begin(changes)
+        key = tuple(sorted(changes))
+        if result.get("approval", asks) and not all(("file", path) in thread.approved for path in key):
+            refused = yield from self._approve_patch(values, key)
+            if refused:
+                return refused
+            if "denied" in result and not inside:  # it is tried within the sandbox first
+                if result["denied"].get("final"):
+                    return self._patched(patch, changes, values, {**result["denied"], "success": False})
+                self.outputs("patch-output", values, result["denied"])
+        elif "denied" in result and not inside:
+            self.outputs("patch-output", values, result["denied"])
+            refused = yield from self._approve_patch({**values, "reason": turn.sentence("retry-reason")}, key)
+            if refused:
+                return refused
+        return self._patched(patch, changes, values, result)
+
+    def _patched(self, patch: str, changes: dict[str, Any], values: dict[str, Any], result: dict[str, Any]) -> str:
+        thread, turn = self.thread, self.turn
+        success = result.get("success", True)
+        if success and "stdout" not in result:
+            result = {**result, "stdout": turn.sentence("patch-success") + _summary(patch)}
+        self.outputs("patch-output", values, result)
+        (_, stdout), (_, stderr) = streams(result)
+        ended = {"stdout": stdout, "stderr": stderr, "success": success, "status": "completed" if success else "failed"}
+        thread.emit("patch-end", {**values, **ended})
+        if success:
+            self.diff.apply(changes)
+        self._diff()
+        code = result.get("exit_code", 0 if success else 1)
+        return turn.sentence("exec-output", exitCode=code, output=stdout + stderr)
+
+    def _diff(self) -> None:
+        if diff := self.diff.text():
+            self.thread.emit("turn-diff", {"diff": diff})
+
+    def _approve_patch(self, values: dict[str, Any], key: tuple[str, ...]) -> Generator[Any, None, str]:
+        decision, _ = yield from self.decide("patch-approval", values)
+        if decision in ("deny", "abort"):
+            text = self.turn.sentence("patch-rejected")
+            self.thread.emit("patch-declined", values)
+            ended = {"stdout": "", "stderr": text, "success": False, "status": "failed"}
+            self.thread.emit("patch-end", {**values, **ended})
+            self._diff()
+            if decision == "abort":
+                self.thread.history.append(output_item(self.pending.pop(0), text))
+                raise Aborted
+            return text
+        if decision == "approve-session":
+            self.thread.approved.update(("file", path) for path in key)
+        return ""
+
+    def _writable(self, changes: dict[str, Any]) -> bool:
+        """Tell whether the sandbox lets all these files be written."""
+        sandbox = self.thread.settings.sandbox
+        if sandbox["type"] == "dangerFullAccess":
+            return True
+        if sandbox["type"] != "workspaceWrite":
+            return False
+        roots = [self.thread.settings.cwd, *sandbox["writableRoots"], *(() if sandbox["excludeSlashTmp"] else ("/tmp",))]
+        paths = [*changes, *(c["move_path"] for c in changes.values() if c.get("move_path"))]
+        return all(any(path.startswith(root.rstrip("/") + "/") for root in roots) for path in paths)
+
+
+def _summary(patch: str) -> str:
+    try:
+        parse_patch(patch)
+        return summary_lines(patch)
+    except BadPatch:
+        return ""
