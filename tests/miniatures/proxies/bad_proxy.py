@@ -1,0 +1,46 @@
+"""Proxies that cannot be tested, each in one way: the plugin must say so in time, and leave no process.
+
+python bad_proxy.py never|exits|http10|always500|hangs|children
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+way = sys.argv[1]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.0" if way == "http10" else "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if way == "never":
+            time.sleep(60)
+        body = b'{"object":"list","data":[]}'
+        self.send_response(500 if way == "always500" else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        if way == "hangs":
+            time.sleep(60)
+        self.do_GET()
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+if way == "exits":
+    sys.stderr.write("no database\n")
+    sys.exit(3)
+if way == "children":
+    code = "import time; time.sleep(600)  # " + __file__
+    subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    subprocess.Popen([sys.executable, "-c", code])
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()

@@ -1,0 +1,239 @@
+"""The `proxy` fixture: what `--proxy` may name, how subjects are started, judged and ended, and what a failure shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import marker_of
+from harness.plugin.proxy_fields import table
+from harness.plugin.proxy_subject import BadProxy, parse_proxy
+from harness.plugin.proxy_wire import Wire
+from harness.plugin.vectors import load_vectors
+
+pytest_plugins = ["pytester"]
+ALONE = [word for name in ("xdist", "cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+PROXIES = Path(__file__).parent / "miniatures" / "proxies"
+CASE = """
+    import pytest
+
+    @pytest.mark.model("Hello there.")
+    @pytest.mark.parametrize("endpoint", ["chat", "responses"])
+    def test_it(proxy, endpoint):
+        done = proxy.post(endpoint)
+        assert "Hello there." in str(done.json)
+        assert len(proxy.model_calls()) == 1
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    pytester.makepyfile(test_it=CASE)
+    pytester.path.joinpath("bad_proxy.py").write_bytes((PROXIES / "bad_proxy.py").read_bytes())
+    return pytester
+
+
+def left_over(folder: Path) -> list[str]:
+    """The command lines of processes that have this folder in them (Linux; empty elsewhere)."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if str(folder) in line and int(entry.name) != os.getpid():
+            found.append(line)
+    return found
+
+
+def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
+    result = suite.runpytest_inprocess(*ALONE, *options)
+    assert left_over(suite.path) == []
+    return result
+
+
+def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> None:
+    result = run(suite)
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("way", "sentence"),
+    [
+        ("never", "The proxy was not ready within 1 s: GET /v1/models gave no end of the answer"),
+        ("exits", "The proxy ended (status 3) before it answered GET /v1/models. It said on stderr:*no database"),
+        ("http10", "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
+        ("always500", "The proxy was not ready within 1 s: GET /v1/models gave status 500."),
+        ("hangs", "POST /v1/responses: no end of the answer within 1 s."),
+        ("children", "assert 'Hello there.' in"),
+    ],
+)
+def test_a_bad_proxy_gets_a_verdict_in_time(suite: pytest.Pytester, way: str, sentence: str) -> None:
+    """The sentence stands in every case, though only one has waited; and nothing of the proxy is left."""
+    suite.path.joinpath("pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.bad]\nready_seconds = 1\n"
+        f"command = {json.dumps(f'{sys.executable} {suite.path}/bad_proxy.py {way}')}\n"
+    )
+    result = run(suite, "--wait", "1")
+    result.assert_outcomes(failed=2)
+    text = result.stdout.str().replace("\nE   ", "\n")
+    for part in sentence.split("*"):
+        assert part in text
+
+
+def test_a_failure_shows_both_seams(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it=CASE.replace("== 1", "== 2"))
+    result = run(suite, "-k", "chat")
+    result.assert_outcomes(failed=1)
+    shown = result.stdout.str()
+    shown = shown[shown.index("HTTP and JSON-RPC") :]
+    order = ["> POST /v1/chat/completions", '"method":"initialize"', "Hello there.", "< 200"]
+    assert [shown.index(word) for word in order] == sorted(shown.index(word) for word in order)
+
+
+def test_cases_with_one_environment_share_a_process(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_it="""
+        import pytest
+        pids = []
+
+        @pytest.mark.parametrize("flag", ["a", "a", "b", "a"])
+        def test_it(proxy, flag):
+            proxy.responses(env={"FLAG": flag})
+            pids.append(proxy.running.process.pid)
+
+        def test_then():
+            assert pids[0] == pids[1] == pids[3] != pids[2]
+        """
+    )
+    run(suite).assert_outcomes(passed=5)
+
+
+def test_a_proxy_that_died_is_started_again(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_it="""
+        import os, signal, pytest
+
+        def test_kills(proxy):
+            proxy.responses()
+            os.kill(proxy.running.process.pid, signal.SIGKILL)
+            assert proxy.running.process.exited.wait(5)
+
+        def test_goes_on(proxy):
+            proxy.responses()
+        """
+    )
+    run(suite).assert_outcomes(passed=2)
+
+
+def test_profiles_choose_cases(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.proxy_profile("as-specified")
+        def test_one(proxy):
+            assert proxy.responses().calls("newConversation")
+
+        @pytest.mark.proxy_profile("works-on-0.92")
+        def test_two(proxy):
+            proxy.responses()
+        """
+    )
+    run(suite).assert_outcomes(passed=2)
+    result = run(suite, "--profile", "as-specified")
+    result.assert_outcomes(passed=1, deselected=1)
+    assert "newConversation.dynamicTools" in result.stdout.str()
+
+
+def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> None:
+    suite.path.joinpath("pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.small]\ncapabilities = ['chat', 'responses']\n"
+        f"command = {json.dumps(f'{sys.executable} -P -m harness.reference.proxy')}\n"
+    )
+    suite.makepyfile(test_it="import pytest\n@pytest.mark.needs('models')\ndef test_it(proxy):\n    pass\n")
+    result = run(suite, "-rs")
+    result.assert_outcomes(skipped=1)
+    assert "not verified: small does not claim to be capable of models" in result.stdout.str()
+
+
+# -- the parts -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_name_of_the_table_is_the_default_when_it_is_the_only_one() -> None:
+    rows: dict[str, Any] = {"mine": {"url": "http://127.0.0.1:1/v1/", "key": "k"}}
+    found = parse_proxy(None, rows)
+    assert (found.name, found.url, found.key) == ("mine", "http://127.0.0.1:1", "k")
+    assert parse_proxy("reference", rows).name == "reference"
+    assert parse_proxy(None, {**rows, "other": {"command": "true"}}).name == "reference"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "sentence"),
+    [
+        ("no-such-program x", {}, "there is no such program"),
+        ("'", {}, "this is no command line"),
+        ("m", {"m": {}}, "must have either a command or a url"),
+        ("m", {"m": {"command": "true", "url": "x"}}, "must have either a command or a url"),
+        ("m", {"m": {"command": "true", "ping": "x"}}, "has no key 'ping'"),
+        ("m", {"m": {"command": "true", "env": {"A": 1}}}, "env must be a table of strings"),
+        ("m", {"m": {"command": "true", "capabilities": ["magic"]}}, "capabilities must be a list of some of"),
+        ("m", {"m": {"command": "true", "ready_seconds": "x"}}, "ready_seconds must be a number"),
+        ("m", {"m": {"command": "true", "ready": 1}}, "ready must be a string"),
+    ],
+)
+def test_what_is_no_proxy_is_said(text: str, rows: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadProxy, match=sentence):
+        parse_proxy(text, rows)
+
+
+def test_markers_tell_cases_apart() -> None:
+    assert marker_of("a[1]") != marker_of("a[2]")
+    assert marker_of("a[1]") == marker_of("a[1]")
+
+
+def test_the_ledgers_of_several_children_are_one_timeline(tmp_path: Path) -> None:
+    wire = Wire(tmp_path)
+    (tmp_path / "wire.7").write_text(
+        '{"t":1,"run":0}\n{"t":1,"got":"{\\"id\\":1,\\"method\\":\\"a\\"}"}\n{"t":3,"said":"x"}\n{"t":4,"go'
+    )
+    (tmp_path / "wire.8").write_text('{"t":2,"said":"{\\"id\\":1,\\"result\\":{}}"}\n')
+    assert [(f.child, f.sender, f.kind) for f in wire.update()] == [
+        ("7", "client", "request"),
+        ("8", "server", "response"),
+        ("7", "server", "other"),
+    ]
+    assert wire.update() == []
+    with open(tmp_path / "wire.7", "a") as file:
+        file.write('t":"{}"}\n')
+    assert [frame.t for frame in wire.update()] == [4]
+
+
+def test_the_table_of_fields_tells_the_three_verdicts() -> None:
+    rows = [
+        ["newConversation", "", "call", True, True, True],
+        ["newConversation", "", "call", True, True, True],
+        ["newConversation", "model", "value", True, True, True],
+        ["newConversation", "config", "null", True, True, True],
+        ["newConversation", "mode1", "value", False, False, False],
+    ]
+    lines = {line.split()[0]: line.split()[1:] for line in table(rows)}
+    assert lines["newConversation.model"] == ["yes", "yes", "yes", "value", "1x,", "omitted", "1x"]
+    assert lines["newConversation.config"] == ["yes", "yes", "yes", "null", "1x,", "omitted", "1x"]
+    assert lines["newConversation.mode1"] == ["no", "no", "no", "value", "1x,", "omitted", "1x"]
+    assert lines["newConversation.cwd"] == ["yes", "-", "-", "omitted", "2x"]
+
+
+def test_the_vectors_are_plain_and_named_once() -> None:
+    vectors = load_vectors()
+    assert len({vector.id for vector in vectors}) == len(vectors)
+    for vector in vectors:
+        assert vector.why.endswith(".")
+        assert "".join(vector.pieces(7)) == vector.text
+        assert not any("${" in name for outcome in vector.outcomes for name, _ in outcome.calls)
