@@ -26,7 +26,7 @@ FAKE = str(Path(sys.executable).with_name("fake-codex"))
 RECORDER = str(Path(sys.executable).with_name("codex-replay"))
 RECORDINGS = sorted((ROOT / "cassettes" / "app_server").rglob("*.ndjson"))
 OPENS = ("turn/start", "sendUserTurn", "sendUserMessage", "review/start")
-ACTS_IN_A_TURN = ("turn/interrupt", "interruptConversation")
+ACTS_IN_A_TURN = ("turn/interrupt", "interruptConversation", "thread/rollback")
 
 
 def read(path: Path) -> list[Frame]:
@@ -64,6 +64,18 @@ def steering(frames: list[Frame]) -> set[int]:
     return {n for n, turn in begun.items() if turn not in ended}
 
 
+def replacing(frames: list[Frame]) -> set[int]:
+    """Return the requests (by index) whose turn took the place of a running one, which ended only for that."""
+    found, last = set(), {}
+    for n, frame in enumerate(frames):
+        value = frame.value if isinstance(frame.value, dict) else {}
+        if frame.sender == "client" and value.get("method") in OPENS:
+            last[thread_of(value)] = n
+        if value.get("method") == "codex/event/turn_aborted" and value["params"]["msg"]["reason"] == "replaced":
+            found.add(last[thread_of(value)])
+    return found
+
+
 class Driver:
     """One of the two clients, playing one recording to fake-codex (or to `command` in its place)."""
 
@@ -71,6 +83,7 @@ class Driver:
         self.frames = read(path)
         self.client = Client([*command, "app-server"], env=environment(path), cwd=str(ROOT), timeout=timeout)
         self.steering = steering(self.frames)
+        self.acts_in_a_turn = self.steering | replacing(self.frames)
         self.answered: set[Any] = set()
         self.ended: Counter[str | None] = Counter()
 
@@ -92,7 +105,7 @@ class Driver:
             method = frame.value.get("method") if isinstance(frame.value, dict) else None
             if n < upto and frame.sender == "client" and method in OPENS and n not in self.steering:
                 begun[thread_of(frame.value)] += 1
-            acts_in_a_turn = is_reply(frame.value) or method in ACTS_IN_A_TURN or n in self.steering
+            acts_in_a_turn = is_reply(frame.value) or method in ACTS_IN_A_TURN or n in self.acts_in_a_turn
             if n >= upto and frame.sender == "client" and acts_in_a_turn:
                 acts.add(thread_of(frame.value) if method else None)
             ends[thread_of(frame.value)] += frame.sender == "server" and method == "turn/completed"

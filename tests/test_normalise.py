@@ -39,6 +39,8 @@ def normal(*values: Any) -> list[Any]:
         (f"2026-11-20T19-13-51|{A}", f"<time>|{A}"),
         (f"x/archived_sessions/rollout-2026-11-20T17-50-21-{A}.jsonl", f"x/archived_sessions/rollout-<time>-{A}.jsonl"),
         ("?a=b&code_challenge=x_Y-1&state=Z&c=d", "?a=b&code_challenge=<random>&state=<random>&c=d"),
+        ("Chunk ID: 0f0f0f\nWall time: 0.25 seconds\n", "Chunk ID: <chunk>\nWall time: <duration> seconds\n"),
+        ("Process running with session ID 29534\n", "Process running with session ID <process>\n"),
         ("<cwd>/srv/x</cwd>", "<cwd><path></cwd>"),
         ("# AGENTS.md instructions for /srv/x\n\nBe kind", "# AGENTS.md instructions for <path>\n\nBe kind"),
         ("(file: /srv/x/skills/.system/a/SKILL.md)", "(file: <path>/skills/.system/a/SKILL.md)"),

@@ -300,6 +300,25 @@ def test_a_review_of_its_own_thread_waits_for_its_request() -> None:
     assert len(drain(player)) == 3
 
 
+def test_a_turn_is_not_said_to_be_replaced_before_the_client_has_replaced_it() -> None:
+    frames = log(
+        ("client", {"id": 1, "method": "turn/start", "params": {"threadId": "T"}}),
+        ("server", {"id": 1, "result": {"turn": {"id": "0"}}}),
+        ("client", {"id": 2, "method": "review/start", "params": {"threadId": "T"}}),
+        ("server", {"id": 2, "result": {"turn": {"id": "1"}, "reviewThreadId": "T"}}),
+        (
+            "server",
+            {"method": "codex/event/turn_aborted", "params": {"id": "0", "msg": {"reason": "replaced"}, "conversationId": "T"}},
+        ),
+        ("server", {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "0"}}}),
+    )
+    player = deck(frames)
+    assert player.receive(live(frames[0].value)) is None
+    assert len(drain(player)) == 1
+    assert player.receive(live(frames[2].value)) is None
+    assert len(drain(player)) == 3
+
+
 def test_live_ids_are_spliced_into_the_recorded_bytes_wherever_the_id_stands() -> None:
     frames = log(
         ("client", {"id": 1, "method": "a", "params": {"id": 1}}),

@@ -7,6 +7,7 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
 - both wait for the replies to server requests that stood before them in the same thread;
 - the frame that says a turn was interrupted waits for the interrupting request, and so does what a thread says between the
   two while a request of its own has no result: without a result or an interrupt it would say nothing;
+- the frame that says a turn was replaced waits for the request that opened the turn in its place;
 - a frame that names no thread goes with the frame before it, as the real server writes the two together.
 
 It never waits for a client frame that merely stood earlier. Frames of one thread keep their order among themselves: they form
@@ -61,6 +62,7 @@ class Causality:
         self._reopens = frozenset(table["reopens_thread"])
         self._interrupting = frozenset(table["interrupts"])
         self._interrupted = frozenset(table["interrupted_by_request"])
+        self._replaced = frozenset(table["replaced_by_turn"])
         self._threads: dict[str, _Thread] = {}
         self._requests: dict[Any, list[tuple[int, dict[str, Any]]]] = {}  # client request id -> frames, oldest first
         self._server_requests: dict[Any, str | None] = {}  # server request id -> thread
@@ -162,7 +164,9 @@ class Causality:
         waits = [UNKNOWN if opener is None else opener]
         waits += thread.new_replies
         thread.new_replies = []
-        if value["method"] in self._interrupted and thread.interrupts:
+        if value["method"] in self._interrupted and _reason_of(params) in self._replaced:
+            waits += [n for n, opens in thread.submissions if opens][-1:]
+        elif value["method"] in self._interrupted and thread.interrupts:
             waits.append(thread.interrupts.pop(0))
             thread.asking.clear()
         elif thread.interrupts and thread.asking:
@@ -207,6 +211,12 @@ def _thread_of(params: Any) -> str | None:
         inner: str = thread["id"]
         return inner
     return None
+
+
+def _reason_of(params: Any) -> str | None:
+    msg = params.get("msg") if type(params) is dict else None
+    reason = msg.get("reason") if type(msg) is dict else None
+    return reason if type(reason) is str else None
 
 
 def _turn_of(method: Any, params: Any) -> str | None:

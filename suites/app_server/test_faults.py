@@ -13,7 +13,7 @@ import pytest
 
 from harness.plugin import AppServer, Server
 from suites.app_server.expected import Events, all_of, events, text
-from suites.app_server.turns import asked_upstream, items_of, last_words, methods, msgs, open_thread, run, texts
+from suites.app_server.turns import asked_upstream, ended, items_of, last_words, methods, msgs, open_thread, run, texts
 
 WORDS = [text("Part of it")]
 #: The provider gives up on a silent stream after 0.2 s.
@@ -199,6 +199,20 @@ def test_context_window(app_server: AppServer) -> None:
         said = texts(given)
         assert said[-1] == ("user", "second")
         assert "So far: one." in str(said)
+
+
+def test_bad_image(app_server: AppServer) -> None:
+    """A 400 that complains of an image has words of its own, and is the one badRequest."""
+    answer = {"status": 400, "body": {"error": {"message": "The image data you provided does not represent a valid image"}}}
+    server = app_server([answer])
+    thread = open_thread(server)
+    given = [{"type": "image", "url": "data:image/png;base64,AAAA"}]
+    server.request("turn/start", {"threadId": thread, "input": given})
+    words = "Invalid image in your last message. Please remove it and try again."
+    error = {"message": words, "codexErrorInfo": "badRequest", "additionalDetails": None}
+    turn = ended(server, thread)
+    assert (turn["status"], turn["error"]) == ("failed", error)
+    assert msgs(server, "error") == [{"message": words, "codex_error_info": "bad_request"}]
 
 
 def retrying(streams: int, requests: int = 0) -> dict[str, Any]:

@@ -171,3 +171,31 @@ def test_one_of_two_threads(app_server: AppServer) -> None:
     assert ended(server, first)["status"] == "interrupted"
     ends = [(params["threadId"], params["turn"]["status"]) for params in all_of(server, "turn/completed")]
     assert ends == [(second, "completed"), (first, "interrupted")]
+
+
+def test_replaced_by_a_review(app_server: AppServer) -> None:
+    """A review that is asked for in mid-turn takes the turn's place: it is aborted as replaced, and both complete."""
+    server = app_server([CUT_SHORT, {"items": [text("It is fine.", id="msg_2")]}])
+    thread = open_thread(server)
+    start(server, thread)
+    server.notification("codex/event/agent_message_delta")
+    asked_for = {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}, "delivery": "inline"}
+    assert server.request("review/start", asked_for)["turn"]["id"] == "1"
+    assert ended(server, thread)["status"] == "interrupted"
+    assert ended(server, thread) == {"id": "1", "items": [], "status": "completed", "error": None}
+    assert msgs(server, "turn_aborted") == [{"reason": "replaced"}]
+    assert [item["review"] for item in items_of(server, "exitedReviewMode")] == ["It is fine."]
+
+
+def test_an_interrupted_review(app_server: AppServer) -> None:
+    """A review that is interrupted leaves review mode without an output, and says so in words."""
+    server = app_server([CUT_SHORT])
+    thread = open_thread(server)
+    server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})
+    server.notification("item/started", item={"type": "agentMessage", "id": "msg_1", "text": ""})
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert ended(server, thread)["status"] == "interrupted"
+    assert msgs(server, "exited_review_mode") == [{"review_output": None}]
+    assert items_of(server, "exitedReviewMode")[0]["review"] == "Reviewer failed to output a response."
+    words = "Review was interrupted. Please re-run /review and wait for it to complete."
+    assert items_of(server, "agentMessage")[-1]["text"] == words

@@ -132,6 +132,7 @@ SEARCHES: dict[str, tuple[dict[str, Any], str]] = {
         {"type": "find_in_page", "url": "https://example.invalid/", "pattern": "rain"},
         "'rain' in https://example.invalid/",
     ),
+    "other": ({"type": "other"}, ""),
 }
 
 
@@ -152,6 +153,28 @@ def test_web_search(app_server: AppServer, row: str) -> None:
         item_notification("completed", thread, "0", {**new, "query": query}),
         event(thread, "0", "web_search_end", call_id="ws_1", query=query, action=action),
     ]
+
+
+#: name -> (a command, what it does, as far as can be told)
+ACTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "read": ("cat a.txt", {"type": "read", "name": "a.txt", "path": "a.txt"}),
+    "list": ("ls deep", {"type": "listFiles", "path": "deep"}),
+    "search": ("grep -rn one deep", {"type": "search", "query": "one", "path": "deep"}),
+    "unknown": ("printf one", {"type": "unknown"}),
+}
+
+
+@pytest.mark.parametrize("row", ACTIONS)
+def test_command_action(app_server: AppServer, row: str) -> None:
+    """A command's item tells what the command does; the event says the same in snake_case."""
+    command, action = ACTIONS[row]
+    server = app_server([{"items": [shell_call(command)]}, {"items": [text("Done")]}])
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    assert items_of(server, "commandExecution", "started")[0]["commandActions"] == [{**action, "command": command}]
+    (parsed,) = msgs(server, "exec_command_begin")[0]["parsed_cmd"]
+    kind = {"listFiles": "list_files"}.get(action["type"], action["type"])
+    assert parsed == {**action, "type": kind, "cmd": command}
 
 
 def test_images_of_the_user(app_server: AppServer) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.plugin import AppServer, Server
 from suites.app_server.expected import SOME_INT, text
-from suites.app_server.turns import another_thread, items_of, last_words, msgs, run
+from suites.app_server.turns import another_thread, asked, ended, items_of, last_words, msgs, run, start
 
 PROGRAM = """
 import json, sys
@@ -24,6 +24,10 @@ RESULTS = {
     "resources/read": {"contents": [{"uri": "tiny://one", "text": "1"}]},
 }
 def call(given):
+    if "ask" in given:
+        params = {"message": given["ask"], "requestedSchema": {"type": "object", "properties": {}}}
+        print(json.dumps({"jsonrpc": "2.0", "id": 99, "method": "elicitation/create", "params": params}), flush=True)
+        return {"content": [{"type": "text", "text": sys.stdin.readline()}]}
     if "a" not in given:
         return {"content": [{"type": "text", "text": "There is no a."}], "isError": True}
     return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
@@ -118,6 +122,21 @@ def test_tool_call_fails(app_server: AppServer) -> None:
     assert item["result"]["content"] == [{"text": "There is no a.", "type": "text"}]
     assert msgs(server, "mcp_tool_call_end")[0]["result"]["Ok"]["isError"] is True
     assert last_words(server) == ["Done"]
+
+
+def test_elicitation(app_server: AppServer) -> None:
+    """A question of an MCP server comes as an event only: the protocol has no way to answer it, and the call stays open."""
+    server = app_server([{"items": [call({"ask": "Sure?"})]}], config=TINY, prepare=with_program, ends=None)
+    thread = ready(server)
+    start(server, thread)
+    told = server.notification("codex/event/elicitation_request")
+    assert told["msg"] == {"type": "elicitation_request", "server_name": "tiny", "id": 99, "message": "Sure?"}
+    assert told["conversationId"] == thread
+    server.request("account/read", {})
+    assert asked(server) == []
+    assert items_of(server, "mcpToolCall") == []
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert ended(server, thread)["status"] == "interrupted"
 
 
 def test_resource(app_server: AppServer) -> None:

@@ -22,6 +22,7 @@ from suites.app_server.turns import (
     methods,
     msgs,
     open_thread,
+    release,
     run,
     say,
     start,
@@ -205,6 +206,22 @@ def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
     error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 0})
     assert error == {"code": REFUSED, "message": "numTurns must be >= 1"}
     assert server.request("thread/rollback", {"threadId": thread, "numTurns": 9})["thread"]["turns"] == []
+
+
+def test_rollback_in_a_turn(app_server: AppServer) -> None:
+    """In mid-turn a rollback is refused, and told as an event too; the turn goes on."""
+    server = app_server([{"items": [text("One"), {"type": "gate", "name": "later"}]}])
+    thread = open_thread(server)
+    start(server, thread)
+    server.notification("codex/event/agent_message")
+    words = "Cannot rollback while a turn is in progress."
+    error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 1})
+    assert error == {"code": REFUSED, "message": words}
+    told = server.notification("codex/event/error")
+    assert told["msg"] == {"type": "error", "message": words, "codex_error_info": "thread_rollback_failed"}
+    release(server, "later")
+    assert ended(server, thread)["status"] == "completed"
+    assert last_words(server) == ["One"]
 
 
 def test_archive(app_server: AppServer) -> None:
