@@ -33,3 +33,26 @@ def python_with(name: str) -> str:
         raise RuntimeError(f"The environment for {name} could not be made: {done.stderr[-500:]}")
     stamp.write_text(tag)
     return str(python)
+
+
+def node_modules(name: str) -> Path:
+    """Return the folder made by `npm ci` of `clients/NAME/package-lock.json`, made if it is not there or not of this lock.
+
+    No script of a package is run, and no optional dependency fetched (a client may bring a whole Codex that way).
+    """
+    wanted = HERE / "clients" / name
+    tag = hashlib.sha256((wanted / "package-lock.json").read_bytes()).hexdigest()
+    folder = ROOT / ".venv-clients" / name
+    stamp = folder / "made-of"
+    if stamp.exists() and stamp.read_text() == tag:
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file in ("package.json", "package-lock.json"):
+        shutil.copy(wanted / file, folder)
+    argv = ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]
+    done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"The packages for {name} could not be installed: {done.stderr[-500:]}")
+    stamp.write_text(tag)
+    return folder
