@@ -1,7 +1,7 @@
 """What two runs of one conversation differ in: as normalised, with three allowances for what the real binary does by chance.
 
 - calls of one reply run in no fixed order: what each says is compared call by call (`apart`);
-- the end of a cancelled or interrupted call may be lost, when the abort is quicker (`without_lost`);
+- the end of a cancelled or interrupted call, and the diff behind it, may be lost, when the abort is quicker (`without_lost`);
 - the files of one patch stand in no fixed order within an event (`sorted_changes`).
 """
 
@@ -75,6 +75,8 @@ def without_lost(frames: list[Frame]) -> list[Frame]:
 def is_lost(message: Any, calls: set[str]) -> bool:
     params = message.get("params") or {}
     event, item = params.get("msg") or {}, params.get("item") or {}
+    if message.get("method") in ("codex/event/turn_diff", "turn/diff/updated"):
+        return bool(calls)  # it follows the end of a patch
     if event.get("type") in ("exec_command_end", "patch_apply_end"):
         return event.get("call_id") in calls
     return message.get("method") == "item/completed" and item.get("id") in calls and item.get("status") == "failed"

@@ -320,11 +320,26 @@ def test_what_a_patch_tells_of_itself() -> None:
 def test_the_diff_of_a_turn_adds_up() -> None:
     diff = TurnDiff()
     first = changes_of("", "/w", {"changes": {"a": {"type": "add", "content": "1\n"}}})
-    second = {"/w/a": {"type": "update", "unified_diff": "", "old": "1\n", "new": "2\n"}}
-    diff.apply(first)
-    diff.apply(second)
+    for changes in (first, {"/w/a": {"type": "update", "unified_diff": "", "old": "1\n", "new": "2\n"}}):
+        diff.begin(changes)
+        diff.apply(changes)
     assert "+2\n" in diff.text()
     assert "+1\n" not in diff.text()
-    diff.apply({"/w/a": {"type": "delete", "content": "2\n"}})
+    gone = {"/w/a": {"type": "delete", "content": "2\n"}}
+    diff.begin(gone)
+    assert "+2\n" in diff.text()
+    diff.apply(gone)
     assert diff.text() == ""
     assert [change["path"] for change in shown_v2({**first, "/w/A": first["/w/a"]})] == ["/w/A", "/w/a"]
+
+
+def test_a_patch_that_is_refused_shows_as_the_real_binary_shows_it() -> None:
+    diff = TurnDiff()
+    diff.begin({"/w/a": {"type": "update", "old": "1\n", "new": "2\n"}})
+    assert diff.text() == ""
+    changes = {"/w/b": {"type": "add", "content": "x\n"}}
+    diff.begin(changes)
+    diff.apply(changes)
+    assert diff.text().startswith("\ndiff --git a//w/b b//w/b\n")
+    diff.begin({"/w/c": {"type": "update", "old": "1\n", "new": "2\n", "move_path": "/w/d"}})
+    assert "deleted file mode" in diff.text()

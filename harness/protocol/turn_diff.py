@@ -106,34 +106,38 @@ class TurnDiff:
         self._files: dict[str, tuple[str, str | None, str | None, str]] = {}
 
     def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Note that a patch is about to be applied: the real binary looks for a file that is to be moved at its new place only.
+        """Note the files that a patch is about to change.
 
-        So a patch that moves a file and is then refused shows as the deletion of that file (recorded).
+        The real binary looks for a file that is to be moved at its new place only: a patch that moves a file and is then
+        refused shows as the deletion of that file (recorded).
         """
         for path, change in changes.items():
+            if path not in self._files:
+                before = {"add": None, "delete": change.get("content")}.get(change["type"], change.get("old", ""))
+                self._files[path] = (path, before, before, "")
             if change.get("move_path"):
-                origin, before, _, _ = self._files.pop(path, (path, change.get("old", ""), None, ""))
+                origin, before, _, _ = self._files.pop(path)
                 self._files[change["move_path"]] = (origin, before, None, "")
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Add the changes of one applied patch, after `begin`."""
         for path, change in changes.items():
-            known = self._files.pop(change.get("move_path") or path, None)
-            origin, before = (known[0], known[1]) if known is not None else (path, None)
-            hunks, now = "", path
-            if change["type"] == "add":
-                old, new = before, change["content"]
-            elif change["type"] == "delete":
-                old, new = (before if known is not None else change["content"]), None
+            now = change.get("move_path") or path
+            origin, before, _, _ = self._files[now]
+            if change["type"] == "update":
+                hunks = "" if "old" in change else change.get("unified_diff", "")
+                self._files[now] = (origin, before, change.get("new", ""), hunks)
             else:
-                old, new = (before if known is not None else change.get("old", "")), change.get("new", "")
-                hunks = "" if "old" in change or known is not None else change.get("unified_diff", "")
-                now = change.get("move_path") or path
-            self._files[now] = (origin, old, new, hunks)
+                self._files[now] = (origin, before, change.get("content") if change["type"] == "add" else None, "")
 
     def text(self) -> str:
         """Return the diff of the turn; empty when nothing is changed."""
-        return "".join(_file_diff(path, *self._files[path]) for path in sorted(self._files))
+        whole = ""
+        for path in sorted(self._files):
+            whole += _file_diff(path, *self._files[path])
+            if not whole.endswith("\n"):
+                whole += "\n"  # so an unchanged file before all changed ones makes an empty line (recorded)
+        return whole if whole.strip() else ""
 
 
 def _file_diff(path: str, origin: str, old: str | None, new: str | None, hunks: str) -> str:
