@@ -254,7 +254,7 @@ def test_check(check: str, bench: Bench) -> None:
 
 @pytest.mark.parametrize(("check", "variant"), BITES)
 def test_a_broken_recorder_is_caught(check: str, variant: str, bench: Bench) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, OSError)):  # or the server never came to write what it saw
         CHECKS[check](bench, variant)
 
 
