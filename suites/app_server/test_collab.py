@@ -1,0 +1,112 @@
+"""Agents that work together: one is spawned, spoken to, waited for and closed, each told as an item and as events.
+
+Source: the bundle's CollabAgentTool, CollabAgentToolCallStatus, CollabAgentStatus and EventMsg (collab_*). They come with
+`[features] collab = true`, whose tools are spawn_agent, send_input, wait and close_agent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import text
+from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread, run
+
+CONFIG = {"features": {"collab": True}, "suppress_unstable_features_warning": True}
+#: The agent's own model, which answers whatever it is asked.
+CHILD = {"items": [text("The child is done.", id="msg_c")], "match": "You are the child.", "times": "always"}
+NOBODY = "00000000-0000-7000-8000-000000000000"
+
+
+def call(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
+    """A turn of the model that calls one of the tools."""
+    item = {"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}
+    return {"items": [item]}
+
+
+def go_on(server: Server, *turns: dict[str, Any]) -> None:
+    """Give the models another script (a recording has what came of it)."""
+    if server.upstream is not None:
+        server.upstream.script({"turns": list(turns), "otherwise": "default"})
+
+
+def spawn(server: Server) -> tuple[str, str]:
+    """A thread that has spawned an agent, which has done its work; return both threads' ids."""
+    thread = open_thread(server)
+    run(server, thread, "spawn")
+    (agent,) = items_of(server, "collabAgentToolCall")[0]["receiverThreadIds"]
+    ended(server, agent)
+    return thread, agent
+
+
+def script() -> dict[str, Any]:
+    """The first turn spawns an agent and says so."""
+    parent = [{**call("spawn_agent", "call_1", message="You are the child."), "match": "spawn"}, {"items": [text("Spawned.")]}]
+    return {"turns": [CHILD, *parent], "otherwise": "default"}
+
+
+def test_spawn(app_server: AppServer) -> None:
+    """spawn_agent: begun without a receiver, completed with one, whose state is that of something not yet begun."""
+    server = app_server(script(), config=CONFIG, racy="the agent may have begun when its state is told")
+    thread, agent = spawn(server)
+    item = {"type": "collabAgentToolCall", "id": "call_1", "tool": "spawnAgent", "senderThreadId": thread}
+    item["prompt"] = "You are the child."
+    started = {**item, "status": "inProgress", "receiverThreadIds": [], "agentsStates": {}}
+    assert items_of(server, "collabAgentToolCall", "started") == [started]
+    done = dict(items_of(server, "collabAgentToolCall")[0])
+    states = done.pop("agentsStates")
+    assert done == {**item, "status": "completed", "receiverThreadIds": [agent]}
+    assert list(states) == [agent]
+    assert states[agent]["status"] in ("pendingInit", "running")
+    of = {"call_id": "call_1", "sender_thread_id": thread, "prompt": "You are the child."}
+    assert msgs(server, "collab_agent_spawn_begin") == [of]
+    assert msgs(server, "collab_agent_spawn_end")[0]["new_thread_id"] == agent
+    assert sorted(filter(None, last_words(server))) == ["Spawned.", "The child is done."]
+
+
+def test_wait(app_server: AppServer) -> None:
+    """wait: completed with the state of each agent, and its last words."""
+    server = app_server(script(), config=CONFIG, racy="the agent may have begun when its state is told")
+    thread, agent = spawn(server)
+    go_on(server, {**call("wait", "call_2", ids=[agent], timeout_ms=10000), "match": "wait"}, {"items": [text("Waited.")]})
+    run(server, thread, "wait")
+    done = items_of(server, "collabAgentToolCall")[-1]
+    assert (done["tool"], done["status"], done["receiverThreadIds"]) == ("wait", "completed", [agent])
+    assert done["agentsStates"] == {agent: {"status": "completed", "message": "The child is done."}}
+    begin, end = msgs(server, "collab_waiting_begin")[0], msgs(server, "collab_waiting_end")[0]
+    assert (begin["receiver_thread_ids"], end["statuses"]) == ([agent], {agent: {"completed": "The child is done."}})
+
+
+def test_send_input_and_close(app_server: AppServer) -> None:
+    """send_input speaks to the agent; close_agent ends it, and tells the state that it was in."""
+    server = app_server(script(), config=CONFIG, racy="the agent may be at any point when it is spoken to or closed")
+    thread, agent = spawn(server)
+    go_on(
+        server,
+        CHILD,
+        {**call("send_input", "call_2", id=agent, message="Go on."), "match": "speak"},
+        {"items": [text("Spoken.")]},
+    )
+    run(server, thread, "speak")
+    spoken = items_of(server, "collabAgentToolCall")[-1]
+    assert (spoken["tool"], spoken["status"], spoken["prompt"]) == ("sendInput", "completed", "Go on.")
+    assert [msg["prompt"] for msg in msgs(server, "collab_agent_interaction_begin")] == ["Go on."]
+    assert [msg["receiver_thread_id"] for msg in msgs(server, "collab_agent_interaction_end")] == [agent]
+    go_on(server, {**call("close_agent", "call_3", id=agent), "match": "close"}, {"items": [text("Closed.")]})
+    run(server, thread, "close")
+    closed = items_of(server, "collabAgentToolCall")[-1]
+    assert (closed["tool"], closed["receiverThreadIds"]) == ("closeAgent", [agent])
+    assert [msg["receiver_thread_id"] for msg in msgs(server, "collab_close_begin")] == [agent]
+    assert [msg["receiver_thread_id"] for msg in msgs(server, "collab_close_end")] == [agent]
+
+
+def test_no_such_agent(app_server: AppServer) -> None:
+    """An agent that is not there: the call has failed, and its state is notFound."""
+    turns = [call("send_input", "call_1", id=NOBODY, message="Go on."), {"items": [text("Pity.")]}]
+    server = app_server(turns, config=CONFIG)
+    thread = open_thread(server)
+    assert run(server, thread)["status"] == "completed"
+    done = items_of(server, "collabAgentToolCall")[-1]
+    assert (done["tool"], done["status"], done["receiverThreadIds"]) == ("sendInput", "failed", [NOBODY])
+    assert done["agentsStates"] == {NOBODY: {"status": "notFound", "message": None}}
+    assert last_words(server) == ["Pity."]

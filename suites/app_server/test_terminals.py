@@ -1,0 +1,86 @@
+"""Commands in terminals: a command that runs on after its call, and the model's later input to it.
+
+Source: the bundle's EventMsg (terminal_interaction), ExecCommandSource and item/commandExecution/terminalInteraction; they come
+with `[features] unified_exec = true`, whose tools are exec_command and write_stdin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.plugin import AppServer, Server
+from suites.app_server.expected import all_of, text
+from suites.app_server.turns import FREE, ended, items_of, last_words, msgs, open_thread, run, start
+
+#: Why a recording shows one of several right orders.
+PIECES = "a terminal's output comes in pieces, and its end when it ends"
+CONFIG = {"features": {"unified_exec": True}, "suppress_unstable_features_warning": True}
+
+
+def call(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
+    """Return a script's item: the model calls one of the two tools."""
+    return {"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}
+
+
+def go_on(server: Server, *turns: dict[str, Any]) -> None:
+    """Give the model another script (a recording has what came of it)."""
+    if server.upstream is not None:
+        server.upstream.script(list(turns))
+
+
+def test_a_command_to_its_end(app_server: AppServer) -> None:
+    """A command that ends within its call is an item as any other, with a process id."""
+    item = call("exec_command", "call_1", cmd="printf marker")
+    server = app_server([{"items": [item]}, {"items": [text("Done")]}], config=CONFIG)
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    begin = msgs(server, "exec_command_begin")[0]
+    assert begin["source"] == "unified_exec_startup"
+    assert begin["process_id"].isdigit()
+    (done,) = items_of(server, "commandExecution")
+    assert (done["status"], done["exitCode"], done["aggregatedOutput"]) == ("completed", 0, "marker")
+    assert done["processId"] == begin["process_id"]
+
+
+def test_input(app_server: AppServer) -> None:
+    """A command that waits in its terminal: the model's input is told as an interaction, and the command goes on."""
+    begin = call("exec_command", "call_1", cmd="read word; printf 'got %s' $word", tty=True, yield_time_ms=1500)
+    server = app_server([{"items": [begin]}], config=CONFIG, racy=PIECES)
+    thread = open_thread(server, **FREE)
+    start(server, thread)
+    process = server.notification("codex/event/exec_command_begin")["msg"]["process_id"]
+    answer = call("write_stdin", "call_2", session_id=int(process), chars="hello\n", yield_time_ms=1500)
+    go_on(server, {"items": [answer]}, {"items": [text("Done")]})  # while the first call still looks on
+    assert ended(server, thread)["status"] == "completed"
+    assert msgs(server, "terminal_interaction") == [{"call_id": "call_1", "process_id": process, "stdin": "hello\n"}]
+    assert all_of(server, "item/commandExecution/terminalInteraction") == [
+        {"threadId": thread, "turnId": "0", "itemId": "call_1", "processId": process, "stdin": "hello\n"}
+    ]
+    (done,) = items_of(server, "commandExecution")
+    assert (done["id"], done["status"], done["exitCode"]) == ("call_1", "completed", 0)
+    assert "got hello" in done["aggregatedOutput"]
+    assert last_words(server) == ["Done"]
+
+
+def test_a_terminal_ends_with_its_turn(app_server: AppServer) -> None:
+    """A command that still waits at the end of the turn is ended then: its item fails, after the turn has completed."""
+    begin = call("exec_command", "call_1", cmd="read word", tty=True, yield_time_ms=250)
+    server = app_server([{"items": [begin]}, {"items": [text("It runs.")]}], config=CONFIG, racy=PIECES)
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    done = server.notification("item/completed", threadId=thread, turnId="0")["item"]
+    while done["type"] != "commandExecution":
+        done = server.notification("item/completed", threadId=thread, turnId="0")["item"]
+    assert (done["id"], done["status"]) == ("call_1", "failed")
+
+
+def test_no_such_terminal(app_server: AppServer) -> None:
+    """Input to a terminal that is not there is no interaction; the model is told."""
+    told = "write_stdin failed: Unknown process id 1"
+    item = call("write_stdin", "call_1", session_id=1, chars="hello\n")
+    script = [{"items": [item]}, {"items": [text("Pity.")], "expect": {"outputs": {"call_1": told}}}]
+    server = app_server(script, config=CONFIG)
+    thread = open_thread(server, **FREE)
+    assert run(server, thread)["status"] == "completed"
+    assert msgs(server, "terminal_interaction") == []
+    assert last_words(server) == ["Pity."]
