@@ -54,7 +54,8 @@ def take_apart(text: str) -> Instructions:
     schemas = [re.match(r"- ([^:]+): (.*)$", line) for line in listed.strip("\n").split("\n") if line]
     assert all(schemas), f"each line below {TOOLS_HEADING!r} must be '- toolName: schema': {listed!r}"
     guidance, after = _guidance(guided)
-    conditional = before.removeprefix(FIXED).split("\n")
+    # By number, so that a fixed line that is wrong is told once, by the check of that line.
+    conditional = before.split("\n")[FIXED.count("\n") + 1 :]
     found = [(match[1], match[2]) for match in schemas if match]
     return Instructions(before, [line for line in conditional if line.strip()], found, guidance, after)
 
