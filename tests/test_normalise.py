@@ -41,6 +41,7 @@ def normal(*values: Any) -> list[Any]:
         ("?a=b&code_challenge=x_Y-1&state=Z&c=d", "?a=b&code_challenge=<random>&state=<random>&c=d"),
         ("Chunk ID: 0f0f0f\nWall time: 0.25 seconds\n", "Chunk ID: <chunk>\nWall time: <duration> seconds\n"),
         ("Process running with session ID 29534\n", "Process running with session ID <process>\n"),
+        ("redirect_uri=http%3A%2F%2Flocalhost%3A1455%2Fauth", "redirect_uri=http%3A%2F%2Flocalhost%3A<port>%2Fauth"),
         ("<cwd>/srv/x</cwd>", "<cwd><path></cwd>"),
         ("# AGENTS.md instructions for /srv/x\n\nBe kind", "# AGENTS.md instructions for <path>\n\nBe kind"),
         ("(file: /srv/x/skills/.system/a/SKILL.md)", "(file: <path>/skills/.system/a/SKILL.md)"),

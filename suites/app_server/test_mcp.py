@@ -6,9 +6,15 @@ tools that go with them. The MCP server is a program of a few lines that the rea
 
 from __future__ import annotations
 
+import http.server
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.request import urlopen
 
 from harness.plugin import AppServer, Server
 from suites.app_server.expected import SOME_INT, text
@@ -184,6 +190,76 @@ def test_reload(app_server: AppServer) -> None:
     server = app_server()
     server.initialize()
     assert server.request("config/mcpServer/reload") == {}
+
+
+class Authority(http.server.BaseHTTPRequestHandler):
+    """An MCP server over HTTP that wants a login, and its own authority: it registers anybody, and gives tokens."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def _answer(self, status: int, value: dict[str, Any]) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        """The metadata of the authority."""
+        base = "http://" + self.headers["host"]
+        places = {f"{what}_endpoint": f"{base}/{what}" for what in ("authorization", "token", "registration")}
+        known = "/.well-known/oauth-authorization-server" in self.path
+        self._answer(200 if known else 404, {"issuer": base, "response_types_supported": ["code"], **places} if known else {})
+
+    def do_POST(self) -> None:
+        """Registration, and the tokens."""
+        asked = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/registration":
+            self._answer(201, {"client_id": "client-1", "redirect_uris": json.loads(asked)["redirect_uris"]})
+        elif self.path == "/token":
+            self._answer(200, {"access_token": "token-1", "token_type": "Bearer", "expires_in": 3600})
+        else:
+            self._answer(401, {})
+
+
+@contextmanager
+def authority() -> Iterator[dict[str, Any]]:
+    """Run an `Authority`; yield the configuration that names its server `remote`."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Authority)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}/mcp"
+    try:
+        yield {"mcp_servers": {"remote": {"url": url}}, "mcp_oauth_credentials_store": "file"}
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_oauth_login(app_server: AppServer) -> None:
+    """mcpServer/oauth/login gives the address for the browser; when the browser comes back, the login is completed."""
+    with authority() as config:
+        server = app_server(config=config)
+        server.initialize()
+        url = server.request("mcpServer/oauth/login", {"name": "remote"})["authorizationUrl"]
+        query = dict(parse_qsl(urlsplit(url).query))
+        assert (query["response_type"], query["client_id"], query["code_challenge_method"]) == ("code", "client-1", "S256")
+        if server.live:  # as the browser would
+            urlopen(f"{query['redirect_uri']}?{urlencode({'code': 'code-1', 'state': query['state']})}", timeout=10).close()
+        assert server.notification("mcpServer/oauthLogin/completed") == {"name": "remote", "success": True}
+
+
+def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
+    """When nobody comes back in time, the login is completed without success."""
+    with authority() as config:
+        server = app_server(config=config)
+        server.initialize()
+        server.request("mcpServer/oauth/login", {"name": "remote", "timeoutSecs": 1})
+        completed = {"name": "remote", "success": False, "error": "timed out waiting for OAuth callback"}
+        assert server.notification("mcpServer/oauthLogin/completed") == completed
 
 
 def test_oauth_login_refused(app_server: AppServer) -> None:
