@@ -668,6 +668,7 @@ def test_own_paths_match_whole_segments_the_longest_first() -> None:
     check("/tmp/case/home/.codex /tmp/case/x", "/home/user/.codex /case/x")
     check("/tmp/cases /tmp/case-1 /tmp/case.bak /x/tmp/case", "/tmp/cases /tmp/case-1 /tmp/case.bak /x/tmp/case")
     check("in /tmp/case.", "in /case.")
+    check("projects./tmp/case/x.trust_level", "projects./case/x.trust_level")
     check("diff --git a//tmp/case/x b//tmp/case/x", "diff --git a//case/x b//case/x")
     check("/private/tmp/case/home", "/home/user")
     check("C:\\case\\x", "/case\\x")

@@ -126,9 +126,9 @@ _MORE_NAME = re.compile(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")") 
 _HOME = re.compile(rb"(?i:home|users)(?:/|\\{1,64}|%2[Ff]|%5[Cc])" + _NAME)
 _ROOT = re.compile(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
 # What may stand before an absolute path: nothing, no letter of a path, the end of an escape, a compiler's flag, a known mount,
-# and the sides of a diff (a//tmp/x b//tmp/x).
+# the sides of a diff (a//tmp/x b//tmp/x), a key of Codex's configuration (projects./tmp/x.trust_level).
 PATH_BEFORE = (
-    rb"(?:^|[^\w.~#%/<-]|(?<![\w.~#%/-])[ab]/|[:=]/{2,3}(?:localhost|file)?|\\[nrtbf]|(?<![\w-])-[A-Z]|%3[ADad]|%2[02]"
+    rb"(?:^|[^\w.~#%/<-]|(?<![\w.~#%/-])[ab]/|(?<![\w.])projects\.|[:=]/{2,3}(?:localhost|file)?|\\[nrtbf]|(?<![\w-])-[A-Z]|%3[ADad]|%2[02]"
     rb"|\x1b\[[0-9;]*m|\\u001[bB]\[[0-9;]*m)"
 )
 _SEP = rb"(?:/|%2[Ff])"

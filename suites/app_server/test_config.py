@@ -5,6 +5,7 @@ Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSour
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,29 @@ def test_layers(app_server: AppServer) -> None:
     assert user["config"]["model"] == "gpt-5.2-codex"
     assert user["version"] == result["origins"]["model"]["version"]
     assert {layer["name"]["type"] for layer in result["layers"]} <= {"user", "system", "project"}
+
+
+def with_project(root: Path) -> None:
+    """Put a project with a configuration of its own into the home."""
+    folder = root / "home" / "project" / ".codex"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('model = "gpt-5.2"\n')
+
+
+def test_project_layer(app_server: AppServer) -> None:
+    """A project's own configuration is a layer of its own, above the user's, once the project is trusted."""
+    server = app_server(prepare=with_project)
+    server.initialize()
+    project = config_file(server).removesuffix("config.toml") + "project"
+    asked = {"cwd": project, "includeLayers": True}
+    assert server.request("config/read", asked)["config"]["model"] == "gpt-5.2-codex"
+    trust = {"keyPath": "projects", "value": {project: {"trust_level": "trusted"}}, "mergeStrategy": "upsert"}
+    server.request("config/value/write", trust)
+    result = server.request("config/read", asked)
+    assert result["config"]["model"] == "gpt-5.2"
+    assert result["origins"]["model"]["name"] == {"type": "project", "dotCodexFolder": f"{project}/.codex"}
+    types = [layer["name"]["type"] for layer in result["layers"]]
+    assert types.index("project") < types.index("user")
 
 
 def test_write(app_server: AppServer) -> None:
