@@ -21,6 +21,7 @@ from harness.plugin.progress import VARIABLE, Progress
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from harness.plugin.coverage import Coverage
     from harness.plugin.run import AppServer, Case
     from harness.plugin.subjects import Subject
     from harness.plugin.verdict import Verdict
@@ -47,6 +48,14 @@ class Session:
         self.report_folder = settings.report or base / "reports" / subject.slug
         self.root = config.rootpath
         self._backend: BackendProcess | None = None
+
+    def coverage(self) -> Coverage:
+        """Return what the run has shown of the protocol, begun at first use."""
+        if self.verdict.coverage is None:
+            from harness.plugin.coverage import Coverage
+
+            self.verdict.coverage = Coverage(self.subject.version)
+        return self.verdict.coverage
 
     def backend(self) -> BackendProcess:
         """Return the fake Responses backend, started at first use."""
@@ -206,6 +215,8 @@ def pytest_runtest_makereport(
     case = item.stash.get(CASE, None)
     name = case.name if case is not None else case_name(item, session.root)
     said = {"suite": name.suite, "module": name.module, "case": name.case, "recorded": case.recorded if case else []}
+    if case is not None and call.when == "call" and report.passed:
+        said["shown"] = sorted(case.shown)
     report.user_properties.append((PROPERTY, said))
     if report.failed and case is not None and case.servers and call.when == "call":
         report.sections.append(("Traffic (-> client, <- server)", case.traffic()))
@@ -223,6 +234,8 @@ class Collector:
         said = dict(report.user_properties).get(PROPERTY)
         if isinstance(said, dict):
             self.session.verdict.add(said, report.outcome, report.duration, _message(report))
+            if said.get("shown"):
+                self.session.coverage().add("{suite}/{module}/{case}".format(**said), said["shown"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -240,6 +253,8 @@ class Collector:
         out = terminalreporter
         out.section("codex-replay")
         for line in verdict.table():
+            out.write_line(line)
+        for line in verdict.coverage.table() if verdict.coverage is not None else ():
             out.write_line(line)
         for path in sorted(path for case in verdict.cases.values() for path in case.recorded):
             out.write_line(f"recorded {path}")

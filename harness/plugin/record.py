@@ -102,7 +102,7 @@ def _same(old: Path, new: Path) -> bool:
 
 
 def _masked(header: Header) -> str:
-    """The header without what changes from run to run: a configuration may name the port of a server that the case has started."""
+    """The header without what changes from run to run: a configuration may name the port of a server of the case's own."""
     from harness.core.normalise import Rules
     from harness.protocol.tables import load
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.core.redact import Redactor
 from harness.plugin.checking import judge, make_checkers
+from harness.plugin.coverage import seen
 from harness.plugin.record import header_of, write_cassette
 from harness.plugin.upstream import RecordedUpstream
+from harness.protocol.schema_files import versions
 from harness.shell.client import Client, SubjectFailure, describe
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
 RECORDED_HOME = "/home/user"
+#: The suite of which is told how much of the protocol it has shown.
+COVERED = "app_server"
 WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
 
 
@@ -140,6 +144,7 @@ class Case:
         self.name = name
         self.servers: list[Server] = []
         self.recorded: list[str] = []
+        self.shown: set[str] = set()  # of the protocol; see `coverage`
         self._settings = settings
         self._subject = subject
         self._cassettes = cassettes
@@ -216,6 +221,8 @@ class Case:
             raise SubjectFailure("The case has started no server, so it has verified nothing; drop its app_server fixture.")
         for server in self.servers:
             self._finish(server)
+        if self.name.suite == COVERED and self._subject.version in versions():
+            self.shown = {each for server in self.servers for each in seen(server.timeline, self._subject.version)}
         if self._settings.record != "none":
             for server in self.servers:
                 self._record(server)

@@ -1,7 +1,8 @@
 """What a run comes to: a table for the terminal, report.json and junit.xml for machines, and the exit status.
 
 report.json is `{"report": 1, "verdict", "subject", "codex", "profile", "record", "validated", "seconds", "cases": [...]}`; a case
-is `{"suite", "module", "case", "outcome", "seconds", "message", "recorded"}` with outcome passed, failed or skipped.
+is `{"suite", "module", "case", "outcome", "seconds", "message", "recorded"}` with outcome passed, failed or skipped. A run of the
+app-server suite adds "coverage" (see `coverage.Coverage.report`).
 Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 """
 
@@ -11,8 +12,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
+
+if TYPE_CHECKING:
+    from harness.plugin.coverage import Coverage
 
 FORMAT = 1
 #: Whom a suite judges; a suite of the user's own judges an app-server.
@@ -42,6 +46,7 @@ class Verdict:
         self.cases: dict[str, CaseResult] = {}
         self.seconds = 0.0
         self.validated = True
+        self.coverage: Coverage | None = None
 
     def add(self, said: dict[str, Any], outcome: str, seconds: float, message: str) -> None:
         """Take in one phase of a case; a failure in any phase is the case's."""
@@ -117,6 +122,8 @@ class Verdict:
             "seconds": round(self.seconds, 3),
             "cases": [asdict(case) for case in self.cases.values()],
         }
+        if self.coverage is not None:
+            report["coverage"] = self.coverage.report()
         path = folder / "report.json"
         path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         ElementTree.ElementTree(self._junit()).write(folder / "junit.xml", encoding="utf-8", xml_declaration=True)

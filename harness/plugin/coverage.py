@@ -1,0 +1,233 @@
+"""How much of the protocol a run has shown: methods, events and enumerated values, each with the case that showed it first.
+
+Strategy. What there is to see comes from the bundle; where enumerated values show in frames, and what cannot be reached offline
+and why, are two tables of the version (`coverage.json`, `unreachable.json`). `seen` reads the frames of one connection and
+returns plain strings, so that they can travel from a worker process; `Coverage` adds them up, case by case, and only of cases
+that passed: what it counts was sent or answered, and valid. Nothing here knows what a test is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.core.jsonrpc import kind
+from harness.protocol import bundle, tables
+
+if TYPE_CHECKING:
+    from harness.core.frames import Frame
+
+#: The kinds of things to see, in the order of the table. A client method that was only ever refused counts, and is said to be.
+KINDS = ("client method", "client notification", "server request", "server notification", "event")
+
+
+#: The terminal names what was not seen, with the reasons, if it is not more: a run of part of the suite is no finding.
+NAMED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One thing to see. `case` is the first one that showed it ("" for none); `refused` if no case got a result of it."""
+
+    kind: str
+    name: str
+    case: str
+    refused: bool
+    reason: str
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What was seen so far of one Codex version."""
+
+    version: str = bundle.DEFAULT_VERSION
+    _first: dict[str, str] = field(default_factory=dict)
+
+    def add(self, case: str, seen: Iterable[str]) -> None:
+        """Take in what a passed case has shown."""
+        for each in seen:
+            self._first.setdefault(each, case)
+
+    def sights(self) -> list[Sight]:
+        """Return everything there is to see, in the bundle's order, with what was seen of it and why the rest was not."""
+        reasons = tables.load("unreachable", self.version)["reasons"]
+        found = []
+        for sort, names in everything(self.version).items():
+            for name in names:
+                key = f"{sort}: {name}"
+                case = self._first.get(key, "")
+                refused = sort == "client method" and bool(case) and f"{key} answered" not in self._first
+                if not refused and sort == "client method":
+                    case = self._first.get(f"{key} answered", "")
+                found.append(Sight(sort, name, case, refused, reasons.get(sort, {}).get(name, "")))
+        return found
+
+    def table(self) -> list[str]:
+        """Return the table for the terminal: a line for each kind, and what was not seen, with the reason."""
+        rows: list[tuple[str, str, str, str]] = [("coverage", "seen", "of", "")]
+        missing: list[str] = []
+        for sort, sights in _by_kind(self.sights()).items():
+            unseen = [sight for sight in sights if not sight.case]
+            refused = [sight.name for sight in sights if sight.refused]
+            note = f"only refused: {', '.join(refused)}" if refused else ""
+            rows.append((sort, str(len(sights) - len(unseen)), str(len(sights)), note))
+            missing += [f"  {sort} {sight.name}: {sight.reason or 'NO REASON GIVEN'}" for sight in unseen]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = [f"{a.ljust(widths[0])}  {b.rjust(widths[1])}  {c.rjust(widths[2])}  {d}".rstrip() for a, b, c, d in rows]
+        if len(missing) > NAMED:
+            missing = [f"  {len(missing)} of all this; report.json names them"]
+        return [*lines, *(["not seen:", *missing] if missing else [])]
+
+    def report(self) -> dict[str, Any]:
+        """Return what report.json says: kind -> name -> {"case", "refused" (if so), "reason" (if not seen)}."""
+        found: dict[str, Any] = {}
+        for sight in self.sights():
+            said: dict[str, Any] = {"case": sight.case or None}
+            if sight.refused:
+                said["refused"] = True
+            if not sight.case or sight.refused:
+                said["reason"] = sight.reason
+            found.setdefault(sight.kind, {})[sight.name] = said
+        return found
+
+    def markdown(self) -> str:
+        """Return the page of the whole table: what was seen in which case, and why the rest was not."""
+        lines = []
+        for sort, sights in _by_kind(self.sights()).items():
+            count = sum(bool(sight.case) for sight in sights)
+            lines += [f"## {sort[0].upper()}{sort[1:]}: {count} of {len(sights)}", ""]
+            lines += ["| name | first seen in, or why not |", "|---|---|"]
+            for sight in sights:
+                what = f"`{sight.case.removeprefix('app_server/')}`" if sight.case else f"not seen: {sight.reason}"
+                what += f"; only refused: {sight.reason}" if sight.refused else ""
+                lines.append(f"| `{sight.name}` | {what} |")
+            lines.append("")
+        return "\n".join(lines)
+
+
+def _by_kind(sights: list[Sight]) -> dict[str, list[Sight]]:
+    found: dict[str, list[Sight]] = {}
+    for sight in sights:
+        found.setdefault(sight.kind, []).append(sight)
+    return found
+
+
+# -- what there is -------------------------------------------------------------------------------------------------------------
+
+
+def everything(version: str) -> dict[str, tuple[str, ...]]:
+    """Return kind -> names, for all that a Codex version can say: methods, events, and each enumerated type of the table."""
+    known = bundle.load(version)
+    found = {
+        "client method": known.methods("client-request"),
+        "client notification": known.methods("client-notification"),
+        "server request": known.methods("server-request"),
+        "server notification": known.methods("server-notification"),
+        "event": known.events(),
+    }
+    for row in tables.load("coverage", version)["enums"]:
+        names = values_of(known, row["type"], row.get("tag", "type"))
+        found[row["name"]] = tuple(snake(name) for name in names) if row.get("snake") else names
+    return found
+
+
+def values_of(known: bundle.Bundle, name: str, tag: str = "type") -> tuple[str, ...]:
+    """Return the values of an enumerated type, or the tags of a union, in the bundle's order.
+
+    Raises `BundleError` when the bundle has no such type, or when it enumerates nothing.
+    """
+    definitions = known.primary["definitions"]
+    node = definitions.get("v2", {}).get(name) or definitions.get(name)
+    if node is None:
+        raise bundle.BundleError(f"Bundle {known.version} has no type {name}; mend the table coverage.json.")
+    found: list[str] = list(node.get("enum", ()))
+    for branch in bundle.branches(node):
+        tagged = branch.get("properties", {}).get(tag, {})
+        found += branch.get("enum", ()) or tagged.get("enum", ()) or branch.get("required", ())[:1]
+    if not found:
+        raise bundle.BundleError(f"The type {name} of bundle {known.version} enumerates nothing; mend the table coverage.json.")
+    return tuple(dict.fromkeys(found))
+
+
+def snake(name: str) -> str:
+    """Return a camelCase name in snake_case."""
+    return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
+
+
+# -- what was seen -------------------------------------------------------------------------------------------------------------
+
+
+def seen(frames: Iterable[Frame], version: str = bundle.DEFAULT_VERSION) -> set[str]:
+    """Return what the rpc frames of one connection show, as `kind: name`; `... answered` of a client method that got a result."""
+    rows = tables.load("coverage", version)["enums"]
+    places: dict[str, list[tuple[str, str, str]]] = {}
+    for row in rows:
+        for method, path in row["at"]:
+            places.setdefault(method, []).append((row["name"], path, row.get("tag", "type")))
+    found: set[str] = set()
+    asked: dict[tuple[str, str], str] = {}
+    for frame in frames:
+        if frame.seam != "rpc" or not isinstance(frame.value, dict):
+            continue
+        sort, value = kind(frame.value), frame.value
+        if sort in ("request", "notification"):
+            method = value["method"]
+            if type(method) is not str:
+                continue
+            found.add(f"{'server' if frame.sender == 'server' else 'client'} {sort}: {method}")
+            if sort == "request":
+                asked[(frame.sender, repr(value["id"]))] = method
+        elif sort in ("response", "error"):
+            other = "server" if frame.sender == "client" else "client"
+            method = asked.get((other, repr(value["id"])), "")
+            if sort == "response" and other == "client":
+                found.add(f"client method: {method} answered")
+            method = f"reply to {method}"
+        else:
+            continue
+        for name, path, tag in places.get(method, ()):
+            found |= {f"{name}: {each}" for place in at(value, path.split(".")) for each in _names(place, tag)}
+    return {_as_counted(each) for each in found}
+
+
+def _as_counted(sight: str) -> str:
+    """The bundle calls requests of the client methods, and has the events apart from the notifications."""
+    if sight.startswith("client request: "):
+        return "client method: " + sight.removeprefix("client request: ")
+    if sight.startswith("server notification: codex/event/"):
+        return "event: " + sight.removeprefix("server notification: codex/event/")
+    return sight
+
+
+def _names(value: Any, tag: str) -> list[str]:
+    """The name that an enumerated value or a member of a union goes by."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict) and isinstance(value.get(tag), str):
+        return [value[tag]]
+    return list(value)[:1] if isinstance(value, dict) and len(value) == 1 else []
+
+
+_STEP = re.compile(r"(?P<key>[^\[\]]*)(?:\[(?P<member>\w+)=(?P<wanted>\w+)\])?")
+
+
+def at(value: Any, path: list[str]) -> Iterator[Any]:
+    """Yield what stands at a path (see the table's `about`)."""
+    if not path:
+        yield value
+        return
+    step, rest = path[0], path[1:]
+    if step == "[]":
+        inner = value if isinstance(value, list) else []
+    elif step == "{}":
+        inner = list(value.values()) if isinstance(value, dict) else []
+    else:
+        found = _STEP.fullmatch(step)
+        assert found is not None, f"the table coverage.json has the path step {step}"
+        here = value.get(found["key"]) if isinstance(value, dict) else None
+        wanted = found["member"] is None or (isinstance(here, dict) and here.get(found["member"]) == found["wanted"])
+        inner = [here] if here is not None and wanted else []
+    for each in inner:
+        yield from at(each, rest)
