@@ -150,8 +150,7 @@ class CassetteWriter:
             raise CassetteError(
                 f"{self.path}: the cassette cannot be written ({error.strerror}); choose another place."
             ) from None
-        line = encode_header(header)
-        self._put(line if redactor is None else redactor.redact(line))
+        self._put(encode_header(header))
 
     def write(self, frame: Frame) -> None:
         """Number, redact and append one frame."""
