@@ -100,6 +100,8 @@ class Track:
 
     def _take(self, line: bytes) -> Frame | None:
         """Read one line on; return its frame if that may go out now."""
+        if line.find(_OTHER_SEAM, 0, 64) > 0:
+            return None  # an upstream request is large and not ours: it is not even decoded
         frame = self._source.parse(line)
         if frame is None:
             self.ended = self._stale = True
@@ -213,6 +215,7 @@ class Track:
 
 
 _SERVER = b'"from":"server"'
+_OTHER_SEAM = b'"seam":"http"'
 
 
 def with_bytes(frame: Frame, raw: bytes) -> Frame:
