@@ -13,7 +13,7 @@ import pytest
 
 from harness.plugin import AppServer, Server
 from suites.app_server.expected import Events, all_of, events, text
-from suites.app_server.turns import asked_upstream, ended, items_of, last_words, methods, msgs, open_thread, run, texts
+from suites.app_server.turns import ESTIMATE, asked_upstream, ended, items_of, last_words, methods, msgs, open_thread, run, texts
 
 WORDS = [text("Part of it")]
 #: The provider gives up on a silent stream after 0.2 s.
@@ -185,7 +185,8 @@ def test_no_usage_is_no_count(app_server: AppServer) -> None:
 def test_context_window(app_server: AppServer) -> None:
     """No room is left: the turn fails, and the next one begins by having the thread put into fewer words."""
     full = fault("failed_context_length_exceeded")
-    server = app_server([full, {"items": [text("So far: one.", id="msg_2")]}, {"items": [text("Again", id="msg_3")]}])
+    script = [full, {"items": [text("So far: one.", id="msg_2")]}, {"items": [text("Again", id="msg_3")]}]
+    server = app_server(script, racy=ESTIMATE)
     thread = open_thread(server)
     turn = run(server, thread, "first")
     words = "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying."

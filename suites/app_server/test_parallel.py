@@ -76,8 +76,9 @@ def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
 
 
 def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
-    """cancel interrupts the turn: the call that was not asked about yet never is."""
-    server = app_server([{"items": [shell_call("printf 1"), shell_call("printf 2", "call_2")]}], racy=WHIM)
+    """cancel interrupts the turn: the other call may still be asked about before the abort, and is not done."""
+    calls = [shell_call("printf 1"), shell_call("printf 2", "call_2")]
+    server = app_server([{"items": calls}], racy=WHIM, ends=None)  # with a second approval open it does not end
     thread = open_thread(server, **ASKS)
     start(server, thread)
     server.notification("thread/tokenUsage/updated")
@@ -86,7 +87,7 @@ def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
     assert ended(server, thread)["status"] == "interrupted"
     ends = [item["status"] for item in items_of(server, "commandExecution") if item["id"] == request["params"]["itemId"]]
     assert ends in (["declined"], ["declined", "failed"])
-    assert asked(server) == [APPROVAL]
+    assert asked(server) in ([APPROVAL], [APPROVAL, APPROVAL])
     assert all_of(server, "item/commandExecution/outputDelta") == []
     assert last_words(server) == []
 

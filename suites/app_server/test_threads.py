@@ -13,6 +13,7 @@ import pytest
 from harness.plugin import AppServer, Server
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
+    ESTIMATE,
     FREE,
     another_thread,
     asked_upstream,
@@ -188,7 +189,7 @@ def test_fork(app_server: AppServer) -> None:
 
 def test_rollback(app_server: AppServer) -> None:
     """thread/rollback drops turns from the end: of the thread, of its file, and of what the model sees."""
-    server = app_server(says("One", "Two", "Three"))
+    server = app_server(says("One", "Two", "Three"), racy=ESTIMATE)
     thread = two_turns(server)
     assert server.request("thread/rollback", {"threadId": thread, "numTurns": 1})["thread"]["turns"] == [ONE]
     assert msgs(server, "thread_rolled_back") == [{"num_turns": 1}]
@@ -200,7 +201,7 @@ def test_rollback(app_server: AppServer) -> None:
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
     """More turns than there are: all are dropped. None at all is refused."""
-    server = app_server(says("One"))
+    server = app_server(says("One"), racy=ESTIMATE)
     thread = open_thread(server)
     run(server, thread, "first")
     error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 0})

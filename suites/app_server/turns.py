@@ -14,6 +14,9 @@ FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 #: Why a recording shows only one of two right ways to interrupt a call that waits for an answer.
 ABANDONED = "The end of the call, as failed, may or may not still come before the abort."
 
+#: Why a recording shows one of many right numbers.
+ESTIMATE = "after a cut the server estimates the tokens from the length of what is left, which names directories"
+
 
 def open_thread(server: Server, **settings: Any) -> str:
     """Do the handshake and start a thread; return its id."""
