@@ -170,7 +170,7 @@ class Case:
         cassette = self.name.path(self._cassettes, len(self.servers) + 1)
         root = self._folder()
         upstream = None
-        homes = {str(root / "home"): RECORDED_HOME, str(root / "work"): f"{RECORDED_HOME}/work"}
+        homes = {str(root / "home"): RECORDED_HOME, **{str(root / name): f"{RECORDED_HOME}/{name}" for name in ("work", "tmp")}}
         redactor, recorded = Redactor(paths=homes), None
         if self._subject.live:
             session = str(self.name) if not self.servers else f"{self.name}.{len(self.servers) + 1}"
