@@ -13,6 +13,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "cassette": ("harness.cli.cassette", "group", "Look at, check, compare and convert cassettes."),
     "codex": ("harness.cli.codex", "group", "Install and find real Codex binaries."),
     "schema": ("harness.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
+    "drift": ("harness.cli.drift", "command", "Tell what changed between two Codex versions, and whom it breaks."),
     "serve": ("harness.cli.serve", "command", "Serve the fake Responses backend."),
     "run": ("harness.cli.run", "command", "Run the suites and print a verdict table."),
 }

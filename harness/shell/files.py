@@ -1,0 +1,42 @@
+"""Files that are whole at every moment: what is written goes to a draft beside its place, and is put there by one rename."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give the path of a draft beside `path`; what the body makes there (a file or a folder) becomes `path` at its end.
+
+    If the body fails, the draft is removed and `path` is as it was. Missing folders above `path` are made. Of two that
+    make one folder at once the first wins, and the other's draft is dropped: both made the same. Raises ``OSError``.
+    """
+    place = os.fspath(path)
+    above, name = os.path.split(os.path.abspath(place))
+    os.makedirs(above, exist_ok=True)
+    draft = os.path.join(above, f".{name}.{os.getpid()}.draft")
+    _remove(draft)
+    try:
+        yield draft
+        if not (os.path.isdir(draft) and os.path.isdir(place)):
+            os.replace(draft, place)
+    finally:
+        _remove(draft)
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to `path` in one step: a reader sees the old file or the new one, never half of it."""
+    with replacing(path) as draft, open(draft, "wb") as file:
+        file.write(data)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
