@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = {"harness.core": 1, "harness.protocol": 2, "harness.shell": 3, "harness.plugin": 4, "harness.cli": 5}
+FLOORS = {
+    "harness.core": 1,
+    "harness.protocol": 2,
+    "harness.shell": 3,
+    "harness.report": 4,
+    "harness.plugin": 5,
+    "harness.cli": 6,
+}
 IMPURE = {
     "socket",
     "asyncio",
@@ -115,30 +122,49 @@ def test_the_law_itself_sees_an_upward_import(module: str, source: str, wrong: l
     assert upward(ROOT / module, imports(ROOT / module, source)) == wrong
 
 
-def test_the_start_up_path_of_fake_codex_loads_nothing_slow() -> None:
-    """Loaded as `fake-codex app-server` loads it: isolated, without site; measured by what is in sys.modules."""
+SLOW = {
+    "json",
+    "re",
+    "dataclasses",
+    "typing",
+    "enum",
+    "collections",
+    "functools",
+    "asyncio",
+    "argparse",
+    "inspect",
+    "os",
+    "logging",
+}
+
+
+def loaded_by(code: str, said: bytes = b"") -> list[str]:
+    """What an interpreter started as `fake-codex app-server` starts (isolated, without site) loads for `code`."""
     code = (
-        f"import sys; sys.path.append({str(ROOT)!r}); before = set(sys.modules)\n"
-        "import fake_server.fake_codex, fake_server.app_server\n"
-        "print(*sorted(set(sys.modules) - before))"
+        f"import sys; sys.path.append({str(ROOT)!r}); before = set(sys.modules)\n{code}\n"
+        "print(*sorted(set(sys.modules) - before), file=sys.stderr)"
     )
-    loaded = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", code], input=said, capture_output=True, check=True)
+    return run.stderr.decode().split()
+
+
+def test_the_start_up_path_of_fake_codex_loads_nothing_slow() -> None:
+    loaded = loaded_by("import fake_server.fake_codex, fake_server.app_server")
     assert "harness.core.replay" in loaded
-    slow = {
-        "json",
-        "re",
-        "dataclasses",
-        "typing",
-        "enum",
-        "collections",
-        "functools",
-        "asyncio",
-        "argparse",
-        "inspect",
-        "os",
-        "logging",
-    }
-    assert sorted(slow & set(loaded)) == []
+    assert sorted(SLOW & set(loaded)) == []
     assert [
         m for m in loaded if not m.startswith(("harness", "fake_server")) and m not in ("__future__", "_json", "select")
     ] == []
+
+
+INITIALIZE = b'{"id":7,"method":"initialize","params":{"clientInfo":{"name":"another","title":"x","version":"9"}}}\n'
+
+
+@pytest.mark.parametrize(("level", "rules"), [("method", []), ("exact", ["re", "typing"])])
+def test_a_client_of_another_name_costs_no_rules(level: str, rules: list[str]) -> None:
+    """Where the content is compared they are needed, which also shows that this test would see them."""
+    cassette = ROOT / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+    environ = {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": level}
+    loaded = loaded_by(f"from fake_server.app_server import AppServer\nAppServer({environ!r}).run()", INITIALIZE)
+    assert "harness.core.replay" in loaded
+    assert sorted({"re", "typing"} & set(loaded)) == rules

@@ -1,0 +1,312 @@
+"""The data of a report: what a run came to, case by case (report.json), and what was said in each (stories.ndjson).
+
+Strategy. Plain dictionaries, typed: they are what stands in the files, so that whoever reads the files reads this. report.json is
+held to `report.schema.json` when it is read; stories may be large, and are read and written one line at a time, in any order.
+Everything here has been redacted before it was made: this module knows nothing of secrets, and adds nothing of its own.
+
+    DIR/report.json      Report, format 2
+    DIR/stories.ndjson   a Story a line, for the cases whose `story` is not null
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NotRequired, TypedDict
+
+FORMAT = 2
+REPORT, STORIES = "report.json", "stories.ndjson"
+#: From worst to best. `known` is a failure that a baseline lists: it does not make the run fail.
+OUTCOMES = ("failed", "known", "skipped", "passed")
+#: How much of one frame's text is kept, in characters.
+LONGEST_FRAME = 1 << 16
+
+Outcome = Literal["failed", "known", "skipped", "passed"]
+#: Whom a suite judges; a suite of the user's own judges an app-server.
+ROLES = {"backend": "backend", "lite_client": "lite-client", "editor_client": "editor-client", "proxy": "proxy"}
+
+
+class BadReport(ValueError):
+    """It is no report that can be read here; the text is a sentence that says why."""
+
+
+class Spec(TypedDict):
+    """What a check is held to: `check` is its stable id, `text` the words of the document ("" where none are quoted)."""
+
+    check: str
+    document: str
+    section: str
+    line: int | None
+    text: str
+
+
+class Told(TypedDict):
+    """What one of several runs said of a case; `run` is the index into `runs`."""
+
+    run: int
+    outcome: Outcome
+    seconds: float
+    message: str
+
+
+class Case(TypedDict):
+    """How one case ended.
+
+    `id` is suite/module/case, and unique. `message` is the first line of what failed, or why it was skipped or is known,
+    `details` all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
+    stories.ndjson has what was said. `again` is the shell command that runs this case alone. `told` is there only when several
+    runs had the case, `run` only in a report that was joined of several.
+    """
+
+    id: str
+    suite: str
+    module: str
+    case: str
+    nodeid: str
+    title: str
+    spec: Spec | None
+    outcome: Outcome
+    seconds: float
+    message: str
+    details: str
+    expected: str | None
+    actual: str | None
+    recorded: list[str]
+    again: str
+    story: str | None
+    run: NotRequired[int]
+    told: NotRequired[list[Told]]
+
+
+class Run(TypedDict):
+    """One of the runs that a joined report is made of; `cases` is how many it had."""
+
+    name: str
+    command: str
+    started: str
+    seconds: float
+    verdict: str
+    subject: dict[str, str]
+    codex: str
+    profile: str
+    cases: int
+
+
+class Report(TypedDict):
+    """What a run came to. `started` is UTC as RFC 3339 has it, `seconds` the whole time; `subject` names a subject per role."""
+
+    report: int
+    verdict: str
+    subject: dict[str, str]
+    codex: str
+    profile: str
+    profiles: list[str]
+    record: str
+    validated: bool
+    command: str
+    started: str
+    seconds: float
+    cases: list[Case]
+    runs: NotRequired[list[Run]]
+    coverage: NotRequired[dict[str, Any]]
+    strength: NotRequired[dict[str, Any]]
+    drift: NotRequired[dict[str, Any]]
+
+
+#: One thing that was said, or that should have been (in the functional form, since `from` is a word of Python's own).
+#:
+#: `n` counts from 1 in the story, `t` is seconds since its start. `conn` tells connections apart on http, and on rpc processes
+#: where there are several. `text` is the frame itself, cut at `LONGEST_FRAME`; `cut` is then its full length in characters.
+#: `mark` says how it departs from what was expected ("missing": it was never said, `text` is empty), `expected` is the text of the frame
+#: that should stand here, and `paths` are the JSON paths at which the two differ, the smallest difference first. `bound` are
+#: values that stand for recorded ones ("recorded = live"), `masked` the JSON paths of values that were not compared.
+Frame = TypedDict(
+    "Frame",
+    {
+        "n": int,
+        "t": float | None,
+        "seam": Literal["rpc", "http"],
+        "from": Literal["client", "server"],
+        "conn": str | int | None,
+        "kind": str,
+        "what": str,
+        "text": str,
+        "cut": NotRequired[int],
+        "mark": Literal["different", "missing", "unexpected"] | None,
+        "expected": str | None,
+        "paths": list[str],
+        "bound": list[str],
+        "masked": list[str],
+    },
+)
+
+
+class Story(TypedDict):
+    """What was said in one case. `source` is "recorded" where the case reproduced its cassette, which is then what is told."""
+
+    case: str
+    source: Literal["recorded", "this run"]
+    cassette: str | None
+    truncated: bool
+    frames: list[Frame]
+
+
+class Sums(TypedDict):
+    """How many cases there are, how they ended, and how long they took together, in seconds."""
+
+    cases: int
+    passed: int
+    failed: int
+    known: int
+    skipped: int
+    seconds: float
+
+
+def sums(cases: Iterable[Case]) -> Sums:
+    """Add cases up."""
+    found: Sums = {"cases": 0, "passed": 0, "failed": 0, "known": 0, "skipped": 0, "seconds": 0.0}
+    for case in cases:
+        found["cases"] += 1
+        found[case["outcome"]] += 1
+        found["seconds"] += case["seconds"]
+    return found
+
+
+def verdict(cases: Iterable[Case]) -> str:
+    """Return `failed`, `verified`, or `nothing verified` when no case passed."""
+    outcomes = {case["outcome"] for case in cases}
+    if "failed" in outcomes:
+        return "failed"
+    return "verified" if "passed" in outcomes else "nothing verified"
+
+
+def by_suite(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Return the cases of each suite, in the order of their appearance."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case["suite"], []).append(case)
+    return found
+
+
+def by_spec(cases: Iterable[Case]) -> dict[str, dict[str, list[Case]]]:
+    """Return the cases of each document that is held against a subject, section by section; sorted by name."""
+    found: dict[str, dict[str, list[Case]]] = {}
+    for case in cases:
+        spec = case["spec"]
+        if spec is not None:
+            found.setdefault(spec["document"], {}).setdefault(spec["section"], []).append(case)
+    return {document: dict(sorted(sections.items())) for document, sections in sorted(found.items())}
+
+
+# -- files -------------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of report.json; its `$defs` have `story`, a line of stories.ndjson, as well."""
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_bytes())
+    return found
+
+
+def write_report(folder: Path, report: Report) -> Path:
+    """Write `folder`/report.json, whole or not at all, and return its path; raises `OSError`."""
+    path = folder / REPORT
+    write_whole(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that nobody ever sees half of it; raises `OSError`. Lone surrogates are escaped."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_report(folder: Path) -> Report:
+    """Read the report in a folder; raises `BadReport`."""
+    path = folder / REPORT
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        why = "there is no such folder" if not folder.is_dir() else f"it has no {REPORT}"
+        raise BadReport(f"{folder} is no report: {why}; give a folder that --report wrote.") from None
+    except OSError as error:
+        raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise BadReport(f"{path} is not whole, or no JSON ({error}); run it again.") from None
+    kind = value.get("report") if isinstance(value, dict) else None
+    if kind is None:
+        raise BadReport(f"{path} is no report of codex-replay: it has no format number under 'report'.")
+    if kind != FORMAT:
+        raise BadReport(f"{path} is of report format {kind!r}, and only format {FORMAT} is known here; run it again.")
+    problem = _problem(value)
+    if problem:
+        raise BadReport(f"{path} is damaged: {problem}.")
+    report: Report = value
+    return report
+
+
+def _problem(value: Any) -> str:
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.Draft202012Validator(schema()).validate(value)
+    except jsonschema_rs.ValidationError as error:
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
+        return f"{where.removeprefix('.') or 'it'}: {str(error).splitlines()[0][:200]}"
+    return ""
+
+
+def write_stories(folder: Path, stories: Iterable[Story]) -> int:
+    """Write `folder`/stories.ndjson, a story at a time, and return how many there were; raises `OSError`."""
+    path = folder / STORIES
+    draft = path.with_name(f".{path.name}.draft")
+    count = 0
+    try:
+        with open(draft, "w", encoding="utf-8", errors="backslashreplace") as file:
+            for story in stories:
+                file.write(json.dumps(story, ensure_ascii=False, separators=(",", ":")) + "\n")
+                count += 1
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+def read_stories(folder: Path) -> Iterator[Story]:
+    """Read the stories in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
+    path = folder / STORIES
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                yield _story(line, f"{path}, line {number}")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _story(line: bytes, where: str) -> Story:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise BadReport(f"{where}: it is not whole, or no JSON ({error}); run it again.") from None
+    if not isinstance(value, dict) or not isinstance(value.get("case"), str) or not isinstance(value.get("frames"), list):
+        raise BadReport(f"{where}: it is no story: it needs a 'case' and its 'frames'.")
+    story: Story = value  # type: ignore[assignment]
+    return story
+
+
+def shortened(text: str, most: int) -> str:
+    """Return `text`, or its start and a note of how long it was."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+
+
+def worst(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the worst of some outcomes."""
+    return min(outcomes, key=OUTCOMES.index)
