@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 LEVELS = ("method", "exact")
+_UUID = 36  # characters of one
 _WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -121,25 +122,28 @@ class Matcher:
     def bind(self, recorded: Any, live: Any) -> None:
         """Bind the uuids and paths that stand at the same places of two matched messages."""
         pairs: dict[str, str] = {}
-        self._walk("", "", _without_id(recorded), _without_id(live), [], pairs)
+        self._walk("", "", _without_id(recorded), _without_id(live), None, pairs)
         for ours, theirs in pairs.items():
             self.bindings.pair(ours, theirs)
 
-    def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference], pairs: dict[str, str]) -> None:
+    def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
+        """Note where two values differ (None: nobody asks), and which parts of them stand for each other."""
         if a == b and type(a) is type(b):
             return
         if type(a) is dict and type(b) is dict:
             for name in [*a, *(name for name in b if name not in a)]:
                 inner = f"{path}.{name}" if path else str(name)
-                if name not in a:
-                    found.append(Difference(inner, "<absent>", _text(b[name])))
-                elif name not in b:
-                    found.append(Difference(inner, _text(a[name]), "<absent>"))
+                if name not in a or name not in b:
+                    if found is not None:
+                        found.append(Difference(inner, *(_text(side[name]) if name in side else "<absent>" for side in (a, b))))
                 else:
                     self._walk(inner, name, a[name], b[name], found, pairs)
         elif type(a) is list and type(b) is list and len(a) == len(b):
             for i, (x, y) in enumerate(zip(a, b, strict=True)):
                 self._walk(f"{path}[{i}]", key, x, y, found, pairs)
+        elif found is None:
+            if _may_bind(a, b):  # else the rules need not be loaded
+                self._same_leaf(key, a, b, pairs)
         elif not self._same_leaf(key, a, b, pairs):
             found.append(Difference(path or "the message", _text(a), _text(b)))
 
@@ -167,6 +171,13 @@ class Matcher:
     def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
         agrees = self.bindings.agrees(recorded, live)
         return pairs.setdefault(recorded, live) == live if agrees is None else agrees
+
+
+def _may_bind(a: Any, b: Any) -> bool:
+    """Tell whether two leaves may hold uuids, or be paths; what they are is for the rules to say."""
+    if type(a) is not str or type(b) is not str:
+        return False
+    return (a[:1] == "/" and b[:1] == "/") or (len(a) >= _UUID and len(b) >= _UUID and "-" in a and "-" in b)
 
 
 def _without_id(message: Any) -> Any:
