@@ -119,8 +119,8 @@ class Report(TypedDict):
 #:
 #: `n` counts from 1 in the story, `t` is seconds since its start. `conn` tells connections apart on http, and on rpc processes
 #: where there are several. `text` is the frame itself, cut at `LONGEST_FRAME`; `cut` is then its full length in characters.
-#: `mark` says how it departs from what was expected ("missing": it was never said, `text` is empty), `expected` is the text of the frame
-#: that should stand here, and `paths` are the JSON paths at which the two differ, the smallest difference first. `bound` are
+#: `mark` says how it departs from what was expected ("missing": it was never said, `text` is empty), `expected` is the frame
+#: that should stand here, as text, and `paths` are the JSON paths at which the two differ, the smallest difference first. `bound` are
 #: values that stand for recorded ones ("recorded = live"), `masked` the JSON paths of values that were not compared.
 Frame = TypedDict(
     "Frame",
