@@ -10,8 +10,8 @@ import click
 
 from harness.cli.console import printable
 from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
 from harness.core.normalise import UUID
+from harness.report.labels import Labels
 
 #: Keys that stand in nearly every message and say little in a line.
 _DULL = frozenset({"conversationId", "threadId", "turnId", "thread_id", "turn_id"})
@@ -19,41 +19,16 @@ _COLOURS = {"client": "cyan", "server": "green"}
 
 
 class Timeline:
-    """Turns the frames of one run into lines; remembers requests, so that a reply can be told by its method."""
+    """Turns the frames of one run into lines."""
 
     def __init__(self, width: int, colour: bool) -> None:
         self._width = width
         self._colour = colour
-        self._methods: dict[tuple[str, str], str] = {}
-        self._requests: dict[int | None, str] = {}
+        self._labels = Labels()
 
     def label(self, frame: Frame) -> str:
         """Return what the frame is: a method, the result of which request, an HTTP request or status, an SSE event."""
-        return self._http_label(frame) if frame.seam == "http" else self._rpc_label(frame)
-
-    def _rpc_label(self, frame: Frame) -> str:
-        value = frame.value
-        sort = kind(value)
-        if sort == "request":
-            self._methods[(frame.sender, repr(value["id"]))] = str(value["method"])
-            return f"{value['method']} #{value['id']}"
-        if sort == "notification":
-            return str(value["method"])
-        if sort in ("response", "error"):
-            other = "server" if frame.sender == "client" else "client"
-            asked = self._methods.get((other, repr(value["id"])), "an unknown request")
-            return f"{'result' if sort == 'response' else 'ERROR'} #{value['id']} of {asked}"
-        return "no message"
-
-    def _http_label(self, frame: Frame) -> str:
-        payload = frame.payload if type(frame.payload) is dict else {}
-        if frame.kind == "request":
-            return f"{payload.get('method')} {payload.get('path')}"
-        if frame.kind == "response":
-            return f"HTTP {payload.get('status')}"
-        if frame.kind == "sse":
-            return f"event {payload.get('event')}"
-        return frame.kind
+        return self._labels.label(frame)
 
     def line(self, frame: Frame) -> str:
         """Return the frame as one line: number, seconds, seam, direction, label, summary."""

@@ -1,0 +1,147 @@
+"""A cassette as a story: what the report shows of a case that reproduced its recording, and what `cassette show --html` shows.
+
+Read once, as a stream, when the page is written. What a replay binds or masks is taken from the table of the recording's Codex
+version, and stands beside each frame: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.core import frames as core
+from harness.core.jsonrpc import kind
+from harness.core.normalise import UUID, Rules, is_headers
+from harness.protocol import tables
+from harness.report.labels import Labels
+from harness.report.model import LONGEST_FRAME, Frame, Story
+from harness.shell.cassette import CassetteReader
+
+#: A page is read by a browser: of a longer recording it shows the beginning, and says so.
+MOST_FRAMES = 100_000
+MOST_TEXT = 64 << 20
+
+_HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "close": "close"}
+
+
+def cassette_story(path: Path | str, case: str) -> Story:
+    """Return the story of the cassette at `path`; raises `CassetteError` where it cannot be read.
+
+    `truncated` is said of a recording without its footer and of one too long for a page.
+    """
+    with CassetteReader(path) as reader:
+        notes = Notes(reader.header.codex)
+        told: list[Frame] = []
+        size = 0
+        for frame in reader:
+            if len(told) >= MOST_FRAMES or size >= MOST_TEXT:
+                return _story(case, str(path), True, told)
+            told.append(notes.frame(frame))
+            size += len(told[-1]["text"])
+        return _story(case, str(path), reader.truncated is not None, told)
+
+
+def _story(case: str, path: str, truncated: bool, told: list[Frame]) -> Story:
+    return {"case": case, "source": "recorded", "cassette": path, "truncated": truncated, "frames": told}
+
+
+class Notes:
+    """Turns the frames of one run into those of a story, with what a replay would bind and mask in each."""
+
+    def __init__(self, version: str = tables.DEFAULT_VERSION) -> None:
+        """`version` is the Codex whose table of volatile values holds."""
+        self._rules = Rules(tables.load("normalise", version))
+        self._labels = Labels()
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def frame(self, frame: core.Frame) -> Frame:
+        """Return one frame as the report shows it; frames come in their order."""
+        text = text_of(frame)
+        bound: list[str] = []
+        masked: list[str] = []
+        try:
+            self._walk("", "", "$", frame.value, bound, masked, None)
+        except RecursionError:  # nested beyond what anybody reads: shown without notes
+            bound, masked = [], []
+        if frame.kind == "request" and "$.path" in masked:  # of a request that is no path of the machine
+            masked.remove("$.path")
+        if frame.seam == "rpc" and type(frame.value) is dict and "id" in frame.value:
+            bound.append(f"id = {json.dumps(frame.value['id'])}")
+        told: Frame = {
+            "n": frame.n,
+            "t": frame.t,
+            "seam": "http" if frame.seam == "http" else "rpc",
+            "from": "client" if frame.sender == "client" else "server",
+            "conn": frame.conn,
+            "what": self._labels.label(frame),
+            "kind": kind_of(frame),
+            "text": text[:LONGEST_FRAME],
+            "mark": None,
+            "expected": None,
+            "paths": [],
+            "bound": list(dict.fromkeys(bound)),
+            "masked": masked,
+        }
+        if len(text) > LONGEST_FRAME or not frame.whole:
+            told["cut"] = len(text)
+        return told
+
+    def _walk(
+        self, parent: str, key: str, path: str, value: Any, bound: list[str], masked: list[str], inherited: str | None
+    ) -> None:
+        if type(value) is dict:
+            inside = self._rules.masked_key(key) or inherited
+            for name, inner in value.items():
+                self._walk(key, name, path + step(name), inner, bound, masked, None if inside == "path" else inside)
+        elif type(value) is list:
+            headers = key == "headers" and is_headers(value)
+            for i, inner in enumerate(value):
+                if headers and self._rules.masked_header(inner[0]) is not None:
+                    masked.append(f"{path}[{i}][1]")
+                else:
+                    self._walk(parent, key, f"{path}[{i}]", inner, bound, masked, inherited)
+        elif type(value) is str:
+            if "-" in value:
+                bound += [self._bind(parent, key, uuid, len(uuid) == len(value)) for uuid in UUID.findall(value)]
+            if self._rules.mask(key, value) != value:
+                masked.append(path)
+        elif type(value) in (int, float) and (inherited is not None or self._rules.masked_key(key) is not None):
+            masked.append(path)
+
+    def _bind(self, parent: str, key: str, uuid: str, whole: bool) -> str:
+        name = self._names.get(uuid.lower())
+        if name is None:
+            role = (self._rules.role(parent, key) if whole else None) or "uuid"
+            self._counts[role] = count = self._counts.get(role, 0) + 1
+            name = self._names[uuid.lower()] = f"<{role}:{count}>"
+        return f"{name} = {uuid}"
+
+
+def step(key: str) -> str:
+    """Return the piece of a JSON path that leads to the property `key`."""
+    return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
+
+
+def text_of(frame: core.Frame) -> str:
+    """Return a frame as text: an rpc line as it was without its line feed, an http payload as compact JSON."""
+    if frame.seam == "rpc":
+        return frame.raw.removesuffix(b"\n").decode("utf-8", "backslashreplace")
+    return json.dumps(frame.payload, ensure_ascii=False, separators=(",", ":"))
+
+
+def kind_of(frame: core.Frame) -> str:
+    """Return the sort of frame in the report's words: request, response, ..., sse, close, or bytes for what is no message."""
+    if frame.seam == "http":
+        return _HTTP.get(frame.kind, "bytes")
+    sort = kind(frame.value)
+    return "bytes" if sort == "other" else sort
+
+
+def story_frames(frames: Iterable[core.Frame], version: str = tables.DEFAULT_VERSION) -> Iterator[Frame]:
+    """Yield the frames of one run as a story has them; `version` is the Codex that spoke."""
+    notes = Notes(version)
+    for frame in frames:
+        yield notes.frame(frame)

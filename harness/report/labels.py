@@ -1,0 +1,43 @@
+"""What a frame is called where people read: a method, the result of which request, an HTTP request or status, an SSE event."""
+
+from __future__ import annotations
+
+from harness.core.frames import Frame
+from harness.core.jsonrpc import kind
+
+
+class Labels:
+    """Names the frames of one run, in order; remembers requests, so that a reply can be told by its method."""
+
+    def __init__(self) -> None:
+        self._methods: dict[tuple[str, str], str] = {}
+
+    def label(self, frame: Frame) -> str:
+        """Return what the frame is, in a few words."""
+        return http_label(frame) if frame.seam == "http" else self._rpc_label(frame)
+
+    def _rpc_label(self, frame: Frame) -> str:
+        value = frame.value
+        sort = kind(value)
+        if sort == "request":
+            self._methods[(frame.sender, repr(value["id"]))] = str(value["method"])
+            return f"{value['method']} #{value['id']}"
+        if sort == "notification":
+            return str(value["method"])
+        if sort in ("response", "error"):
+            other = "server" if frame.sender == "client" else "client"
+            asked = self._methods.get((other, repr(value["id"])), "an unknown request")
+            return f"{'result' if sort == 'response' else 'ERROR'} #{value['id']} of {asked}"
+        return "no message"
+
+
+def http_label(frame: Frame) -> str:
+    """Return what an http frame is, in a few words."""
+    payload = frame.payload if type(frame.payload) is dict else {}
+    if frame.kind == "request":
+        return f"{payload.get('method')} {payload.get('path')}"
+    if frame.kind == "response":
+        return f"HTTP {payload.get('status')}"
+    if frame.kind == "sse":
+        return f"event {payload.get('event')}"
+    return frame.kind
