@@ -72,6 +72,26 @@ def user_agent_without_client(message: dict[str, Any]) -> Any:
     return walk(message, lambda value: value | {"userAgent": "codex"} if "userAgent" in value else value)
 
 
+@variant
+def user_agent_changes(lines: list[Line]) -> list[Line]:
+    """The server calls itself otherwise from the second time on."""
+    out, told = [], False
+    for sender, message, raw in lines:
+        agent = isinstance(message, dict) and isinstance(message.get("result"), dict) and "userAgent" in message["result"]
+        out.append(line(message | {"result": {"userAgent": "codex"}}) if agent and told else (sender, message, raw))
+        told |= agent
+    return out
+
+
+@per_message
+def config_warning_elsewhere(message: dict[str, Any]) -> Any:
+    """A wrong setting is said to stand one line further down."""
+    if message.get("method") != "configWarning":
+        return message
+    place = {name: point | {"line": point["line"] + 1} for name, point in message["params"]["range"].items()}
+    return message | {"params": message["params"] | {"range": place}}
+
+
 @per_message
 def other_error_code(message: dict[str, Any]) -> Any:
     return message | {"error": message["error"] | {"code": -32601}} if "error" in message else message
