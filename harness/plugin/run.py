@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from harness.core.redact import Redactor
 from harness.plugin.checking import judge, make_checkers
@@ -51,11 +51,13 @@ class Server(Client):
     upstream: BackendSession | None = None
     recorded: RecordedUpstream | None = None
     behind: Mapping[str, Any]
+    #: What every client tells at initialize besides its clientInfo; empty but when versions are compared (plugin/behaviour.py).
+    opening: ClassVar[Mapping[str, Any]] = {}
 
     def initialize(self, **client_info: Any) -> Any:
         """Do the handshake, initialize and initialized, and return the result of the former."""
         __tracebackhide__ = True
-        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}})
+        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}, **self.opening})
         self.notify("initialized")
         return result
 
@@ -145,6 +147,8 @@ class Case:
         self.servers: list[Server] = []
         self.recorded: list[str] = []
         self.shown: set[str] = set()  # of the protocol; see `coverage`
+        self.both_seams = settings.record != "none"  # whether the requests to the model are watched as well
+        self.played: Callable[[object], object] = lambda script: script  # what becomes of a script before the model has it
         self._settings = settings
         self._subject = subject
         self._cassettes = cassettes
@@ -174,8 +178,8 @@ class Case:
         redactor, recorded = Redactor(paths=homes), None
         if self._subject.live:
             session = str(self.name) if not self.servers else f"{self.name}.{len(self.servers) + 1}"
-            upstream = self._backend().session(session, script if script is not None else {"turns": []})
-            if self._settings.record != "none":
+            upstream = self._backend().session(session, self.played(script if script is not None else {"turns": []}))
+            if self.both_seams:
                 recorded = RecordedUpstream(upstream.url, redactor)
             env, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)
             if prepare is not None:

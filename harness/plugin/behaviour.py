@@ -1,0 +1,213 @@
+"""Keeps what was said in each case, both seams, passed or not: what behavioural drift is told from.
+
+Not part of every run: `python -m pytest suites/app_server -p harness.plugin.behaviour --keep-behaviour DIR` loads it (in each
+worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one cassette for each server that it started,
+redacted as every cassette is, and then DIR/cases/<module>/<case>.json, which says how it ended. DIR/collected.json says
+how many cases there are.
+
+Strategy. A case written for one version fails its assertions on another, and what was said up to there is just what is wanted:
+the servers are then given a moment to finish what they were about, and what they said is frozen before they are stopped.
+What later versions ask of a client before they serve it (`OPENING`) every client tells to every version, so that the clients
+do the same on both sides of a comparison. And the model answers whatever it is told: what a script expects of a request is
+left to the comparison, for a refusal would be told as the server's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.core.frames import Frame, Header
+from harness.core.jsontext import dumps
+from harness.plugin.hooks import CASE, SESSION
+from harness.plugin.record import LONGEST_LINE, without_long_strings
+from harness.plugin.run import Server
+from harness.shell.cassette import CassetteError, CassetteWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from harness.plugin.run import Case
+
+#: 0.116 refuses dynamicTools (and more) to a client that has not asked for them; 0.92 does not know the member and ignores it.
+OPENING = {"capabilities": {"experimentalApi": True}}
+#: Seconds without a frame after which a server has said what it was about to say, and how long that is waited for at most.
+QUIET, MOST = 0.7, 5.0
+#: Longer strings of very long client lines are left out: the case has sent them, and nobody compares them.
+CUT = 4096
+
+END: pytest.StashKey[End] = pytest.StashKey()
+
+
+class End:
+    """How a case ended: `outcome` is passed, failed (in what way it says) or skipped; `early` if its function did not end."""
+
+    def __init__(self) -> None:
+        self.outcome, self.sentence, self.early = "passed", "", False
+        self.frozen: list[tuple[int, float]] = []  # for each server: how many frames, and when
+
+    def take(self, case: Case, error: BaseException, *, early: bool) -> None:
+        """Note that the case ended with `error`."""
+        skipped = isinstance(error, pytest.skip.Exception)
+        self.outcome, self.early = "skipped" if skipped else "failed", early
+        self.sentence = str(error) if skipped else told(error)
+        if early:
+            settle(case)
+        self.frozen = [(len(server.timeline), time.monotonic() - server.started) for server in case.servers]
+
+
+def told(error: BaseException) -> str:
+    """Return in one line where in the suite a case failed, and why."""
+    where, trace = "", error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if "suites" in path.parts and path.name.startswith("test_"):
+            where = f"{path.name}, line {trace.tb_lineno}: "
+        trace = trace.tb_next
+    first = str(error).strip().partition("\n")[0]
+    return where + (first if isinstance(error, AssertionError) and first else f"{type(error).__name__}: {first}")
+
+
+def settle(case: Case, quiet: float = QUIET, most: float = MOST) -> None:
+    """Wait until no server of the case has said anything for `quiet` seconds, `most` seconds at most."""
+    deadline = time.monotonic() + most
+    last, seen = time.monotonic(), -1
+    while (now := time.monotonic()) < deadline and now - last < quiet:
+        count = sum(len(server.timeline) for server in case.servers)
+        if count != seen:
+            last, seen = now, count
+        time.sleep(0.02)
+
+
+def without_expectations(script: object) -> object:
+    """Return a script whose turns are said whatever the request looks like."""
+    if isinstance(script, list):
+        return [without_expectations(turn) if isinstance(turn, dict) else turn for turn in script]
+    if not isinstance(script, dict):
+        return script
+    kept = {key: value for key, value in script.items() if key != "expect"}
+    return {**kept, **{key: without_expectations(kept[key]) for key in ("turns", "defaults") if key in kept}}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option."""
+    parser.getgroup("codex-replay").addoption(
+        "--keep-behaviour", dest="keep_behaviour", metavar="DIR", help="Keep what was said in each case here."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to keep, if that is asked for."""
+    folder = config.getoption("keep_behaviour")
+    if folder:
+        config.pluginmanager.register(Inner(), "codex-replay-behaviour-inner")
+        config.pluginmanager.register(Keeper(Path(folder).absolute()), "codex-replay-behaviour")
+
+
+class Inner:
+    """Stands closest to the test function, so that it knows the function's own failure from what is found afterwards."""
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Freeze the frames when the function fails."""
+        case = item.stash.get(CASE, None)
+        try:
+            return (yield)
+        except BaseException as error:
+            if case is not None:
+                item.stash[END].take(case, error, early=True)
+            raise
+
+
+class Keeper:
+    """Keeps the frames of the cases under `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        Server.opening = OPENING
+
+    def pytest_unconfigure(self) -> None:
+        """Leave the clients as they were."""
+        Server.opening = {}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say how many cases there will be."""
+        count = sum("app_server" in getattr(item, "fixturenames", ()) for item in session.items)
+        if session.items:
+            _put(self.folder / "collected.json", {"cases": count})
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Watch both seams of the case, and note how it ends."""
+        case = item.stash.get(CASE, None)
+        item.stash[END] = end = End()
+        if case is not None:
+            case.both_seams, case.played = True, without_expectations
+        try:
+            return (yield)
+        except BaseException as error:
+            if case is not None and end.outcome == "passed":
+                end.take(case, error, early=False)
+            raise
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Write what was said, when every server has ended."""
+        result = yield
+        case, end = item.stash.get(CASE, None), item.stash.get(END, None)
+        if case is not None and end is not None:
+            self._keep(case, end, item.config.stash[SESSION].subject.version)
+        return result
+
+    def _keep(self, case: Case, end: End, version: str) -> None:
+        place = self.folder / "cases" / case.name.suite / case.name.module
+        place.mkdir(parents=True, exist_ok=True)
+        said: dict[str, Any] = {"case": str(case.name), "outcome": end.outcome, "early": end.early, "sentence": end.sentence}
+        said["servers"] = len(case.servers)
+        for number, server in enumerate(case.servers, 1):
+            frozen = end.frozen[number - 1] if number <= len(end.frozen) else None
+            try:
+                self._write(place / f"{case.name.case}.{number}.ndjson", version, case, server, frozen)
+            except CassetteError as error:
+                said["lost"] = str(error)
+        _put(place / f"{case.name.case}.json", said)
+
+    @staticmethod
+    def _write(path: Path, version: str, case: Case, server: Server, frozen: tuple[int, float] | None) -> None:
+        recorded = server.recorded
+        if recorded is not None:
+            recorded.close()
+            if recorded.failure:
+                raise CassetteError(f"The http seam could not be kept: {recorded.failure}")
+        frames = server.timeline if frozen is None else server.timeline[: frozen[0]]
+        both = [*frames, *(frame for frame in _http(server) if frozen is None or frame.t <= frozen[1])]
+        origin = {"rpc": "recorded", "http.client": "recorded", "http.server": "authored"}
+        with CassetteWriter(path, Header(version, "unknown", str(case.name), origin), server.redactor) as writer:
+            for frame in sorted(both, key=lambda frame: frame.t):
+                writer.write(_shortened(frame))
+
+
+def _http(server: Server) -> Iterator[Frame]:
+    yield from server.recorded.frames(server.started) if server.recorded is not None else ()
+
+
+def _shortened(frame: Frame) -> Frame:
+    """Return a very long client line without its long strings; a line that is no JSON is cut."""
+    if frame.seam != "rpc" or frame.sender != "client" or len(frame.raw) <= LONGEST_LINE:
+        return frame
+    value = frame.value
+    raw = frame.raw[:CUT] if value is None else dumps(without_long_strings(value, CUT)) + b"\n"
+    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, extra={"truncated": True})
+
+
+def _put(path: Path, value: object) -> None:
+    """Write a JSON file in one step: who looks meanwhile sees the whole of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    os.replace(draft, path)
