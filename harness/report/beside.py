@@ -1,0 +1,149 @@
+"""What was said in a run, with what the recording says beside it: which frames differ, are missing, or were not expected.
+
+Strategy. The two runs are compared as recordings are compared (`harness.protocol.compare`): after normalisation, in the canonical
+order. What that finds is told by frame numbers, and is put here at the frames as they were seen. A frame that was never said
+stands after the frame that was said for the one recorded before it. Pure: frames in, frames of a story out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from harness.core import frames as core
+from harness.protocol import tables
+from harness.protocol.compare import Difference, compare
+from harness.report.cassette_story import kind_of, story_frames, text_of
+from harness.report.labels import Labels
+from harness.report.model import LONGEST_FRAME, Frame
+
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Of a run that ended early, so many of the frames that never came are told.
+MOST_AFTER = 20
+#: Comparing costs up to the square of what differs.
+MOST_COMPARED = 3000
+
+
+def beside(
+    recorded: Sequence[core.Frame], live: Sequence[core.Frame], version: str = tables.DEFAULT_VERSION
+) -> tuple[list[Frame], list[Difference]]:
+    """Return the frames of a run with their marks, and the differences, smallest first.
+
+    Both runs are redacted already. Seams that the run did not see are left out of the recording.
+    """
+    told = list(story_frames(live, version))
+    seams = {frame.seam for frame in live} or {"rpc"}
+    wanted = [frame for frame in recorded if frame.seam in seams]
+    if not wanted or max(len(wanted), len(live)) > MOST_COMPARED:
+        return told, []
+    ours = {frame.n: frame for frame in wanted}
+    theirs = {frame["n"]: frame for frame in told}
+    found = list(compare(wanted, live, version).differences)
+    missing = []
+    for one in found:
+        if one.kind == "missing":
+            missing.append(ours[one.a or 0])
+        else:
+            _mark(theirs[one.b or 0], one, ours)
+    return _with_missing(told, live, wanted, missing), found
+
+
+def _mark(frame: Frame, one: Difference, ours: dict[int, core.Frame]) -> None:
+    if one.kind == "extra":
+        frame["mark"] = "unexpected"
+        return
+    frame["mark"] = "different"
+    frame["expected"] = text_of(ours[one.a or 0])[:LONGEST_FRAME]
+    path = plain_path(one.path)
+    if path not in frame["paths"]:
+        frame["paths"].append(path)
+
+
+def plain_path(path: str) -> str:
+    """Return a path of `compare` as one inside the frame itself."""
+    for lead in ("$.msg", "$.request", "$.response", "$.sse", "$.close", "$.chunk"):
+        if path.startswith(lead):
+            return "$" + path[len(lead) :]
+    return path
+
+
+def _with_missing(
+    told: list[Frame], live: Sequence[core.Frame], wanted: Sequence[core.Frame], missing: list[core.Frame]
+) -> list[Frame]:
+    if not missing:
+        return told
+    labels = Labels()
+    names = {frame.n: labels.label(frame) for frame in wanted}
+    after = _places(wanted, live)
+    places: dict[int, list[Frame]] = {}
+    last = max(after.values(), default=-1)
+    cut = 0
+    for frame in sorted(missing, key=lambda frame: frame.n):
+        place = after[frame.n]
+        waiting = places.setdefault(place, [])
+        if place == last and len(waiting) >= MOST_AFTER:
+            cut += 1
+            continue
+        waiting.append(_missing(frame, names[frame.n]))
+    if cut:
+        places[last][-1]["what"] += f" (and {cut} frames more that never came)"
+    result = places.get(-1, [])
+    for i, one in enumerate(told):
+        result.append(one)
+        result += places.get(i, [])
+    for n, one in enumerate(result, 1):
+        one["n"] = n
+    return result
+
+
+def _places(wanted: Sequence[core.Frame], live: Sequence[core.Frame]) -> dict[int, int]:
+    """Return for each recorded frame the index of the live frame after which it would stand (-1: before all)."""
+
+    def named(frames: Sequence[core.Frame]) -> list[str]:
+        labels = Labels()
+        return [f"{frame.sender} {labels.label(frame)}" for frame in frames]
+
+    matcher = SequenceMatcher(None, named(wanted), named(live), autojunk=False)
+    partner = {a + i: b + i for a, b, size in matcher.get_matching_blocks() for i in range(size)}
+    place, found = -1, {}
+    for i, frame in enumerate(wanted):
+        place = partner.get(i, place)
+        found[frame.n] = place
+    return found
+
+
+def _missing(frame: core.Frame, label: str) -> Frame:
+    return {
+        "n": 1,
+        "t": None,
+        "seam": "http" if frame.seam == "http" else "rpc",
+        "from": "client" if frame.sender == "client" else "server",
+        "conn": frame.conn,
+        "what": label,
+        "kind": kind_of(frame),
+        "text": "",
+        "mark": "missing",
+        "expected": text_of(frame)[:LONGEST_FRAME],
+        "paths": [],
+        "bound": [],
+        "masked": [],
+    }
+
+
+def values(found: Sequence[Difference]) -> tuple[str | None, str | None]:
+    """Return what was expected and what was said at the smallest difference, as JSON; None where there is none."""
+    if not found:
+        return None, None
+    one = found[0]
+    place = f"{one.label} {plain_path(one.path)}: "
+    expected = None if one.left is None else place + _json(one.left)
+    actual = None if one.right is None else place + _json(one.right)
+    return expected, actual
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
