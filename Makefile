@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test real bench lint record lock clean
+.PHONY: help setup conformance test real wheel-test docs bench lint record lock clean
 
 PYTHON ?= python3
 CODEX ?= 0.92.0
@@ -15,7 +15,7 @@ LEAN := -p no:hypothesispytest
 twice = $(BIN)/python -m pytest $(1) || { echo "=== SECOND TRY of what failed above ==="; $(BIN)/python -m pytest $(1) --last-failed --last-failed-no-failures none; }
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP) ## make .venv and install the locked dependencies
 
@@ -34,7 +34,7 @@ conformance: $(STAMP) ## the suites on the embedded fakes: no network, no accoun
 	$(BIN)/python -m pytest suites $(LEAN) -n $(JOBS)
 
 test: $(STAMP) lint ## the project's own tests, lint and types
-	$(call twice,tests -n $(JOBS) --ignore tests/real)
+	$(call twice,tests -n $(JOBS) --ignore tests/real --ignore tests/wheel)
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
@@ -49,6 +49,9 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
 	$(BIN)/codex-replay codex install $(CODEX)
 	$(BIN)/python -m pytest suites/app_server --app-server codex@$(CODEX) --record all
+
+wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
+	$(BIN)/python -m pytest tests/wheel
 
 bench: $(STAMP) ## side-by-side benchmarks, against the real binary where it is the peer
 	$(BIN)/codex-replay codex install $(CODEX)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -27,31 +26,48 @@ class NoSuchSuite(click.UsageError):
     exit_code = 4
 
 
-def suites_folder() -> Path:
-    """Return the suites of the working directory, else those that are installed with this package."""
-    here = Path("suites")
-    if here.is_dir():
-        return here
-    installed = importlib.util.find_spec("suites")
-    if installed is None or not installed.submodule_search_locations:
-        raise NoSuchSuite("The suites are neither in this folder nor installed: install codex-replay again.")
-    return Path(installed.submodule_search_locations[0])
+def installed_suites() -> Path:
+    """Return the folder of the suites that came with this package: from its wheel, or from its checkout."""
+    package = Path(__file__).resolve().parent.parent
+    packaged = package / "packaged" / "suites"
+    return packaged if packaged.is_dir() else package.parent / "suites"
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
-    """Return paths for SUITE arguments: a path, a node id, or the name of a suite; raises `NoSuchSuite`."""
-    folder = suites_folder()
+    """Return paths for SUITE arguments: the name of a suite (or a path in one), a path, or a node id; raises `NoSuchSuite`.
+
+    The suites of the working directory go before those that are installed.
+    """
+    folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
+    if not folders:
+        raise NoSuchSuite("The suites are neither in this folder nor installed: install codex-replay again.")
     found = []
     for name in names:
         path, colons, rest = name.partition("::")
-        if os.path.exists(path):
+        suite = next((folder / path for folder in folders if (folder / path).exists()), None)
+        if suite is not None and not path.startswith((".", "/")):
+            found.append(f"{suite}{colons}{rest}")
+        elif os.path.exists(path):
             found.append(name)
-        elif (folder / path).exists():
-            found.append(f"{folder / path}{colons}{rest}")
         else:
-            known = ", ".join(sorted(item.name for item in folder.iterdir() if item.is_dir() and not item.name.startswith("_")))
+            there = folders[-1].iterdir()
+            known = ", ".join(sorted(item.name for item in there if item.is_dir() and not item.name.startswith("_")))
             raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; a path of your own will do as well.")
-    return found or [str(folder)]
+    return found or [str(folders[0])]
+
+
+def settings_of(paths: list[str]) -> list[str]:
+    """Return the options that give installed suites a configuration of their own; none for suites of the working directory.
+
+    Above an installed suite pytest would find the configuration of whatever project the environment lies in, or none. So these
+    have packaged.ini, and the working directory's project for `[tool.codex-replay]` and for reports.
+    """
+    here = Path.cwd()
+    places = [Path(path.partition("::")[0]).resolve() for path in paths]
+    if not all(place.is_relative_to(installed_suites()) for place in places) or installed_suites() == here / "suites":
+        return []
+    root = next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here)
+    return ["-c", str(Path(__file__).parents[1] / "plugin" / "packaged.ini"), "--rootdir", str(root)]
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -75,7 +91,8 @@ def command(
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified.
     """
-    arguments = [sys.executable, "-m", "pytest", *resolve(suites)]
+    paths = resolve(suites)
+    arguments = [sys.executable, "-m", "pytest", *paths, *settings_of(paths)]
     for name, value in given.items():
         if value is not None:
             arguments.append(f"--{name.replace('_', '-')}={value}")

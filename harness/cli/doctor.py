@@ -1,0 +1,71 @@
+"""`codex-replay doctor`: what is missing here, and how to mend it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from harness.cli.console import console, sentences
+from harness.cli.run import installed_suites
+from harness.shell.doctor import Finding, examine
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--real", is_flag=True, help="What the real Codex needs must be there too.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object: doctor, well, checks.")
+@sentences
+def command(real: bool, as_json: bool) -> None:
+    """Say what is missing in this environment, and how to mend it.
+
+    Exit status: 0 all that is needed is there, 1 something is missing or broken. What only the real Codex needs, and what is
+    merely of use, is named without being counted, unless --real is given.
+    """
+    needed = {"always", "real"} if real else {"always"}
+    found: list[Finding] = []
+    with _patience(not as_json):
+        for finding in examine(installed_suites()):
+            found.append(finding)
+            if not as_json:
+                _say(finding, finding.need in needed)
+    ill = [finding for finding in found if not finding.well and finding.need in needed]
+    if as_json:
+        checks = [_row(finding, finding.need in needed) for finding in found]
+        click.echo(json.dumps({"doctor": 1, "well": not ill, "checks": checks}, indent=2))
+    elif ill:
+        console().print(
+            f"{len(ill)} of {len(found)} checks failed: {', '.join(finding.name for finding in ill)}.", style="bold red"
+        )
+    else:
+        console().print("All that is needed is there.", style="bold green")
+    raise SystemExit(1 if ill else 0)
+
+
+def _row(finding: Finding, counts: bool) -> dict[str, object]:
+    status = "ok" if finding.well else ("broken" if counts else "absent")
+    mend = None if finding.well else finding.mend
+    return {"name": finding.name, "need": finding.need, "status": status, "said": finding.said, "mend": mend}
+
+
+def _say(finding: Finding, counts: bool) -> None:
+    word, style = ("ok", "green") if finding.well else (("BROKEN", "bold red") if counts else ("absent", "yellow"))
+    out = console()
+    out.print(word.ljust(7), style=style, end="")
+    out.print(f"{finding.name:<11} {finding.said}")
+    if not finding.well and finding.mend:
+        out.print(f"{'':<18} to mend it: {finding.mend}")
+
+
+@contextmanager
+def _patience(shown: bool) -> Iterator[None]:
+    """Show on a terminal that there is more to come: hashing binaries and starting pytest take a while."""
+    if not (shown and sys.stderr.isatty()):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("looking"):
+        yield

@@ -1,0 +1,184 @@
+"""The product outside its checkout: the wheel, built from the sdist, in an empty environment, run from empty folders.
+
+`make wheel-test` runs this. It installs requirements.lock with its hashes (from the package index) and then the wheel alone. Each
+test that something works has a neighbour in which the installation is broken and that is told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+INITIALIZE = '{"id":1,"method":"initialize","params":{"clientInfo":{"name":"me","version":"1"}}}\n'
+FOREIGN_TEST = """
+import json, subprocess, urllib.request
+
+def test_the_app_server(fake_codex):
+    fake_codex.script(["Hello."])
+    done = subprocess.run(fake_codex.command, input=%r, capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout)["result"]["userAgent"]
+    assert fake_codex.methods == ["initialize"]
+
+def test_the_backend(codex_backend):
+    codex_backend.script(["Hello."])
+    body = {"model": "gpt-5.2", "input": "Hi", "stream": False}
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(codex_backend.url + "/v1/responses", json.dumps(body).encode(), headers)
+    answer = json.load(urllib.request.urlopen(request, timeout=60))
+    assert answer["output"][0]["content"][0]["text"] == "Hello."
+    assert codex_backend.requests[0].body["input"] == "Hi"
+"""
+
+
+def run(*argv: str | Path, cwd: Path, env: dict[str, str] | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end (30 minutes at most), stdin empty unless `input` is given."""
+    given = {"input": more["input"]} if "input" in more else {"stdin": subprocess.DEVNULL}
+    return subprocess.run([*map(str, argv)], cwd=cwd, env=env, capture_output=True, text=True, timeout=1800, check=False, **given)  # type: ignore[call-overload,no-any-return]
+
+
+def good(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, f"{done.args}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+    return done.stdout
+
+
+class Installed:
+    """An environment in which nothing is but the locked packages and the wheel."""
+
+    def __init__(self, venv: Path, home: Path) -> None:
+        self.venv = venv
+        self.package = next(venv.glob("lib/python*/site-packages"))
+        self.env = {"PATH": f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8"}
+
+    def __call__(self, *argv: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+        return run(self.venv / "bin" / argv[0], *argv[1:], cwd=cwd, env=self.env, **more)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("installed")
+    good(run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder / "sdist", cwd=ROOT))
+    (archive,) = (folder / "sdist").glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    good(run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "wheel", cwd=source))
+    (wheel,) = (folder / "wheel").glob("*.whl")
+    venv = folder / "venv"
+    good(run(sys.executable, "-m", "venv", venv, cwd=folder))
+    pip = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for _ in range(3):  # the index may be slow to answer
+        done = run(*pip, "--require-hashes", "-r", ROOT / "requirements.lock", cwd=folder)
+        if done.returncode == 0:
+            break
+    good(done)
+    good(run(*pip, "--no-deps", wheel, cwd=folder))
+    (folder / "home").mkdir()
+    return Installed(venv, folder / "home")
+
+
+def test_the_packaged_suites_are_verified_from_an_empty_folder(installed: Installed, tmp_path: Path) -> None:
+    out = good(installed("codex-replay", "run", "-n", "2", cwd=tmp_path))
+    assert "VERIFIED" in out
+    report = json.loads((tmp_path / "reports" / "fake" / "report.json").read_text())
+    assert report["verdict"] == "verified"
+    suites = {path.name for path in (ROOT / "suites").iterdir() if path.is_dir() and not path.name.startswith("_")}
+    assert {case["suite"] for case in report["cases"]} == suites
+    assert len(report["cases"]) > 1000
+    assert not any(case["outcome"] == "failed" for case in report["cases"])
+    assert {path.name for path in tmp_path.iterdir()} <= {"reports", ".pytest_cache"}
+
+
+def test_a_cassette_that_is_not_there_turns_it_red(installed: Installed, tmp_path: Path) -> None:
+    folder = installed.package / "harness" / "packaged" / "cassettes" / "app_server" / "test_handshake"
+    away = folder.with_name("away")
+    folder.rename(away)
+    try:
+        done = installed("codex-replay", "run", "app_server/test_handshake.py", cwd=tmp_path)
+    finally:
+        away.rename(folder)
+    assert done.returncode == 1, done.stdout
+    assert "test_handshake" in done.stdout
+
+
+def test_no_suites_at_all_is_a_sentence(installed: Installed, tmp_path: Path) -> None:
+    folder = installed.package / "harness" / "packaged" / "suites"
+    away = folder.with_name("away")
+    folder.rename(away)
+    try:
+        done = installed("codex-replay", "run", cwd=tmp_path)
+    finally:
+        away.rename(folder)
+    assert done.returncode == 4
+    assert "install codex-replay again" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_project_of_the_users_own_gives_the_settings(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.codex-replay]\nreport = 'out'\n[tool.pytest.ini_options]\naddopts = '--no-such'\n"
+    )
+    good(installed("codex-replay", "run", "schema/test_counts.py", cwd=tmp_path / "below"))
+    assert (tmp_path / "out" / "report.json").is_file()
+    (tmp_path / "pyproject.toml").write_text("[tool.codex-replay]\nreprot = 'out'\n")
+    done = installed("codex-replay", "run", "schema/test_counts.py", cwd=tmp_path)
+    assert (done.returncode, "did you mean 'report'" in done.stderr) == (4, True), done.stdout + done.stderr
+
+
+def test_a_folder_that_is_called_as_a_suite_is_not_taken_for_it(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "schema").mkdir()
+    out = good(installed("codex-replay", "run", "schema", "-k", "test_counts", cwd=tmp_path))
+    assert "VERIFIED" in out
+
+
+def test_fake_codex_starts_by_path_by_name_and_by_link(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "codex").symlink_to(installed.venv / "bin" / "fake-codex")
+    for argv in (
+        [installed.venv / "bin" / "fake-codex"],
+        ["fake-codex"],
+        ["sh", "-c", "exec fake-codex app-server"],
+        [tmp_path / "codex"],
+    ):
+        argv = argv if argv[0] == "sh" else [*argv, "app-server"]
+        done = run(*argv, cwd=tmp_path, env=installed.env, input=INITIALIZE)
+        assert json.loads(done.stdout)["id"] == 1, done.stderr
+
+
+def test_the_fixtures_work_in_a_foreign_project(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(FOREIGN_TEST % INITIALIZE)
+    out = good(installed("pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path))
+    assert "2 passed" in out
+
+
+def test_it_adds_no_package_called_suites(installed: Installed, tmp_path: Path) -> None:
+    done = installed("python", "-c", "import suites", cwd=tmp_path)
+    assert "No module named 'suites'" in done.stderr
+
+
+def test_every_verb_has_its_help(installed: Installed, tmp_path: Path) -> None:
+    table = good(installed("codex-replay", "--help", cwd=tmp_path)).split("Commands:")[1]
+    verbs = re.findall(r"^  (\w[\w-]*)  ", table, re.M)
+    assert {"run", "record", "replay", "cassette", "codex", "schema", "serve"} <= set(verbs)
+    for verb in verbs:
+        assert "Usage:" in good(installed("codex-replay", verb, "--help", cwd=tmp_path))
+
+
+def test_the_doctor_finds_it_well_and_a_changed_file_ill(installed: Installed, tmp_path: Path) -> None:
+    good(installed("codex-replay", "doctor", "--json", cwd=tmp_path))
+    path = installed.package / "harness" / "protocol" / "data" / "0.92.0" / "turn.json"
+    text = path.read_text()
+    path.write_text(text + " ")
+    try:
+        done = installed("codex-replay", "doctor", "--json", cwd=tmp_path)
+    finally:
+        path.write_text(text)
+    assert done.returncode == 1
+    assert [check["name"] for check in json.loads(done.stdout)["checks"] if check["status"] == "broken"] == ["files"]
