@@ -25,17 +25,35 @@ def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
             )
         if old == new:
             continue
-        trigger = max(_PLAIN_RUN.findall(old), key=len, default="").lower()
-        if kind == "path":
-            pattern = re.compile(_spelled(old.rstrip("/\\"), _SEPARATOR) + _SEGMENT_END)
-            yield Finder(trigger, _paths_of(pattern, new.encode()))
-        else:
-            yield Finder(trigger, _literals_of(re.compile(_spelled(old, None)), new.encode()))
+        spelling = _Spelling(old.rstrip("/\\") if kind == "path" else old, kind == "path")
+        find = _paths_of if kind == "path" else _literals_of
+        yield Finder(spelling.trigger, find(spelling, new.encode()))
 
 
-def _literals_of(pattern: re.Pattern[bytes], new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
+class _Spelling:
+    """All spellings of a text. Its pattern is costly to make, and most runs never meet the text: it is made at first need."""
+
+    def __init__(self, text: str, is_path: bool) -> None:
+        runs = _PLAIN_RUN.findall(text)
+        self.trigger = max(runs, key=len, default="").lower()
+        self._runs = [run.lower().encode() for run in set(runs)]
+        self._text = text
+        self._is_path = is_path
+        self._pattern: re.Pattern[bytes] | None = None
+
+    def finditer(self, data: bytes, low: bytes) -> Iterator[re.Match[bytes]]:
+        """Yield where the text stands in `data`; `low` is that in lower case."""
+        if not all(run in low for run in self._runs):  # letters and digits are spelled in one way only
+            return iter(())
+        if self._pattern is None:
+            separator, end = (_SEPARATOR, _SEGMENT_END) if self._is_path else (None, b"")
+            self._pattern = re.compile(_spelled(self._text, separator) + end)
+        return self._pattern.finditer(data)
+
+
+def _literals_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
     def find(data: bytes, low: bytes) -> Iterator[Span]:
-        for found in pattern.finditer(data):
+        for found in spelling.finditer(data, low):
             start, end = found.span()
             if data[start - 1 : start] == b"\\":  # perhaps the end of an escape (\\n): it must stay one
                 escape = ESCAPE_REST.match(data, start, end)
@@ -49,9 +67,9 @@ def _literals_of(pattern: re.Pattern[bytes], new: bytes) -> Callable[[bytes, byt
 _BEFORE = re.compile(PATH_BEFORE + rb"(?P<private>/private)?\Z")
 
 
-def _paths_of(pattern: re.Pattern[bytes], new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
+def _paths_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:
     def find(data: bytes, low: bytes) -> Iterator[Span]:
-        for found in pattern.finditer(data):
+        for found in spelling.finditer(data, low):
             before = _BEFORE.search(data[max(0, found.start() - 64) : found.start()])
             if before is not None:  # macOS resolves /tmp and /var to /private/...: the same directory
                 private = len(before["private"] or b"")
