@@ -1,9 +1,10 @@
 """A stand-in for `codex app-server` that does what a prompt tells it, for the tests of the reference proxy.
 
-The prompt holds `PLAN:` and a JSON object: `say` (deltas of one message), `more` (a second message), `calls` (native calls),
-`usage`, `fail` (message, codexErrorInfo in both spellings), `foreign` (another thread speaks first), `ask` (a request of the
-server's, with its params), `die`, `hang` (in mid-turn), `wait` (to be interrupted), `odd` (frames in fragments), `refuse`, `mute`
-(no reply). Every line that comes in is appended to the file that CAPTURE names, with the process id before it.
+The prompt holds `PLAN:` and a JSON object: `say` (deltas of one message), `more` (a second message), `raw` (types of raw items),
+`calls` (native), `usage`, `fail` (message, codexErrorInfo in both spellings), `foreign` (another thread speaks first), `ask`
+(a request of the server's and its params), `die`, `hang` (in mid-turn), `wait` (to be interrupted), `odd` (frames in fragments),
+`refuse`, `mute` (no reply), `lost` (the end of the turn is never said). Every line that comes in is appended to the file that
+CAPTURE names, with the process id before it.
 """
 
 from __future__ import annotations
@@ -92,10 +93,13 @@ class Turn:
             return  # until it is interrupted
         if "more" in plan:
             self.message("msg_2", plan["more"])
+        for kind in plan.get("raw", []):
+            self.notify("rawResponseItem/completed", item={"type": kind})
         if self.calls(plan.get("calls", [])):
             return
         self.usage()
-        self.end()
+        if not plan.get("lost"):
+            self.end()
 
     def calls(self, calls: list[list[str]]) -> bool:
         for at, (name, arguments) in enumerate(calls):

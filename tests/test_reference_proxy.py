@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from harness.reference.proxy import payloads
 from harness.reference.proxy.errors import ProxyError, from_codex
+from harness.reference.proxy.events import Delta, Event, Item, Replies, Usage
 from harness.reference.proxy.examples import example_for_schema
 from harness.reference.proxy.instructions import RULES, tool_instructions
 from harness.reference.proxy.intercept import intercepted
@@ -611,6 +612,34 @@ def test_a_server_that_dies_or_hangs_is_replaced(proxy: Proxy, how: str, status:
     events = proxy.responses({"input": plan(say=["half"], **{how: True}), "stream": True}).events
     assert events[-1]["type"] == "response.failed"
     assert proxy.chat(ask(say=["again"])).json["choices"][0]["message"]["content"] == "again"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_turn_whose_end_is_lost_ends_all_the_same(tmp_path: Path, stream: bool) -> None:
+    """0.92 loses it now and then: the last reply is known by its raw items and its usage, long before the idle timeout."""
+    with running(tmp_path, PROXY_PROFILE="works-on-0.92", PROXY_IDLE_TIMEOUT_MS="60000") as proxy:
+        done = proxy.responses({"input": plan(say=["all"], raw=["message"], lost=True), "stream": stream})
+        response = done.events[-1]["response"] if stream else done.json
+        assert (response["status"], response["output"][0]["content"][0]["text"]) == ("completed", "all")
+        assert proxy.calls("turn/interrupt") == [], "a turn that is through answers no interrupt"
+        assert proxy.chat(ask(say=["next"])).json["choices"][0]["message"]["content"] == "next"
+
+
+def test_a_reply_that_calls_is_not_the_last() -> None:
+    usage, said, called = Usage(1, 0, 1, 0, 2), Item(False), Item(True)
+
+    def through(*events: Event) -> list[bool]:
+        replies = Replies()
+        found = []
+        for event in events:
+            replies.saw(event)
+            found.append(replies.through)
+        return found
+
+    assert through(Item(False), said, usage, usage) == [False, False, True, True]
+    assert through(said, called, usage, usage, Item(False), Delta("m", "x"), said, usage) == [*[False] * 7, True]
+    assert through(said, usage, Delta("m", "x")) == [False, True, False], "it goes on"
+    assert through(usage) == [False], "no reply has come"
 
 
 def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy) -> None:

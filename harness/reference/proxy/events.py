@@ -65,7 +65,36 @@ class Ended(NamedTuple):
     aborted: bool
 
 
-Event = Delta | Said | Native | Usage | Failed | Began | Ended
+class Item(NamedTuple):
+    """An item has been added to the conversation; `call` says that its output must follow, and with it another reply."""
+
+    call: bool
+
+
+Event = Delta | Said | Native | Usage | Failed | Began | Ended | Item
+
+
+class Replies:
+    """Knows when the last reply of a turn is through: it called nothing, and its usage has been told.
+
+    0.92 now and then says all of an answer but the end of its turn: about 128 frames in one go lose what comes next, and an
+    interrupt of such a turn is not answered either. Who waits for the end waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[bool] = []
+        self.through = False
+
+    def saw(self, event: Event | None) -> None:
+        """Take in the next event. Usage is told more than once; only the first after an item ends a reply."""
+        if isinstance(event, Item | Native):
+            self._items.append(isinstance(event, Native) or event.call)
+            self.through = False
+        elif isinstance(event, Usage) and self._items:
+            self.through = not any(self._items)
+            self._items = []
+        elif isinstance(event, Delta | Began):
+            self.through = False
 
 
 def read_event(message: Message, v2: bool) -> Event | None:
@@ -97,10 +126,14 @@ def _item_completed(params: Params) -> Event | None:
     return Said(str(item.get("id")), str(item.get("text") or "")) if item.get("type") == "agentMessage" else None
 
 
+#: Calls of tools that Codex runs itself.
+CALLS = ("custom_tool_call", "local_shell_call")
+
+
 def _raw_item(params: Params) -> Event | None:
     item = params.get("item") or {}
     if item.get("type") != "function_call":
-        return None
+        return Item(str(item.get("type")) in CALLS)
     return Native(str(item.get("call_id") or ""), str(item.get("name") or ""), str(item.get("arguments") or "{}"))
 
 

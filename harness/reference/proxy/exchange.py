@@ -16,15 +16,15 @@ from typing import Any
 from harness.reference.proxy import payloads
 from harness.reference.proxy.appserver import AppServer, Inbox, Message
 from harness.reference.proxy.errors import ProxyError, gone, too_slow
-from harness.reference.proxy.events import Began, Ended, Event, Failed, Native, Usage, read_event
+from harness.reference.proxy.events import Began, Ended, Event, Failed, Item, Native, Replies, Usage, read_event
 from harness.reference.proxy.jsontext import loads
 from harness.reference.proxy.normalise import Asked
 from harness.reference.proxy.pool import Pool
 from harness.reference.proxy.settings import Settings
 
 #: Seconds: for another call once the reply's usage is known; for another call when usage never comes; for a turn of the message's
-#: own when the turn before it has ended early; for an interrupted turn to end.
-STRAGGLER, QUIET, SECOND_TURN, INTERRUPTED = 0.1, 1.0, 2.0, 3.0
+#: own when the turn before it has ended early; for an interrupted turn to end; for the end of a turn whose last reply is through.
+STRAGGLER, QUIET, SECOND_TURN, INTERRUPTED, LOST_END = 0.1, 1.0, 2.0, 3.0, 2.0
 SUBMITTED = "(the message was accepted)"
 NOT_RUN = {"output": "The client runs this tool itself.", "success": False}
 
@@ -51,19 +51,24 @@ class Exchange:
         twice = not self._v2 and not self._skips_turn()
         accepted = not twice
         failed: ProxyError | None = None  # in v1 the end of a failed turn is said apart
+        replies = Replies()
         while True:
             wait = self._settings.idle
             if calls:
                 wait = STRAGGLER if spent else QUIET
             elif failed or (early and accepted):
                 wait = SECOND_TURN
-            message = await self._next(wait, calls or failed or (early and accepted))
+            elif replies.through:
+                wait = LOST_END
+            message = await self._next(wait, calls or failed or (early and accepted) or replies.through)
             if message is None:
+                self._over = not calls
                 break
             if message.method == SUBMITTED:
                 accepted = True
                 continue
             event = read_event(message, self._v2)
+            replies.saw(event)
             if isinstance(event, Failed):
                 failed = event.error
                 if self._v2:
@@ -80,7 +85,7 @@ class Exchange:
                     self._over = True
                     break
                 early = True
-            elif event is not None:
+            elif event is not None and not isinstance(event, Item):
                 spent = spent or isinstance(event, Usage)
                 yield event
         if failed is not None:

@@ -109,7 +109,7 @@ def _manifest(asked: Asked, settings: Settings) -> Params:
 
 
 def thread_start(asked: Asked, settings: Settings) -> Params:
-    """`thread/start`: the only place where 0.92 takes tools. With raw events, all calls of one reply are known at once."""
+    """`thread/start`: the only place where 0.92 takes tools. By its raw items a reply is known whole: all its calls, or none."""
     params: Params = {
         "model": asked.model.effective,
         "cwd": settings.workdir,
@@ -118,10 +118,11 @@ def thread_start(asked: Asked, settings: Settings) -> Params:
         "developerInstructions": developer_instructions(asked, settings),
         "baseInstructions": base_instructions(asked, settings),
         "ephemeral": True,
+        "experimentalRawEvents": True,
     }
     dynamic = asked.tools.dynamic()
     if dynamic and not settings.omit_manifest:
-        params |= {"dynamicTools": dynamic, "experimentalRawEvents": True}
+        params["dynamicTools"] = dynamic
     return params
 
 
