@@ -1,0 +1,171 @@
+"""One HTML file that shows a whole report, or one cassette: no network, no framework, nothing to build.
+
+Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is the joined files of `page/` named in
+`SCRIPTS`. The data stand beside them as text that no browser runs: what the lists need as one JSON text, and for each case and
+each story a chunk (JSON, deflated, base64), which the script opens only when its reader does. So a page of thousands of cases
+is there at once.
+
+Everything in frames and messages is untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can end its
+element; the script makes text nodes of it and never markup; and the page's content security policy allows the one script and
+the one style sheet by their hashes, no connection, and (trusted types) no markup made of strings at all.
+
+The same data give the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import IO, Any
+
+from harness.report.model import Case, Report, Story
+
+SCRIPTS = ("dom.js", "visible.js", "json.js", "diff.js", "data.js", "lazy.js", "compare.js", "sequence.js", "case.js")
+SCRIPTS += ("tree.js", "overview.js", "list.js", "keys.js", "main.js")
+#: What a list shows of a message; all of it is in the case's chunk.
+GLANCE = 240
+
+
+def write_html(report: Report, stories: Iterable[Story], path: Path | str) -> Path:
+    """Write the page of a whole report; a story of no case of the report is left out. OSError when it cannot be written.
+
+    `stories` may come in any order and are taken one at a time; of two with one key the first counts.
+    """
+    cases = report["cases"]
+    places = {key: i for i, key in enumerate(dict.fromkeys(case["story"] for case in cases if case["story"] is not None))}
+    data = {
+        **{key: value for key, value in report.items() if key != "cases"},
+        "mode": "report",
+        "cases": [_light(case, places) for case in cases],
+    }
+    chunks = _chunks(cases, stories, places)
+    return _write(data, chunks, f"codex-replay: {report['verdict']}, {len(cases)} cases", Path(path))
+
+
+def write_cassette_html(story: Story, about: Mapping[str, str], out: Path | IO[str]) -> None:
+    """Write the page of one cassette to a file or a stream; `about` is what to say of it, by name. OSError when it cannot be."""
+    data = {"mode": "cassette", "about": dict(about), "cases": [{"id": story["case"], "story": 0}]}
+    chunks = iter([("s0", _packed(story))])
+    title = f"codex-replay: {story['case']}"
+    if isinstance(out, Path):
+        _write(data, chunks, title, out)
+    else:
+        _fill(out, data, chunks, title)
+
+
+def _light(case: Case, places: Mapping[str, int]) -> dict[str, Any]:
+    """What the lists need of a case."""
+    spec = case["spec"]
+    light: dict[str, Any] = {key: case[key] for key in ("id", "suite", "module", "case", "title", "outcome", "seconds")}  # type: ignore[literal-required]
+    light["message"] = case["message"][:GLANCE]
+    if spec is not None:
+        light["spec"] = {key: spec[key] for key in ("check", "document", "section", "line")}  # type: ignore[literal-required]
+    if case["story"] is not None:
+        light["story"] = places[case["story"]]
+    if "run" in case:
+        light["run"] = case["run"]
+    return light
+
+
+def _chunks(cases: Iterable[Case], stories: Iterable[Story], places: Mapping[str, int]) -> Iterable[tuple[str, str]]:
+    """Yield (id of its element, base64) of every case, then of every story that a case has."""
+    for i, case in enumerate(cases):
+        yield f"c{i}", _packed(case)
+    seen: set[str] = set()
+    for story in stories:
+        key = story["case"]
+        if key in places and key not in seen:
+            seen.add(key)
+            yield f"s{places[key]}", _packed(story)
+
+
+def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, str]], title: str, path: Path) -> Path:
+    """Write the page, and put it in its place only when it is whole."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="ascii", newline="\n") as out:
+            _fill(out, data, chunks, title)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, str]], title: str) -> None:
+    skeleton, style, script = _parts()
+    head, tail = skeleton.split("<!--chunks-->\n")
+    values = {
+        "policy": html.escape(_policy(style, script)),
+        "title": _markup(title),
+        "style": style,
+        "script": script,
+        "data": _json(data),
+    }
+    out.write(Template(head).substitute(values))
+    for name, packed in chunks:
+        out.write(f'<script type="application/octet-stream" id="{name}">{packed}</script>\n')
+    out.write(tail)
+
+
+def _policy(style: str, script: str) -> str:
+    """What the page may do: run this script, use this style sheet; no connection, no form, no markup out of strings."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _parts() -> tuple[str, str, str]:
+    """Return the skeleton, the style sheet and the script; all ASCII, so that no encoding can change what they say."""
+    folder = resources.files("harness.report") / "page"
+    script = "".join((folder / name).read_text("ascii") for name in SCRIPTS)
+    return (
+        (folder / "page.html").read_text("ascii"),
+        (folder / "page.css").read_text("ascii"),
+        f'(() => {{\n"use strict";\n{script}}})();\n',
+    )
+
+
+def _packed(value: Any) -> str:
+    return base64.b64encode(zlib.compress(_dumps(value).encode("ascii"), 6)).decode()
+
+
+def _json(value: Any) -> str:
+    """Return JSON that can stand in a script element: no character of it means anything to an HTML parser."""
+    return _dumps(value).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _dumps(value: Any) -> str:
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # JSON has no word for these numbers, and a page that cannot be read helps nobody
+        return json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _markup(text: str) -> str:
+    """Return untrusted text for the skeleton: in ASCII, what cannot be seen made visible."""
+    seen = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return html.escape(seen).encode("ascii", "xmlcharrefreplace").decode()
