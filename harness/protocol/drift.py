@@ -1,0 +1,258 @@
+"""Drift: what changed in the protocol between two schema bundles, judged by the rules.
+
+Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
+envelope. Each root has one sender. Methods are compared by their names, which stand on the wire; what hangs below a root is
+compared by its structure (`drift_shapes`), so a definition may be renamed or moved without a finding. A change in a type that
+many methods share is one finding with many places.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
+from harness.protocol.drift_model import Reader, Readers
+from harness.protocol.drift_rules import IDS, RULES, Rule, Sender
+from harness.protocol.drift_shapes import Change, Comparer, Here, Path, show
+
+Kind = Literal["client-request", "client-notification", "server-request", "server-notification", "event", "envelope"]
+_ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
+_KINDS: tuple[Kind, ...] = (*DIRECTIONS, "event", "envelope")
+#: What a report calls the count of each kind of method.
+COUNTED: dict[Direction, str] = {
+    "client-request": "client_methods",
+    "server-notification": "server_notifications",
+    "server-request": "server_requests",
+    "client-notification": "client_notifications",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a change stands on the wire: in which frames of `method`, at which path."""
+
+    kind: Kind
+    method: str
+    path: Path
+
+    @property
+    def shown(self) -> str:
+        """The path as people write it."""
+        return show(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One change judged: its `rule` (with the class), and every place where it stands."""
+
+    rule: Rule
+    change: Change
+    places: tuple[Place, ...]
+
+    @property
+    def breaking(self) -> bool:
+        """True if somebody who relied on the old protocol is hit."""
+        return self.rule.cls == "breaking"
+
+    @property
+    def hits(self) -> str:
+        """Who is hit: "senders", "readers" or "nobody". It is the client's side that relies, so it is clients."""
+        if not self.breaking:
+            return "nobody"
+        return "senders" if self.rule.sender == "client" else "readers"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """All findings between two bundles, the breaking ones first; `uncompared` are sentences on what could not be judged."""
+
+    old: str
+    new: str
+    counts: dict[str, dict[str, int]]
+    findings: tuple[Finding, ...]
+    uncompared: tuple[str, ...] = ()
+
+    def of(self, cls: str) -> list[Finding]:
+        """Return the findings of the class "breaking" or "additive"."""
+        return [finding for finding in self.findings if finding.rule.cls == cls]
+
+
+def counts(bundle: Bundle) -> dict[str, int]:
+    """Return how many methods of each kind a bundle has, and how many types of ``codex/event``."""
+    return {name: len(bundle.methods(direction)) for direction, name in COUNTED.items()} | {"events": len(bundle.events())}
+
+
+@dataclass
+class _Walk:
+    """The comparison of two bundles under way: readers and comparers by document, findings by what they say."""
+
+    old: Bundle
+    new: Bundle
+    places: dict[tuple[Sender, Change], list[Place]] = field(default_factory=dict)
+    uncompared: list[str] = field(default_factory=list)
+    readers: tuple[Readers, Readers] = field(default_factory=lambda: (Readers(), Readers()))
+    comparers: dict[tuple[Reader, Reader], Comparer] = field(default_factory=dict)
+
+    def comparer(self, old: Any, new: Any) -> Comparer:
+        """Return the comparer of two documents."""
+        key = (self.readers[0].of(old), self.readers[1].of(new))
+        if key not in self.comparers:
+            self.comparers[key] = Comparer(*key)
+        return self.comparers[key]
+
+    def note(self, sender: Sender, change: Change, place: Place) -> None:
+        """Keep one change at one place."""
+        found = self.places.setdefault((sender, change), [])
+        if place not in found:
+            found.append(place)
+
+    def roots(self, sender: Sender, kind: Kind, method: str, under: Path, old: Schema, new: Schema) -> None:
+        """Compare the schemas at one root: what `sender` writes at the path `under` of the frames of `method`."""
+        if old.document == new.document and old.node == new.node:
+            return
+        comparer = self.comparer(old.document, new.document)
+        for path, change in comparer.compare(old.node, new.node, Here(method, under)):
+            self.note(sender, change, Place(kind, method, (*under, *path)))
+
+
+def compare(old: Bundle, new: Bundle) -> Drift:
+    """Compare two bundles; raises `BundleError` when one of them turns out to be none."""
+    walk = _Walk(old, new)
+    for direction in DIRECTIONS:
+        _methods(walk, direction)
+    _events(walk)
+    _envelope(walk)
+    findings = [Finding(RULES[change.rule, sender], change, tuple(places)) for (sender, change), places in walk.places.items()]
+    findings.sort(key=_rank)
+    return Drift(old.version, new.version, {"from": counts(old), "to": counts(new)}, tuple(findings), tuple(walk.uncompared))
+
+
+def _rank(finding: Finding) -> tuple[Any, ...]:
+    """Put what breaks first, whole methods before their parts, and the rest as people look for it."""
+    place, rule = finding.places[0], finding.rule
+    part = IDS.index(rule.id)
+    return (
+        not finding.breaking,
+        part > 1,
+        _KINDS.index(place.kind),
+        place.method,
+        place.shown,
+        part,
+        rule.sender,
+        finding.change.what,
+    )
+
+
+def _methods(walk: _Walk, direction: Direction) -> None:
+    sender: Sender = "client" if direction.startswith("client") else "server"
+    old, new = walk.old.methods(direction), walk.new.methods(direction)
+    for method in old:
+        if method not in new:
+            walk.note(sender, Change("method-gone", method, (), what=method), Place(direction, method, ()))
+    for method in new:
+        if method not in old:
+            walk.note(sender, Change("method-new", method, (), what=method), Place(direction, method, ()))
+    both = [method for method in old if method in new]
+    for method in both:
+        _params(walk, sender, direction, method)
+    if direction.endswith("request"):
+        _results(walk, "server" if sender == "client" else "client", direction, both)
+
+
+_PARAMS: Path = (("key", "params"),)
+
+
+def _params(walk: _Walk, sender: Sender, direction: Direction, method: str) -> None:
+    """Compare the params of one method: whether there are any, whether they must be there, and what they hold."""
+    old, new = (_params_of(bundle, direction, method) for bundle in (walk.old, walk.new))
+    place = Place(direction, method, _PARAMS)
+    if old is not None and new is not None:
+        required = [bundle.params_required(direction, method) for bundle in (walk.old, walk.new)]
+        if required[0] != required[1]:
+            rule = "property-required" if required[1] else "property-optional"
+            walk.note(sender, Change(rule, method, _PARAMS, what="params"), place)
+        walk.roots(sender, direction, method, _PARAMS, old, new)
+    elif old is not None:
+        walk.note(sender, Change("property-gone", method, _PARAMS, what="params"), place)
+    elif new is not None:
+        rule = "property-new-required" if walk.new.params_required(direction, method) else "property-new"
+        walk.note(sender, Change(rule, method, _PARAMS, what="params"), place)
+
+
+def _params_of(bundle: Bundle, direction: Direction, method: str) -> Schema | None:
+    """Return the params of a method; params that may be left out and are null at most count as none."""
+    params = bundle.params(direction, method)
+    if params is None or bundle.params_required(direction, method):
+        return params
+    return None if Reader(dict(params.document)).shape(params.node).only_null() else params
+
+
+def _results(walk: _Walk, sender: Sender, direction: Direction, methods: list[str]) -> None:
+    old, new = answers(walk.old, direction), answers(walk.new, direction)
+    for method in methods:
+        # A type that was given another name answers still; the old name is the best guess that is left.
+        names = old.get(method), new.get(method) or old.get(method)
+        one, other = (bundle.type(name) if name else None for bundle, name in zip((walk.old, walk.new), names, strict=True))
+        if one is None or other is None:
+            which = " and ".join(bundle.version for bundle, it in ((walk.old, one), (walk.new, other)) if it is None)
+            walk.uncompared.append(
+                f"The result of {method} was not compared: the bundle of {which} does not tell which type answers."
+            )
+        else:
+            walk.roots(sender, direction, method, (("key", "result"),), one, other)
+
+
+def _events(walk: _Walk) -> None:
+    old, new = walk.old.events(), walk.new.events()
+    for name in [*old, *(each for each in new if each not in old)]:
+        method = EVENT_PREFIX + name
+        one, other = walk.old.event(name), walk.new.event(name)
+        if one is not None and other is not None:
+            walk.roots("server", "event", method, (("key", "params"), ("key", "msg")), one, other)
+        else:
+            rule = "method-gone" if other is None else "method-new"
+            walk.note("server", Change(rule, method, (), what=method), Place("event", method, ()))
+
+
+def _envelope(walk: _Walk) -> None:
+    """Compare the JSON-RPC envelope, which both sides write."""
+    for name in _ENVELOPE:
+        one, other = walk.old.type(name), walk.new.type(name)
+        if one is not None and other is not None:
+            walk.roots("client", "envelope", name, (), one, other)
+            walk.roots("server", "envelope", name, (), one, other)
+
+
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name)}
+
+
+def answers(bundle: Bundle, direction: Direction) -> dict[str, str]:
+    """Return which type answers which request: as the bundle's names tell, and where they do not, by the words in common.
+
+    ``account/usage/read`` is answered by ``GetAccountTokenUsageResponse``, the one type left that speaks of it.
+    """
+    found = {method: name for method in bundle.methods(direction) if (name := bundle.result_type(direction, method))}
+    missing = [method for method in bundle.methods(direction) if method not in found]
+    if missing:
+        taken = {bundle.result_type(each, method) for each in DIRECTIONS for method in bundle.methods(each)} | {"JSONRPCResponse"}
+        free = [name for name in bundle.type_names() if name.endswith("Response") and name not in taken]
+        ranked = sorted((-_alike(method, name), method, name) for method in missing for name in free)
+        for unlike, method, name in ranked:
+            if -unlike >= ALIKE and method not in found and name not in found.values():
+                found[method] = name
+    return found
+
+
+#: The share of common words from which on a type is taken for the answer to a method.
+ALIKE = 0.4
+
+
+def _alike(method: str, name: str) -> float:
+    one, other = _words(method), _words(name.removesuffix("Response"))
+    return len(one & other) / len(one | other)
