@@ -1,0 +1,275 @@
+"""One case on two versions: every way in which what the server said has changed.
+
+Strategy. Events are paired label by label, those that say the same first and the others by how much they share, so that
+neither a frame that has gone nor one that came in between shifts the rest. What has no partner has vanished, appeared, or come
+oftener or less often; what has one is compared inside; and pairs that stand the other way round, where no declared race allows
+that, have changed their order.
+
+If one of the two runs ended early (the case failed there), the other counts only up to the client frame that the first one
+never sent: what came later can be no difference.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+from harness.protocol.behaviour_form import Form, Said, blank
+from harness.protocol.behaviour_values import GONE, At, Names, differences
+
+#: So many pairs are tried to find which event of one run is which of the other; above that they are taken in order.
+TRIED = 2500
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: its `rule` (see `RULES`), the method or event, where in the frame, and what stood and stands there."""
+
+    rule: str
+    label: str
+    path: str = ""
+    before: Any = GONE
+    after: Any = GONE
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is compared with what two runs of one version differ in."""
+        return (self.rule, self.label, self.path)
+
+
+#: rule -> what it says; in the order of how telling it is.
+RULES: dict[str, str] = {
+    "unheard": "the client's answer is heard otherwise: the model is told something else",
+    "refused": "what was answered is now an error",
+    "accepted": "what was an error is now answered",
+    "vanished": "no longer sent",
+    "doubled": "sent once more, and says the same",
+    "order": "comes in another order",
+    "oftener": "sent oftener",
+    "rarer": "sent less often",
+    "error text": "another error text",
+    "value": "another value",
+    "identity": "names another thing than before",
+    "gone": "the member is no longer there",
+    "appeared": "not sent before",
+    "new": "a member that was not there",
+    "assertion": "the case fails, and no frame tells why",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A case as one run left it: a form for each of its servers, and how it ended."""
+
+    case: str
+    outcome: str
+    early: bool = False
+    sentence: str = ""
+    servers: tuple[Form, ...] = field(default=(), repr=False)
+
+    @property
+    def client(self) -> int:
+        """How many frames its clients have sent in all."""
+        return sum(len(server.client) for server in self.servers)
+
+    def end(self) -> str:
+        """Say where it ended: after which frame, and why."""
+        after = f" after {self.servers[-1].last}" if self.servers and self.servers[-1].last else ""
+        return f"{self.sentence}{after}"
+
+
+def changes(before: Kept, after: Kept) -> list[Change]:
+    """Return what has changed from one run of a case to another, each change once."""
+    found: dict[tuple[Any, ...], Change] = {}
+    for one, other in zip(before.servers, after.servers, strict=False):
+        for change in _conversation(one, other, cut_one=after.early, cut_other=before.early):
+            found.setdefault((*change.key, change.note, blank(_text(change.before)), blank(_text(change.after))), change)
+    return list(found.values())
+
+
+def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> Iterator[Change]:
+    end_one = one.end_for(len(other.client)) if cut_one else None
+    end_other = other.end_for(len(one.client)) if cut_other else None
+    pairs: list[tuple[Said, Said]] = []
+    labels = dict.fromkeys(said.label for form in (one, other) for said in form.said)
+    for label in labels:
+        left, right = ([said for said in form.said if said.label == label] for form in (one, other))
+        both, only_left, only_right = paired(_until(left, end_one), _until(right, end_other))
+        # What came after the end of the shorter run excuses what is left over of it, and is held to nothing.
+        only_left = only_left[len(right) - len(_until(right, end_other)) :]
+        only_right = only_right[len(left) - len(_until(left, end_one)) :]
+        pairs += both
+        yield from _unpaired(label, only_left, only_right, left, right)
+    pairs.sort(key=lambda pair: pair[0].seen)
+    yield from _order(pairs, one, other)
+    heard = list(_heard(one, other))
+    yield from heard
+    told = {(_text(change.before), _text(change.after)) for change in heard}
+    names = Names()
+    for left_said, right_said in pairs:
+        for change in _inside(left_said, right_said, names):
+            if not (change.path.endswith("_output].output") and (_text(change.before), _text(change.after)) in told):
+                yield change
+
+
+def _until(said: list[Said], end: int | None) -> list[Said]:
+    return said if end is None else [each for each in said if each.seen < end]
+
+
+def _unpaired(
+    label: str, only_left: Sequence[Said], only_right: Sequence[Said], left: Sequence[Said], right: Sequence[Said]
+) -> Iterator[Change]:
+    for said in only_left:
+        yield Change("rarer" if right else "vanished", label, "", said.value, GONE)
+    for said in only_right:
+        again = sum(each.text == said.text for each in right) > max(1, sum(each.text == said.text for each in left))
+        yield Change(("doubled" if again else "oftener") if left else "appeared", label, "", GONE, said.value)
+
+
+def _inside(one: Said, other: Said, names: Names) -> Iterator[Change]:
+    left, right = one.value, other.value
+    if one.label.startswith("reply to ") and isinstance(left, dict) and isinstance(right, dict):
+        refused, accepted = "result" in left and "error" in right, "error" in left and "result" in right
+        if refused or accepted:
+            yield Change("refused" if refused else "accepted", one.label, "$", _answer(left), _answer(right))
+            return
+    for at in differences(left, right, names):
+        yield Change(_rule(at), one.label, at.path, at.before, at.after)
+
+
+def _answer(reply: dict[str, Any]) -> Any:
+    return reply["error"].get("message") if isinstance(reply.get("error"), dict) else {"result": reply.get("result")}
+
+
+def _rule(at: At) -> str:
+    if at.identity:
+        return "identity"
+    if at.before is GONE or at.after is GONE:
+        return "new" if at.before is GONE else "gone"
+    texts = isinstance(at.before, str) and isinstance(at.after, str)
+    return "error text" if texts and at.path.endswith((".message", ".additionalDetails")) and "rror" in at.path else "value"
+
+
+def _heard(one: Form, other: Form) -> Iterator[Change]:
+    """Yield what the model is told otherwise of a call to which the client gave the same answer."""
+    for call, before in one.calls.items():
+        after = other.calls.get(call)
+        if after is None or before.method != after.method or blank(_text(before.reply)) != blank(_text(after.reply)):
+            continue
+        if blank(_text(before.output)) != blank(_text(after.output)):
+            result = before.reply.get("result") if isinstance(before.reply, dict) else None
+            shape = "{" + ", ".join(result) + "}" if isinstance(result, dict) else _text(result)
+            path = "upstream body.input[function_call_output].output"
+            yield Change("unheard", before.method, path, before.output, after.output, f"the client replies {shape}")
+
+
+# ------------------------------------------------------------------ which event is which
+
+
+def paired(left: Sequence[Said], right: Sequence[Said]) -> tuple[list[tuple[Said, Said]], list[Said], list[Said]]:
+    """Pair the events of one label in their order; return the pairs, and what each side has alone."""
+    pairs: list[tuple[Said, Said]] = []
+    alone: tuple[list[Said], list[Said]] = ([], [])
+    matcher = SequenceMatcher(None, [said.text for said in left], [said.text for said in right], autojunk=False)
+    for tag, from_a, to_a, from_b, to_b in matcher.get_opcodes():
+        a, b = left[from_a:to_a], right[from_b:to_b]
+        if tag == "equal" or len(a) == len(b):
+            pairs += zip(a, b, strict=True)
+            continue
+        inner = _most_alike(a, b)
+        pairs += [(a[i], b[j]) for i, j in inner]
+        alone[0].extend(said for i, said in enumerate(a) if i not in {i for i, _ in inner})
+        alone[1].extend(said for j, said in enumerate(b) if j not in {j for _, j in inner})
+    return pairs, alone[0], alone[1]
+
+
+def _most_alike(a: Sequence[Said], b: Sequence[Said]) -> list[tuple[int, int]]:
+    """Pair as many as there are on the shorter side, in order, so that they share the most."""
+    if not a or not b or len(a) * len(b) > TRIED:
+        return [(index, index) for index in range(min(len(a), len(b)))]
+    leaves_a, leaves_b = ([set(_leaves(said.value)) for said in side] for side in (a, b))
+    # The best value of pairing the first i with the first j; one more than shared counts, so that pairing beats leaving out.
+    best = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i in range(len(a)):
+        for j in range(len(b)):
+            here = best[i][j] + 1 + len(leaves_a[i] & leaves_b[j])
+            best[i + 1][j + 1] = max(here, best[i][j + 1], best[i + 1][j])
+    found, i, j = [], len(a), len(b)
+    while i and j:
+        if best[i][j] == best[i - 1][j]:
+            i -= 1
+        elif best[i][j] == best[i][j - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            found.append((i, j))
+    return found[::-1]
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, path)
+    else:
+        yield path, blank(_text(value))
+
+
+# ------------------------------------------------------------------ order
+
+
+def _order(pairs: list[tuple[Said, Said]], one: Form, other: Form) -> Iterator[Change]:
+    """Yield the pairs of labels that stand the other way round, where neither version's races allow that."""
+    stay = _longest_rising([right.seen for _, right in pairs])
+    for index, (left, right) in enumerate(pairs):
+        if index in stay:
+            continue
+        near = sorted((at for at in range(len(pairs)) if at != index), key=lambda at: (abs(at - index), at))
+        for at in near:
+            left2, right2 = pairs[at]
+            turned = (left.seen < left2.seen) != (right.seen < right2.seen)
+            if turned and left.label != left2.label and _held(left, left2, one) and _held(right, right2, other):
+                first, second = (left, left2) if left.seen < left2.seen else (left2, left)
+                labels = f"{first.label}, {second.label}"
+                yield Change("order", labels, "", f"{first.label}, then {second.label}", f"{second.label}, then {first.label}")
+                break
+
+
+def _held(one: Said, other: Said, form: Form) -> bool:
+    """Tell whether two events of one side must keep their order."""
+    same_side = one.mark.lane == other.mark.lane and one.mark.lane.startswith("rpc")
+    return same_side and form.order.ordered(form.order.kind_of(one.mark), form.order.kind_of(other.mark))
+
+
+def _longest_rising(values: Sequence[int]) -> set[int]:
+    """Return the indexes of a longest rising part of `values`."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for index, value in enumerate(values):
+        place = bisect_left(tails, value)
+        before.append(ends[place - 1] if place else -1)
+        tails[place : place + 1] = [value]
+        ends[place : place + 1] = [index]
+    found: set[int] = set()
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        found.add(index)
+        index = before[index]
+    return found
+
+
+def _text(value: Any) -> str:
+    return "(absent)" if value is GONE else json.dumps(value, sort_keys=True)
+
+
+def labels(kept: Kept) -> Iterable[str]:
+    """Return every label that a run of a case has shown."""
+    return {said.label for server in kept.servers for said in server.said}

@@ -1,0 +1,254 @@
+"""What changed from one version to another, over all cases: the outcome of `drift --behaviour`, as one JSON value.
+
+Strategy. The first version is run twice. What differs between its two runs in a case is noise there, and is counted as such and
+never reported; an order that is noise in one case is noise in all, for a race that no table declares shows itself seldom. A case
+that one of the three runs has not left comparable stands under `not_compared` with the reason, never under noise or unchanged.
+
+The changes that are left are gathered over the cases: one finding for one rule, method and path; one for all methods when the
+same member has changed in the same way in several; and one for a whole family (`codex/event/*`) of which nothing is left.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.protocol.behaviour_case import RULES, Change, Kept, changes, labels
+from harness.protocol.behaviour_form import blank
+from harness.protocol.behaviour_values import GONE
+
+FORMAT = 1
+#: In so many methods the same change of the same member is one finding; of a family so many kinds must be gone (or new).
+TOGETHER = 3
+EXAMPLES = 3
+#: Characters of a value that is shown; of longer texts what stands around the first difference.
+SHOWN = 240
+_RANK = {rule: number for number, rule in enumerate(RULES)}
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass
+class Finding:
+    """One thing that changed: how (`rule`), in which methods or events, where, and in which cases with which values."""
+
+    rule: str
+    labels: list[str]
+    path: str
+    note: str
+    seen: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    family: str = ""
+
+    @property
+    def cases(self) -> list[str]:
+        """The cases in which it was seen."""
+        return sorted({case for cases in self.seen.values() for case in cases})
+
+    def value(self) -> dict[str, Any]:
+        """Return it as JSON has it; the values seen in most cases come first."""
+        most = sorted(self.seen, key=lambda pair: (-len(self.seen[pair]), pair))
+        found: dict[str, Any] = {"rule": self.rule, "what": RULES[self.rule]}
+        found["method"] = self.family or (self.labels[0] if len(self.labels) == 1 else f"{len(self.labels)} methods")
+        if len(self.labels) > 1:
+            found["methods"] = sorted(self.labels)
+        found["path"] = self.path
+        if self.note:
+            found["note"] = self.note
+        found["examples"] = [
+            {"before": before, "after": after, "case": min(self.seen[before, after])} for before, after in most[:EXAMPLES]
+        ]
+        return {**found, "variants": len(most), "count": len(self.cases), "cases": self.cases}
+
+
+def outcome(
+    before: Mapping[str, Kept],
+    control: Mapping[str, Kept],
+    after: Mapping[str, Kept],
+    versions: tuple[str, str],
+    step: Callable[[], object] = lambda: None,
+    compare: Callable[[Kept, Kept], list[Change]] = changes,
+) -> dict[str, Any]:
+    """Return what changed: `before` and `control` are two runs of the first version, `after` one of the second, by case.
+
+    `step` is called for each case that has been looked at; `compare` compares two runs of a case.
+    """
+    names = sorted({*before, *control, *after})
+    not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}
+    noise: dict[str, set[tuple[str, str, str]]] = {}
+    raw: dict[str, list[Change]] = {}
+    for name in names:
+        if name not in not_compared:
+            noise[name] = {change.key for change in compare(before[name], control[name])}
+            raw[name] = compare(before[name], after[name])
+        step()
+    races = {key for keys in noise.values() for key in keys if key[0] == "order"}
+    found: dict[str, list[Change]] = {}
+    muted: Counter[tuple[str, str, str]] = Counter()
+    for name, all_changes in raw.items():
+        loud = [change for change in all_changes if change.key not in noise[name] and change.key not in races]
+        if after[name].outcome == "failed" and before[name].outcome == control[name].outcome == "passed" and not all_changes:
+            loud = [Change("assertion", name, "", "passed", after[name].sentence)]
+        found[name] = loud
+        muted.update(noise[name])
+    findings = _findings(found, before, after)
+    many = [finding for finding in findings if len(finding.cases) > 1]
+    single = [finding for finding in findings if len(finding.cases) == 1]
+    ends = [_end(after[name], versions[1]) for name in found if after[name].early]
+    ends += [_end(before[name], versions[0]) for name in found if before[name].early]
+    changed = [name for name, loud in found.items() if loud]
+    return {
+        "behaviour": FORMAT,
+        "from": versions[0],
+        "to": versions[1],
+        "totals": {
+            "cases": len(names),
+            "compared": len(found),
+            "changed": len(changed),
+            "unchanged": len(found) - len(changed),
+            "not_compared": len(not_compared),
+            "ended_early": len(ends),
+            "findings": len(findings),
+            "single_case": len(single),
+            "noise": len(muted),
+        },
+        "findings": [finding.value() for finding in many],
+        "single": [finding.value() for finding in single],
+        "ended_early": ends,
+        "not_compared": [{"case": name, "why": why} for name, why in not_compared.items()],
+        "noise": [
+            {"rule": rule, "method": label, "path": path, "cases": count}
+            for (rule, label, path), count in sorted(muted.items(), key=lambda pair: (-pair[1], pair[0]))
+        ],
+    }
+
+
+def _end(kept: Kept, version: str) -> dict[str, str]:
+    return {"case": kept.case, "version": version, "ends_early_at": shown(kept.end())}
+
+
+def _obstacle(
+    name: str, before: Mapping[str, Kept], control: Mapping[str, Kept], after: Mapping[str, Kept], versions: tuple[str, str]
+) -> str:
+    """Say why a case cannot be compared, or nothing."""
+    runs = ((before, versions[0]), (control, f"{versions[0]} (control)"), (after, versions[1]))
+    for run, version in runs:
+        kept = run.get(name)
+        if kept is None:
+            return f"{version} has left nothing of it"
+        if kept.outcome in ("skipped", "lost"):
+            return f"{kept.outcome} on {version}: {kept.sentence}"
+        if not any(server.said for server in kept.servers):
+            return f"the server of {version} said nothing" + (f": {kept.sentence}" if kept.sentence else "")
+    one, two = before[name], control[name]
+    if one.early != two.early or (one.early and one.client != two.client):
+        ended = one if one.early else two
+        return f"the two runs of {versions[0]} came to different ends: {ended.end()}"
+    return ""
+
+
+# ------------------------------------------------------------------ gathering
+
+
+def _findings(found: Mapping[str, list[Change]], before: Mapping[str, Kept], after: Mapping[str, Kept]) -> list[Finding]:
+    single: dict[tuple[str, str, str, str], Finding] = {}
+    for case, loud in found.items():
+        for change in loud:
+            label = change.label if change.rule != "assertion" else "the case itself"
+            key = (change.rule, label, change.path, change.note)
+            finding = single.setdefault(key, Finding(change.rule, [label], change.path, change.note))
+            finding.seen.setdefault(examples(change.before, change.after), set()).add(case)
+    shown_before = {label for case in found for label in labels(before[case])}
+    shown_after = {label for case in found for label in labels(after[case])}
+    rest = _families(list(single.values()), shown_before, shown_after)
+    rest = _together(rest)
+    return sorted(rest, key=lambda each: (_RANK[each.rule], -len(each.cases), each.labels, each.path, each.note))
+
+
+def _families(findings: list[Finding], before: set[str], after: set[str]) -> list[Finding]:
+    """Make one finding of all kinds of a family (`codex/event/`) of which the other version shows nothing at all."""
+    for rule, here, there in (("vanished", before, after), ("appeared", after, before)):
+        groups: dict[str, list[Finding]] = {}
+        for finding in findings:
+            head = finding.labels[0].partition(" ")[0].rpartition("/")[0]
+            if finding.rule == rule and head and not any(label.startswith(f"{head}/") for label in there):
+                groups.setdefault(head, []).append(finding)
+        for head, group in groups.items():
+            if len(group) >= TOGETHER:
+                kinds = [finding.labels[0] for finding in group]
+                total = sum(label.startswith(f"{head}/") for label in here)
+                merged = _merged(group, Finding(rule, kinds, "", f"{total} kinds, and none is left", family=f"{head}/*"))
+                if rule == "appeared":
+                    merged.note = f"{total} kinds, and none was there before"
+                findings = [*(finding for finding in findings if finding not in group), merged]
+    return findings
+
+
+def _together(findings: list[Finding]) -> list[Finding]:
+    """Make one finding of the same change of the same member in several methods."""
+    groups: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.rule in ("value", "new", "gone", "identity", "error text") and finding.path:
+            first = max(finding.seen, key=lambda pair: (len(finding.seen[pair]), pair))
+            member = re.split(r"[.\[\]]", finding.path)[-1] or finding.path
+            # Methods of the two seams are never one: what the model is asked and what the client is told are different things.
+            key = (finding.rule, _seam(finding), member, f"{_shape(first[0])} {_shape(first[1])}")
+            groups.setdefault(key, []).append(finding)
+    for (_, _, member, _), group in groups.items():
+        if len({finding.labels[0] for finding in group}) >= TOGETHER:
+            names = sorted({finding.labels[0] for finding in group})
+            merged = _merged(group, Finding(group[0].rule, names, f"$..{member}", ""))
+            findings = [*(finding for finding in findings if finding not in group), merged]
+    return findings
+
+
+def _seam(finding: Finding) -> str:
+    return "http" if finding.labels[0].startswith("upstream ") else "rpc"
+
+
+def _merged(group: Iterable[Finding], into: Finding) -> Finding:
+    for finding in group:
+        for pair, cases in finding.seen.items():
+            into.seen.setdefault(pair, set()).update(cases)
+    return into
+
+
+def _shape(text: str) -> str:
+    """What a shown value is like: two members have changed alike if their numbers differ and nothing else does."""
+    if text.startswith(("{", "[")) or len(text) > 60:
+        return text[:1]
+    return _DIGITS.sub("0", text)
+
+
+# ------------------------------------------------------------------ showing
+
+
+def examples(before: Any, after: Any) -> tuple[str, str]:
+    """Return two values as they are shown: of long ones what stands around the first difference."""
+    one, other = (_plain(value) for value in (before, after))
+    if (len(one) <= SHOWN and len(other) <= SHOWN) or before is GONE or after is GONE:
+        return _cut(one), _cut(other)
+    at = next((i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+    start = max(0, at - SHOWN // 3)
+    return _window(one, start), _window(other, start)
+
+
+def shown(text: str) -> str:
+    """Return a sentence for people: names of one run reduced, one line, not too long."""
+    plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
+    return _cut(plain.replace("\n", " "))
+
+
+def _plain(value: Any) -> str:
+    return "(absent)" if value is GONE else blank(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _window(text: str, start: int) -> str:
+    piece = text[start : start + SHOWN]
+    return ("..." if start else "") + piece + ("..." if start + SHOWN < len(text) else "")

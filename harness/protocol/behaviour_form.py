@@ -1,0 +1,132 @@
+"""One kept run of a case, made ready to be compared with the same case on another version.
+
+Strategy: as for any comparison the frames become events (output pieces put together), these are brought into the canonical order
+and normalised in it (`harness.protocol.compare`). What is left out are the client's own frames and the model's answers, for
+those are the suite's; what is kept of each other event is where it was seen, for the order that no race excuses.
+
+A reply is labelled as one, whether it is a result or an error, so that a request which is refused from some version on is
+compared with itself. A run that ended early says how far its client came (`client`): the other one is held to that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.core.deltas import events
+from harness.core.frames import Frame
+from harness.core.normalise import Normaliser
+from harness.core.order import Mark, Order, canonical
+from harness.protocol import tables
+
+#: A name that the normaliser has bound: `<thread:1>`, `<id:turn/start:2>`.
+NAME = re.compile(r"<([a-z-]+(?::[^<>]*)?):(\d+)>")
+_IDENTITIES = ("thread", "item", "subscription", "uuid")
+
+
+def blank(text: str) -> str:
+    """Return `text` with every bound name reduced to what it names: of two runs each may have bound them in another order."""
+    return NAME.sub(lambda found: f"<{role(found[1])}>", text) if "<" in text else text
+
+
+def role(name: str) -> str:
+    """Return what a name names; which uuid is an item's and which a thread's depends on where each was seen first."""
+    return "uuid" if name in _IDENTITIES else name
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One event that is compared: its `label`, its normalised `value`, its place in the order as `seen`, and its `mark`."""
+
+    label: str
+    value: Any
+    seen: int
+    mark: Mark
+    text: str  # the value as JSON, names reduced: what two runs are aligned by
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request of the server's that the client has answered, and what the model was then told of that call."""
+
+    method: str
+    reply: Any
+    output: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One conversation as it is compared; `client` are the places of the client's frames, `calls` the calls by their id."""
+
+    said: tuple[Said, ...]
+    client: tuple[int, ...]
+    last: str
+    order: Order = field(repr=False)
+    calls: dict[str, Answered] = field(repr=False, default_factory=dict)
+
+    def end_for(self, frames: int) -> int | None:
+        """Return the place of the first client frame after so many, or None: from there on another run has nothing to show."""
+        return self.client[frames] if frames < len(self.client) else None
+
+
+def form(frames: Iterable[Frame], version: str) -> Form:
+    """Return a conversation in the form in which it is compared; `version` names the table of what is volatile in it."""
+    table = tables.load("normalise", version)
+    seen = events(frames, table)
+    normaliser, order = Normaliser(table), Order(table)
+    for event in seen:
+        normaliser.learn(event.value)
+    said, client = [], []
+    replies: dict[int, Any] = {}
+    outputs: dict[str, Any] = {}
+    for index in canonical([event.mark for event in seen], order):
+        event = seen[index]
+        if event.mark.lane.startswith("rpc"):
+            value = normaliser.message(event.value, event.sender) if isinstance(event.value, dict) else event.value
+            if event.mark.lane == "rpc>":
+                client.append(index)
+                if event.mark.request is not None:
+                    replies[event.mark.request] = value
+                continue
+        else:
+            value = normaliser.payload(event.kind, event.value)
+            if event.mark.lane == "http<":
+                continue
+            outputs.update(_outputs(value))
+        said.append(Said(_label(event.mark.label), value, index, event.mark, blank(_json(value))))
+    last = next((_label(event.mark.label) for event in reversed(seen) if event.mark.lane == "rpc<"), "")
+    calls = {}
+    for index, reply in replies.items():
+        mark = seen[index].mark
+        asked = seen[index].value
+        call = asked.get("params", {}).get("callId") or mark.item if isinstance(asked, dict) else None
+        if call in outputs:
+            calls[str(call)] = Answered(str(asked["method"]), reply, outputs[call])
+    return Form(tuple(said), tuple(sorted(client)), last, order, calls)
+
+
+def _label(label: str) -> str:
+    """Return a label without its lane, but for requests to the model; a reply is a reply, be it a result or an error."""
+    lane, _, rest = label.partition(" ")
+    for sort in ("response to ", "error to "):
+        if rest.startswith(sort):
+            return "reply to " + rest.removeprefix(sort)
+    return f"upstream {rest}" if lane == "http>" else rest
+
+
+def _outputs(request: Any) -> dict[str, Any]:
+    """Return what a request tells the model of its calls, by call id."""
+    body = request.get("body") if isinstance(request, dict) else None
+    items = body.get("input") if isinstance(body, dict) else None
+    return {
+        str(item["call_id"]): item.get("output")
+        for item in (items if isinstance(items, list) else ())
+        if isinstance(item, dict) and "call_id" in item and str(item.get("type")).endswith("_output")
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True)

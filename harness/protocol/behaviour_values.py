@@ -1,0 +1,123 @@
+"""Where two normalised values differ, told so that the same difference in another case is recognised as the same.
+
+A list is aligned by what its items are (type, role, name), not by their numbers, and a path names them so: the output that the
+model is told is `$.body.input[function_call_output].output` wherever in the list it stands. (deepdiff tells places by index,
+and an item that is put in front would be a difference of every item.) Names that the two runs have bound are compared as
+identities: what was one thing must still be one thing, whatever number it has got.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from harness.core.normalise import is_headers
+from harness.protocol.behaviour_form import NAME, blank, role
+
+
+class Gone:
+    """Stands for a member that is not there."""
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+GONE = Gone()
+
+
+class At(NamedTuple):
+    """One difference: where, and what stands there in each run (`GONE` for nothing). `identity` tells one of names only."""
+
+    path: str
+    before: Any
+    after: Any
+    identity: bool = False
+
+
+class Names:
+    """Which name of one run is which of the other; bound at first sight."""
+
+    def __init__(self) -> None:
+        self._there: dict[tuple[str, str], str] = {}
+        self._back: dict[tuple[str, str], str] = {}
+
+    def same(self, one: str, other: str) -> bool:
+        """Tell whether two texts that are equal but for the numbers of their names mean the same; new names are bound."""
+        good = True
+        for left, right in zip(NAME.finditer(one), NAME.finditer(other), strict=True):
+            what = role(left[1])
+            there = self._there.setdefault((what, left[0]), right[0])
+            back = self._back.setdefault((what, right[0]), left[0])
+            good = good and there == right[0] and back == left[0]
+        return good
+
+
+def differences(one: Any, other: Any, names: Names, path: str = "$") -> Iterator[At]:
+    """Yield where two values differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in {**one, **other}:
+            yield from _member(one.get(key, GONE), other.get(key, GONE), names, f"{path}{_step(key)}")
+    elif isinstance(one, list) and isinstance(other, list):
+        yield from _lists(one, other, names, path)
+    elif isinstance(one, str) and isinstance(other, str):
+        if blank(one) != blank(other):
+            yield At(path, one, other)
+        elif not names.same(one, other):
+            yield At(path, one, other, identity=True)
+    elif type(one) is not type(other) or one != other:
+        yield At(path, one, other)
+
+
+def _member(one: Any, other: Any, names: Names, path: str) -> Iterator[At]:
+    if one is GONE or other is GONE:
+        yield At(path, one, other)
+    else:
+        yield from differences(one, other, names, path)
+
+
+def _lists(one: list[Any], other: list[Any], names: Names, path: str) -> Iterator[At]:
+    if is_headers(one) and is_headers(other):
+        left, right = ({name.lower(): value for name, value in reversed(headers)} for headers in (one, other))
+        for name in {**left, **right}:
+            yield from _member(left.get(name, GONE), right.get(name, GONE), names, f"{path}[{name}]")
+        return
+    for left_item, right_item in aligned([_sort(item) for item in one], [_sort(item) for item in other]):
+        before = GONE if left_item is None else one[left_item]
+        after = GONE if right_item is None else other[right_item]
+        yield from _member(before, after, names, f"{path}[{selector(after if before is GONE else before)}]")
+
+
+def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> Iterator[tuple[int | None, int | None]]:
+    """Pair the indexes of two lists of (what it is, how it begins): first what begins alike, then in order what is alike."""
+    for _, from_a, to_a, from_b, to_b in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        next_free = from_b
+        for index in range(from_a, to_a):
+            partner = next((at for at in range(next_free, to_b) if other[at][0] == one[index][0]), None)
+            if partner is not None:
+                yield from ((None, at) for at in range(next_free, partner))
+                next_free = partner + 1
+            yield index, partner
+        yield from ((None, at) for at in range(next_free, to_b))
+
+
+def selector(item: Any) -> str:
+    """Return by what an item of a list is known: its type, role and name."""
+    if not isinstance(item, dict):
+        return ""
+    words = [item[key] for key in ("type", "role", "name", "method") if isinstance(item.get(key), str)]
+    return blank(" ".join(word[:40] for word in words))
+
+
+def _sort(item: Any) -> tuple[str, str]:
+    """What an item of a list is, and how it begins; scalars are what they say, one of several alike is the one of its call."""
+    if isinstance(item, dict):
+        own = item.get("call_id") or item.get("text") or item.get("content") or ""
+        first = own[0].get("text", "") if isinstance(own, list) and own and isinstance(own[0], dict) else own
+        return selector(item) or " ".join(sorted(item)), blank(str(first))[:24].strip()
+    return ("list", "") if isinstance(item, list) else (blank(json.dumps(item)), "")
+
+
+def _step(key: str) -> str:
+    return f".{key}" if key.isidentifier() else f"[{json.dumps(blank(key))}]"
