@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
-from rich.console import Console
 
 from harness.shell.cassette import CassetteError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +38,9 @@ class Unable(click.ClickException):
 
 def console(stream: IO[str] | None = None) -> Console:
     """Return a console for `stream` (stdout if None): coloured on a terminal (unless NO_COLOR is set), plain in a pipe."""
+    # Not needed, and not loaded, by a verb that writes JSON.
+    from rich.console import Console
+
     target = stream or sys.stdout
     plain = not target.isatty()
     return Console(file=target, highlight=False, emoji=False, markup=False, soft_wrap=True, width=PLAIN_WIDTH if plain else None)

@@ -1,0 +1,228 @@
+"""The forms of a drift report for people: rows, Markdown, and one self-contained HTML file, all written from its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+Report = Mapping[str, Any]
+
+#: What a report calls each count, in the order in which people say them.
+COUNTS = {
+    "client_methods": "client methods",
+    "server_notifications": "server notifications",
+    "server_requests": "server requests",
+    "client_notifications": "client notifications",
+    "events": "`codex/event` types",
+}
+_CHANGE = {
+    "method-gone": "gone",
+    "method-new": "new",
+    "property-gone": "property gone",
+    "property-new": "new property",
+    "property-new-required": "new property, always there",
+    "property-required": "now required",
+    "property-optional": "now optional",
+    "value-gone": "value gone",
+    "value-new": "new value",
+    "variant-gone": "variant gone",
+    "variant-new": "new variant",
+    "enum-closed": "now one of a list",
+    "enum-opened": "no longer one of a list",
+    "type-changed": "type changed",
+    "type-narrowed": "type narrowed",
+    "type-widened": "type widened",
+    "null-gone": "no longer null",
+    "null-new": "may be null",
+    "limits-narrowed": "bounds narrowed",
+    "limits-widened": "bounds widened",
+    "keys-closed": "unlisted keys refused",
+    "keys-opened": "unlisted keys let pass",
+    "map-gone": "no longer a map",
+    "map-new": "now a map",
+    "default-changed": "default changed",
+    "keyword-changed": "unknown keyword changed",
+}
+_KINDS = {
+    "client-request": "Requests of the client",
+    "client-notification": "Notifications of the client",
+    "server-request": "Requests of the server",
+    "server-notification": "Notifications of the server",
+    "event": "codex/event (v1 listeners)",
+    "envelope": "The JSON-RPC envelope",
+}
+
+
+class Row(NamedTuple):
+    """One line of a table: where, what changed, what it means, who is hit, and how many other places have the same change."""
+
+    kind: str
+    method: str
+    path: str
+    change: str
+    means: str
+    hit: str
+    more: int
+
+
+def rows(report: Report, cls: str) -> list[Row]:
+    """Return the lines for the findings of a class; with cassettes, of the breaking ones only those that hit a case.
+
+    When the last ``codex/event`` type goes, that is one line and not one for each.
+    """
+    found = [finding for finding in report["findings"] if finding["class"] == cls]
+    if cls == "breaking" and report["cassettes"]:
+        found = [finding for finding in found if finding["cases"]]
+    ended = [finding for finding in found if finding["kind"] == "event" and finding["rule"] == "method-gone"]
+    if len(ended) > 1 and not report["counts"]["to"]["events"]:
+        found = [finding for finding in found if finding not in ended]
+    else:
+        ended = []
+    lines = [_row(finding) for finding in found]
+    if ended:
+        one = _row(ended[0])
+        lines.append(one._replace(method="codex/event/*", change=f"gone: all {len(ended)} types", hit=_hit(ended)))
+    return lines
+
+
+def _row(finding: Mapping[str, Any]) -> Row:
+    change = _CHANGE[finding["rule"]]
+    whole = finding["rule"] in ("method-gone", "method-new")
+    if finding["what"] and not whole:
+        change += f": {finding['what']}"
+    sides = [side for side in (finding["before"], finding["after"]) if side]
+    if sides:
+        change += f" ({' → '.join(sides)})"
+    path = "" if whole else finding["path"]
+    return Row(finding["kind"], finding["method"], path, change, finding["sentence"], _hit([finding]), len(finding["places"]) - 1)
+
+
+def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Say who is hit: who sends or reads it, and with cassettes which of their cases."""
+    who = {"senders": "clients that send it", "readers": "clients that read it", "nobody": "nobody"}[findings[0]["hits"]]
+    if "cases" not in findings[0]:
+        return who
+    cases = sorted({case for finding in findings for case in finding["cases"]})
+    shown = ", ".join(cases[:3]) + (f" and {len(cases) - 3} more" if len(cases) > 3 else "")
+    return f"{who}: {shown}" if cases else "nobody in these cassettes"
+
+
+def verdict(report: Report) -> str:
+    """Return the one sentence that matters."""
+    breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
+    changes = f"{_some(breaking, 'change breaks', 'changes break')} clients, {_some(additive, 'adds', 'add')} to what there is"
+    cassettes = report["cassettes"]
+    if cassettes:
+        used = len({number for numbers in cassettes["hits"].values() for number in numbers})
+        them = _some(used, "of them is", "of them are")
+        return f"{cassettes['hit']} of your {cassettes['cases']} cases break at {report['to']}: {changes}, and {them} used there."
+    if not report["findings"]:
+        return f"Nothing changed between {report['from']} and {report['to']}."
+    return f"From {report['from']} to {report['to']}, {changes}."
+
+
+def _some(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def breaks(report: Report) -> bool:
+    """Tell whether somebody is hit: with cassettes, whether one of their cases is."""
+    return bool(report["cassettes"]["hit"] if report["cassettes"] else report["counts"]["breaking"])
+
+
+def totals(report: Report) -> Iterator[tuple[str, int, int]]:
+    """Yield each count's name, and what it was and is."""
+    for key, name in COUNTS.items():
+        yield name, report["counts"]["from"][key], report["counts"]["to"][key]
+
+
+def markdown(report: Report) -> str:
+    """Return the report as Markdown, as it reads well in a pull request."""
+    lines = [f"# Drift from {report['from']} to {report['to']}", "", verdict(report), ""]
+    lines += [f"| | {report['from']} | {report['to']} |", "|---|---:|---:|"]
+    lines += [f"| {name} | {old} | {new} |" for name, old, new in totals(report)]
+    for cls, title in (("breaking", "What breaks"), ("additive", "What is added")):
+        for kind, block in _blocks(rows(report, cls)):
+            lines += ["", f"## {title}: {_KINDS[kind]}", "", *_table(block, cls == "breaking")]
+    if report["uncompared"]:
+        lines += ["", "## What could not be compared", "", *(f"- {_cell(each)}" for each in report["uncompared"])]
+    return "\n".join(lines) + "\n"
+
+
+def _blocks(found: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    for kind in _KINDS:
+        block = [row for row in found if row.kind == kind]
+        if block:
+            yield kind, block
+
+
+def _table(block: Sequence[Row], breaking: bool) -> Iterator[str]:
+    yield "| method | where | change | " + ("who is hit |" if breaking else "what it means |")
+    yield "|---|---|---|---|"
+    for row in block:
+        path = f"`{row.path}`" if row.path else ""
+        more = f" and {_some(row.more, 'other place', 'other places')}" if row.more else ""
+        yield f"| `{row.method}` | {_cell(path)}{more} | {_cell(row.change)} | {_cell(row.hit if breaking else row.means)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --bad: #c22; --good: #185; }
+@media (prefers-color-scheme: dark) { :root { --bad: #f77; --good: #6c9; } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 75rem; padding: 1rem; }
+table { border-collapse: collapse; width: 100%; } th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; } th { position: sticky; top: 0; background: Canvas; } code { font-size: 13px; }
+.number { text-align: right; } .breaking { color: var(--bad); } .additive { color: var(--good); } .small { font-size: 13px; opacity: .8; }
+input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; } .wide { overflow-x: auto; }
+"""
+_SCRIPT = """
+document.querySelector('input').addEventListener('input', event => {
+  const words = event.target.value.toLowerCase().split(/\\s+/);
+  for (const row of document.querySelectorAll('tbody.found tr'))
+    row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word));
+});
+"""
+
+
+def page(title: str, body: str, script: str = "") -> str:
+    """Return one self-contained HTML page: it loads nothing, and is readable on a phone and in dark mode."""
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    tail = f"<script>{script}</script>" if script else ""
+    top = f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>'
+    return f"{top}\n<body>\n{body}{tail}</body></html>\n"
+
+
+def html(report: Report) -> str:
+    """Return the report as one HTML file with a box to filter its rows."""
+    title = f"Drift from {report['from']} to {report['to']}"
+    body = [f"<h1>{escape(title)}</h1>", f"<p><strong>{escape(verdict(report))}</strong></p>"]
+    body.append(f'<table><thead><tr><th></th><th class="number">{escape(report["from"])}</th>')
+    body.append(f'<th class="number">{escape(report["to"])}</th></tr></thead><tbody>')
+    for name, old, new in totals(report):
+        body.append(
+            f'<tr><td>{escape(name.replace("`", ""))}</td><td class="number">{old}</td><td class="number">{new}</td></tr>'
+        )
+    body.append('</tbody></table><p><label>Show only rows with: <input type="search"></label></p>')
+    for cls, heading in (("breaking", "What breaks"), ("additive", "What is added")):
+        for kind, block in _blocks(rows(report, cls)):
+            body.append(f'<h2 class="{cls}">{heading}: {escape(_KINDS[kind])}</h2><div class="wide"><table>')
+            body.append("<thead><tr><th>method</th><th>where</th><th>change</th><th>what it means, who is hit</th></tr></thead>")
+            body.append('<tbody class="found">' + "".join(map(_html_row, block)) + "</tbody></table></div>")
+    if report["uncompared"]:
+        body.append("<h2>What could not be compared</h2><ul>")
+        body += [f"<li>{escape(each)}</li>" for each in report["uncompared"]]
+        body.append("</ul>")
+    return page(title, "\n".join(body) + "\n", _SCRIPT)
+
+
+def _html_row(row: Row) -> str:
+    more = f' <span class="small">and {_some(row.more, "other place", "other places")}</span>' if row.more else ""
+    who = f'<div class="small">Hit: {escape(row.hit)}</div>' if row.hit != "nobody" else ""
+    return (
+        f"<tr><td><code>{escape(row.method)}</code></td><td><code>{escape(row.path)}</code>{more}</td>"
+        f"<td>{escape(row.change)}</td><td>{escape(row.means)}{who}</td></tr>\n"
+    )

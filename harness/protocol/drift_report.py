@@ -1,0 +1,59 @@
+"""A drift as data: the JSON of `codex-replay drift --json`, which every other form of the report is written from.
+
+``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md tells
+what each key means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.protocol.drift import Drift, Finding
+
+#: The version of the form; a reader refuses what it does not know.
+FORMAT = 1
+
+
+def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where: str = "") -> dict[str, Any]:
+    """Return `drift` as JSON; `used` are the cases looked at (in `where`), each with the numbers of the findings that hit it."""
+    cases: dict[int, list[str]] = {}
+    for case, numbers in (used or {}).items():
+        for number in numbers:
+            cases.setdefault(number, []).append(case)
+    report: dict[str, Any] = {
+        "drift": FORMAT,
+        "from": drift.old,
+        "to": drift.new,
+        "counts": {**drift.counts, "breaking": len(drift.of("breaking")), "additive": len(drift.of("additive"))},
+        "findings": [
+            _finding(finding) | ({} if used is None or not finding.breaking else {"cases": cases.get(number, [])})
+            for number, finding in enumerate(drift.findings)
+        ],
+        "uncompared": list(drift.uncompared),
+        "cassettes": None,
+    }
+    if used is not None:
+        hit = {case: list(numbers) for case, numbers in used.items() if numbers}
+        report["cassettes"] = {"folder": where, "cases": len(used), "hit": len(hit), "hits": hit}
+    return report
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    change, rule, first = finding.change, finding.rule, finding.places[0]
+    return {
+        "class": rule.cls,
+        "rule": rule.id,
+        "kind": first.kind,
+        "method": first.method,
+        "path": first.shown,
+        "what": change.what,
+        "before": change.before,
+        "after": change.after,
+        "sends": rule.sender,
+        "reads": "server" if rule.sender == "client" else "client",
+        "hits": finding.hits,
+        "sentence": rule.sentence,
+        "type": change.owner if change.owner != first.method else "",
+        "places": [{"kind": place.kind, "method": place.method, "path": place.shown} for place in finding.places],
+    }
