@@ -97,19 +97,37 @@ def _print_report(report: Report, notes: bool) -> None:
 
 
 @group.command()
-@click.argument("file")
+@click.argument("file", required=False)
+@click.option(
+    "--html",
+    "page",
+    metavar="[OUT]",
+    is_flag=False,
+    flag_value="-",
+    help="Write one HTML page, to be opened in a browser, to OUT; without OUT to stdout.",
+)
 @click.option("--full", is_flag=True, help="Show each frame with all that it carries.")
 @click.option("--grep", "pattern", metavar="REGEX", help="Only frames whose line matches.")
 @click.option("--frame", "number", type=int, metavar="N", help="Only frame N, in full.")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of a line; default: the terminal's.")
 @sentences
-def show(file: str, full: bool, pattern: str | None, number: int | None, width: int | None) -> None:
+def show(file: str | None, page: str | None, full: bool, pattern: str | None, number: int | None, width: int | None) -> None:
     """Print a cassette as a timeline: number, seconds, seam, direction, what it is, what it says.
 
-    `->` goes to the server (app-server or backend), `<-` comes from it.
+    `->` goes to the server (app-server or backend), `<-` comes from it. `--html OUT` writes the same as a page to look at:
+    a sequence diagram of both seams, each frame folded, searchable.
     """
     from harness.cli.timeline import Timeline
 
+    if file is None and page not in (None, "-"):  # `show --html FILE`: the page goes to stdout
+        file, page = page, "-"
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE': which cassette is to be shown?")
+    if page is not None:
+        if full or pattern is not None or number is not None or width is not None:
+            raise click.UsageError("--html shows every frame, and its page has a search of its own; leave the other options out.")
+        _write_page(file, page)
+        return
     try:
         wanted = re.compile(pattern) if pattern else None
     except re.error as error:
@@ -138,8 +156,40 @@ def show(file: str, full: bool, pattern: str | None, number: int | None, width: 
             click.echo(f"codex-replay: {reader.truncated}", err=True)
 
 
+def _write_page(file: str, out: str) -> None:
+    """Write the page of a cassette to the path `out`, or to stdout for "-"."""
+    from pathlib import Path
+
+    from harness.report.cassette_story import cassette_story
+    from harness.report.page import write_cassette_html
+
+    if out == "-" and sys.stdout.isatty():
+        raise click.UsageError(f"a page is nothing for a terminal; say where to write it: cassette show {file} --html OUT.html.")
+    with CassetteReader(file) as reader:
+        header = reader.header
+    with progress("frames read") as shown:
+        story = cassette_story(file, printable(str(header.case)), shown.step)
+    about = {"cassette": file, "codex": str(header.codex), "origin": _origin(header), "frames": f"{len(story['frames'])}"}
+    if out == "-":
+        write_cassette_html(story, about, sys.stdout)
+        return
+    if os.path.exists(out) and os.path.samefile(out, file):
+        raise Unable(f"{out}: the page would overwrite the cassette; name another file.")
+    with _replacing(out) as place:
+        write_cassette_html(story, about, Path(place))
+    if story["truncated"]:
+        click.echo(
+            f"codex-replay: {file}: the page does not hold all of it; the recording was cut short, or is too long.", err=True
+        )
+    click.echo(f"{out}: {len(story['frames'])} frames.")
+
+
+def _origin(header: Header) -> str:
+    return ", ".join(f"{seam} {said}" for seam, said in header.origin.items()) if type(header.origin) is dict else "unknown"
+
+
 def _headline(header: Header) -> str:
-    origin = ", ".join(f"{seam} {said}" for seam, said in header.origin.items()) if type(header.origin) is dict else "unknown"
+    origin = _origin(header)
     imported = f", imported from {header.extra['imported']}" if "imported" in header.extra else ""
     return printable(f"{header.case}: codex {header.codex}; {origin}{imported}")
 

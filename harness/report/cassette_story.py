@@ -7,7 +7,7 @@ version, and stands beside each frame: `bound` as `<thread:1> = 01a1...`, `maske
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ MOST_TEXT = 64 << 20
 _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "close": "close"}
 
 
-def cassette_story(path: Path | str, case: str) -> Story:
+def cassette_story(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Story:
     """Return the story of the cassette at `path`; raises `CassetteError` where it cannot be read.
 
-    `truncated` is said of a recording without its footer and of one too long for a page.
+    `step` is called for each frame, to show progress. `truncated` is said of a recording without its footer, and of one too long
+    for a page.
     """
     with CassetteReader(path) as reader:
         notes = Notes(reader.header.codex)
@@ -39,6 +40,8 @@ def cassette_story(path: Path | str, case: str) -> Story:
             if len(told) >= MOST_FRAMES or size >= MOST_TEXT:
                 return _story(case, str(path), True, told)
             told.append(notes.frame(frame))
+            if step is not None:
+                step()
             size += len(told[-1]["text"])
         return _story(case, str(path), reader.truncated is not None, told)
 
@@ -95,7 +98,7 @@ class Notes:
         if type(value) is dict:
             inside = self._rules.masked_key(key) or inherited
             for name, inner in value.items():
-                self._walk(key, name, path + step(name), inner, bound, masked, None if inside == "path" else inside)
+                self._walk(key, name, path + path_step(name), inner, bound, masked, None if inside == "path" else inside)
         elif type(value) is list:
             headers = key == "headers" and is_headers(value)
             for i, inner in enumerate(value):
@@ -120,7 +123,7 @@ class Notes:
         return f"{name} = {uuid}"
 
 
-def step(key: str) -> str:
+def path_step(key: str) -> str:
     """Return the piece of a JSON path that leads to the property `key`."""
     return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
 

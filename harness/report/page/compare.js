@@ -22,6 +22,11 @@ const NO_NOTES = { differs: [], masked: [], bound: [] };
 
 // What of a line counts when it is compared: nothing of a masked value, the live value for a recorded one.
 function counts(line, notes, recorded) {
+  if (line.path !== null && notes.differs.length && !notes.differs.includes("")) {
+    // Where the two differ is known: all else was found to be the same.
+    const text = within(line.path, notes.differs) ? line.text.replace(/,$/, "") : "";
+    return `${line.depth} ${line.path} ${text} ${/^[}\]]/.test(line.text)}`;
+  }
   if (within(line.path, notes.masked)) return `${line.depth} ${line.key} masked`;
   let text = line.text;
   if (line.path === STEP + "id" && notes.bound.some(([own]) => own === "id")) return `${line.key} bound`;
@@ -82,7 +87,7 @@ function folded(rows, make, what) {
 function pair(row, left, right, notes) {
   if (row.same) {
     const same = shownLine(left) === shownLine(right) || shownLine(left).replace(/,$/, "") === shownLine(right).replace(/,$/, "");
-    const what = same ? "" : within(left.path, notes.masked) ? "masked" : "bound";
+    const what = same ? "" : within(left.path, notes.masked) || within(right.path, notes.masked) ? "masked" : "bound";
     return el("div", { cls: `pair same ${what && "quiet"}`, role: "row" },
       el("div", { role: "cell", cls: "side" }, written(left)),
       el("div", { role: "cell", cls: "side" }, written(right), what && el("span", { cls: "tag" }, what)));

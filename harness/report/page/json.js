@@ -78,7 +78,8 @@ function within(path, paths) {
 }
 
 // What a message says in a line: its plain values.
-function glance(text, most) {
+// `known` is what its label says already.
+function glance(text, most, known) {
   if (text.length > 20000) return text.slice(0, most);
   let value;
   try {
@@ -87,9 +88,10 @@ function glance(text, most) {
     return text.slice(0, most);
   }
   if (value === null || typeof value !== "object") return text.slice(0, most);
-  for (const key of ["params", "result", "error", "data", "body"]) {
-    if (value[key] !== undefined) { value = value[key]; break; }
-  }
+  const inner = ["params", "result", "error", "data", "body"].find((key) => value[key] !== undefined);
+  if (inner) value = value[inner];
+  else if (!Array.isArray(value)) value = Object.fromEntries(Object.entries(value).filter(([key]) => !LABELLED.has(key)));
+  if (typeof value.delta === "string") value = { delta: value.delta, ...value };
   const parts = [];
   let left = most;
   const walk = (key, each, depth) => {
@@ -101,7 +103,7 @@ function glance(text, most) {
       for (const [name, inner] of Object.entries(each)) {
         if (!DULL.has(name)) walk(key && key !== "msg" ? `${key}.${name}` : name, inner, depth + 1);
       }
-    } else add(`${key ? key + "=" : ""}${JSON.stringify(typeof each === "string" ? each.slice(0, 80) : each)}`);
+    } else if (typeof each !== "string" || each.length < 4 || !known.includes(each)) add(`${key ? key + "=" : ""}${JSON.stringify(typeof each === "string" ? each.slice(0, 80) : each)}`);
   };
   const add = (part) => { parts.push(part); left -= part.length + 1; };
   walk("", value, 0);
@@ -109,4 +111,5 @@ function glance(text, most) {
 }
 
 // Keys that stand in nearly every message and say little in a line.
+const LABELLED = new Set(["id", "method", "jsonrpc", "path", "status", "event"]);
 const DULL = new Set(["conversationId", "threadId", "turnId", "thread_id", "turn_id", "headers"]);

@@ -20,7 +20,7 @@ function overview(choose) {
       panel("suites", "By suite", () => bySuite(choose), true),
       data.cases.some((each) => each.spec) && panel("documents", "By spec document", () => byDocument(choose), true)),
     data.coverage && panel("coverage", ["Protocol shown ", meter(...shownOf(data.coverage))], () => coverage(data.coverage)),
-    data.strength && panel("strength", ["Strength ", strengthOf(data.strength)], () => tree(data.strength)),
+    data.strength && panel("strength", ["Strength ", strengthOf(data.strength)], () => strength(data.strength)),
     data.drift && panel("drift", ["Drift ", driftOf(data.drift)], () => tree(data.drift)),
   ];
 }
@@ -57,51 +57,57 @@ function panel(id, title, make, open) {
   return node;
 }
 
-function row(name, some, act) {
+// A row of sums; with `inner` (rows of its own) it can be opened.
+function row(name, some, act, inner) {
   const sums = counted(some);
-  return el("tr", { cls: sums.failed ? "bad" : "" },
-    el("th", { scope: "row" }, button(name, act, { cls: "link" })),
+  const node = el("tr", {},
+    el("th", { scope: "row" }, el("span", { cls: "name" },
+      inner && button("\u25b8", toggle, { cls: "more", "aria-expanded": "false", "aria-label": `What is in ${name}` }),
+      button(name, act, { cls: "link" }))),
     el("td", { cls: "bars" }, bar(sums)),
-    ["passed", "failed", "known", "skipped"].map((outcome) => el("td", { cls: `number ${sums[outcome] ? outcome : "none"}`, "data-name": outcome }, sums[outcome])),
+    columns().map((outcome) => el("td", { cls: `number ${sums[outcome] ? outcome : "none"}` }, sums[outcome])),
     el("td", { cls: "number" }, seconds(sums.seconds)));
+  let rows = null;
+  function toggle(event) {
+    const open = event.currentTarget.getAttribute("aria-expanded") !== "true";
+    event.currentTarget.setAttribute("aria-expanded", String(open));
+    if (open && !rows) node.after(...(rows = inner()));
+    else for (const each of rows) each.hidden = !open;
+  }
+  return node;
 }
 
-const HEADINGS = ["passed", "failed", "known", "skipped"];
+const columns = () => ["passed", "failed", "known", "skipped"].filter((outcome) => outcome === "passed" || data.cases.some((each) => each.outcome === outcome));
 
-function table(first, rows, label) {
-  return el("table", { cls: "sums", "aria-label": label },
+function table(first, rows) {
+  return el("table", { cls: "sums" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, first), el("th", { cls: "bars" }, ""),
-      HEADINGS.map((name) => el("th", { scope: "col", cls: "number", title: name }, el("span", { "aria-hidden": "true" }, GLYPHS[name]), el("span", { cls: "unseen" }, name))),
+      columns().map((name) => el("th", { scope: "col", cls: "number", title: name }, el("span", { "aria-hidden": "true" }, GLYPHS[name]), el("span", { cls: "unseen" }, name))),
       el("th", { scope: "col", cls: "number" }, "time"))),
     el("tbody", {}, rows));
 }
 
-function bySuite(choose) {
-  const suites = [...grouped(data.cases, (each) => each.suite)];
-  return suites.map(([suite, some]) => {
-    const modules = [...grouped(some, (each) => each.module)].sort(worstFirst);
-    const whole = table("suite", [row(suite, some, () => choose({ suite }))], suite);
-    if (modules.length < 2) return whole;
-    const inner = opened(plural(modules.length, "module"), () =>
-      table("module", modules.map(([module, own]) => row(module, own, () => choose({ suite, module }))), suite));
-    return [whole, inner];
+function parts(some, key, choice) {
+  return [...grouped(some, key)].sort(worstFirst).map(([name, own]) => {
+    const node = row(name || "(no section)", own, () => choice(name));
+    node.className = "inner";
+    return node;
   });
 }
 
-function worstFirst(a, b) {
-  return counted(b[1]).failed - counted(a[1]).failed;
+function bySuite(choose) {
+  return table("suite", [...grouped(data.cases, (each) => each.suite)].map(([suite, some]) =>
+    row(suite, some, () => choose({ suite }), () => parts(some, (each) => each.module, (module) => choose({ suite, module })))));
 }
 
 function byDocument(choose) {
   const held = data.cases.filter((each) => each.spec);
-  return [...grouped(held, (each) => each.spec.document)].map(([document, some]) => {
-    const sections = [...grouped(some, (each) => each.spec.section)].sort(worstFirst);
-    return [
-      table("document", [row(document, some, () => choose({ document }))], document),
-      opened(plural(sections.length, "section"), () =>
-        table("section", sections.map(([section, own]) => row(section || "(no section)", own, () => choose({ document, section }))), document)),
-    ];
-  });
+  return table("document", [...grouped(held, (each) => each.spec.document)].map(([document, some]) =>
+    row(document, some, () => choose({ document }), () => parts(some, (each) => each.spec.section, (section) => choose({ document, section })))));
+}
+
+function worstFirst(a, b) {
+  return counted(b[1]).failed - counted(a[1]).failed;
 }
 
 // -- what other commands say ---------------------------------------------------------------------------------------------------
@@ -139,7 +145,18 @@ function seenName(name, each) {
 
 function strengthOf(found) {
   const { variants, killed } = isObject(found.strength) ? found.strength : found;
-  return typeof variants === "number" && typeof killed === "number" ? [meter(killed, variants), " broken variants caught"] : null;
+  return typeof variants === "number" && typeof killed === "number" ? [meter(killed, variants), el("span", { cls: "muted" }, " broken variants caught")] : null;
+}
+
+// The variants, each with what is wrong with it and which checks tell; then whatever else the measurement says.
+function strength(found) {
+  const said = isObject(found.strength) ? found.strength : found;
+  if (!isObject(said.wrong) || !isObject(said.kills)) return tree(found);
+  const { wrong, kills, reasons, variants, killed, survivors, ...more } = said;
+  const rows = Object.entries(wrong).map(([variant, what]) => ({ variant, "what is wrong": what,
+    "told by": (kills[variant] || []).join(", ") || `NOTHING: ${(reasons || {})[variant] || "no check saw it"}` }));
+  rows.sort((a, b) => Boolean(kills[a.variant]) - Boolean(kills[b.variant]));
+  return [tree(more), rowsOf(rows, 1)];
 }
 
 function driftOf(found) {

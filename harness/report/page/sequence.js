@@ -69,7 +69,7 @@ function sequence(story, suite) {
         frame.mark && el("span", { cls: "mark" }, MARKS[frame.mark] || frame.mark),
         el("span", { cls: "what" }, highlighted(frame.what, query)),
         conns > 1 && frame.conn !== null && frame.conn !== undefined && el("span", { cls: "conn" }, `(${frame.conn})`),
-        el("span", { cls: "glance" }, query && !inWhat ? around(frame.text, query) : glance(frame.text || frame.expected || "", 140))));
+        el("span", { cls: "glance" }, query && !inWhat ? around(frame.text, query) : glance(frame.text || frame.expected || "", 140, frame.what))));
     const node = el("div", { cls: `frame ${frame.seam} kind-${frame.kind} ${frame.mark ? "marked" : ""}` }, head);
     head.addEventListener("click", () => toggle(node, frame, from, to));
     return node;

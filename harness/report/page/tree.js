@@ -18,7 +18,7 @@ function listed(value, depth) {
 
 function listedKeys(value, depth) {
   return el("dl", { cls: "facts" }, Object.entries(value).slice(0, MOST_TABLE).map(([key, inner]) => {
-    const big = inner !== null && typeof inner === "object" && Object.keys(inner).length > 6;
+    const big = isObject(inner) && Object.keys(inner).length > 6;
     const size = big ? Object.keys(inner).length : 0;
     return [el("dt", {}, words(key)),
       el("dd", {}, big ? opened(plural(size, "entry", "entries"), () => tree(inner, depth + 1)) : depth > 8 ? JSON.stringify(inner) : tree(inner, depth + 1))];
