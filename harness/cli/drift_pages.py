@@ -174,10 +174,17 @@ _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bad: #c22; --good: #185; }
 @media (prefers-color-scheme: dark) { :root { --bad: #f77; --good: #6c9; } }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 75rem; padding: 1rem; }
-table { border-collapse: collapse; width: 100%; } th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left;
-  vertical-align: top; overflow-wrap: anywhere; } th { position: sticky; top: 0; background: Canvas; } code { font-size: 13px; }
-.number { text-align: right; } .breaking { color: var(--bad); } .additive { color: var(--good); } .small { font-size: 13px; opacity: .8; }
-input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; } .wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top; }
+td { overflow-wrap: anywhere; }
+th { position: sticky; top: 0; background: Canvas; }
+code, .small { font-size: 13px; }
+.number { text-align: right; }
+.breaking { color: var(--bad); }
+.additive { color: var(--good); }
+.small { opacity: .8; }
+input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; }
+.wide { overflow-x: auto; }
 """
 _SCRIPT = """
 document.querySelector('input').addEventListener('input', event => {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
-from harness.protocol.drift_model import Reader, Readers
+from harness.protocol.drift_model import Reader, Readers, text_of
 from harness.protocol.drift_rules import IDS, RULES, Rule, Sender
 from harness.protocol.drift_shapes import Change, Comparer, Here, Path, show
 
@@ -108,12 +108,19 @@ class _Walk:
         if place not in found:
             found.append(place)
 
-    def roots(self, sender: Sender, kind: Kind, method: str, under: Path, old: Schema, new: Schema) -> None:
-        """Compare the schemas at one root: what `sender` writes at the path `under` of the frames of `method`."""
+    def roots(
+        self, sender: Sender, kind: Kind, method: str, under: Path, old: Schema, new: Schema, here: Here | None = None
+    ) -> None:
+        """Compare the schemas at one root: what `sender` writes at the path `under` of the frames of `method`.
+
+        `here` is the definition that the root is a part of, if it is.
+        """
         if old.document == new.document and old.node == new.node:
             return
         comparer = self.comparer(old.document, new.document)
-        for path, change in comparer.compare(old.node, new.node, Here(method, under)):
+        for path, change in comparer.compare(old.node, new.node, here or Here(method, under)):
+            if change.owner == "EventMsg" and not change.local and change.rule.startswith("variant-"):
+                continue  # an EventMsg may hold others; that one came or went is told as the notification that it is
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
 
@@ -145,8 +152,21 @@ def _rank(finding: Finding) -> tuple[Any, ...]:
     )
 
 
+_UNIONS: dict[Direction, str] = {
+    "client-request": "ClientRequest",
+    "client-notification": "ClientNotification",
+    "server-request": "ServerRequest",
+    "server-notification": "ServerNotification",
+}
+
+
 def _methods(walk: _Walk, direction: Direction) -> None:
     sender: Sender = "client" if direction.startswith("client") else "server"
+    lacking = [bundle.version for bundle in (walk.old, walk.new) if bundle.type(_UNIONS[direction]) is None]
+    if lacking:
+        # A version has all four; somebody's export may hold a part, which says nothing of the rest.
+        walk.uncompared.append(f"{_UNIONS[direction]} was not compared: {' and '.join(lacking)} does not define it.")
+        return
     old, new = walk.old.methods(direction), walk.new.methods(direction)
     for method in old:
         if method not in new:
@@ -204,13 +224,16 @@ def _results(walk: _Walk, sender: Sender, direction: Direction, methods: list[st
             walk.roots(sender, direction, method, (("key", "result"),), one, other)
 
 
+_MSG: Path = (("key", "params"), ("key", "msg"))
+
+
 def _events(walk: _Walk) -> None:
     old, new = walk.old.events(), walk.new.events()
     for name in [*old, *(each for each in new if each not in old)]:
         method = EVENT_PREFIX + name
         one, other = walk.old.event(name), walk.new.event(name)
         if one is not None and other is not None:
-            walk.roots("server", "event", method, (("key", "params"), ("key", "msg")), one, other)
+            walk.roots("server", "event", method, _MSG, one, other, Here("EventMsg", (("is", (("type", text_of(name)),)),)))
         else:
             rule = "method-gone" if other is None else "method-new"
             walk.note("server", Change(rule, method, (), what=method), Place("event", method, ()))

@@ -8,14 +8,16 @@ place by one rename: it is whole or it is not there.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from harness.protocol import schema_files
 from harness.protocol.bundle import Bundle, BundleError, load, load_file
-from harness.shell.codex.cache import cache_folder, check_version, find_installed, locked, place_of
+from harness.shell.codex.cache import cache_folder, check_version, locked, place_of
 from harness.shell.codex.errors import CodexInstallError, from_os_error
 
 #: Told in a line of text what is being done, when it takes more than a moment.
@@ -42,13 +44,71 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     if named in schema_files.versions():
         return load(named)
     if os.path.exists(named):
-        return load_file(named)
+        return load_own(named)
     if os.sep in named or named.endswith(".json"):
         raise BundleError(f"There is no bundle file {named}: check the path, or name a Codex version such as 0.92.0.")
     try:
         return load_file(cached(named) or generate(named, told), named)
     except CodexInstallError as error:
         raise BundleError(str(error)) from None
+
+
+def load_own(path: str) -> Bundle:
+    """Return the bundle in a file or folder of the user's own, every schema of it looked at.
+
+    A generated bundle is trusted; one that somebody exported, edited or mistook for one is not. Raises `BundleError`.
+    """
+    # Loaded for such files alone: it takes longer than comparing two bundles.
+    import jsonschema_rs
+
+    try:
+        bundle = load_file(path)
+        for name, data in bundle.files():
+            if name.endswith(".json"):
+                for document in _documents(json.loads(data)):
+                    jsonschema_rs.meta.validate({"$schema": _DRAFT, **document})
+    except jsonschema_rs.ValidationError as error:
+        where = "".join(f"/{step}" for step in error.instance_path)
+        raise BundleError(f"{path} is not a schema bundle: at {where or '/'}, {error.message[:200]}.") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        if isinstance(error, BundleError):
+            raise
+        raise BundleError(f"{path} is not a schema bundle: it cannot be read as JSON schemas ({error}).") from None
+    except OSError as error:
+        raise BundleError(f"The bundle {path} cannot be read: {error.strerror or error}.") from None
+    if not bundle.methods("client-request"):
+        raise BundleError(f"{path} is not a bundle of the app-server protocol: its ClientRequest names no method.")
+    return _whole(bundle)
+
+
+def _whole(bundle: Bundle) -> Bundle:
+    """Return the generated bundle of which `bundle` is the primary file alone, under its name, or `bundle` itself.
+
+    The primary files of 0.93 to 0.110 have one type where the binary has two that share a name; the files a type have both.
+    """
+    files = list(bundle.files())
+    if len(files) > 1:
+        return bundle
+    folders = [schema_files.folder(version) for version in schema_files.versions()]
+    if bundles_folder().is_dir():
+        folders += [str(each) for each in sorted(bundles_folder().iterdir()) if not each.name.startswith(".")]
+    for folder in folders:
+        primary = os.path.join(folder, schema_files.PRIMARY)
+        if os.path.isfile(primary) and os.path.getsize(primary) == len(files[0][1]):
+            if schema_files.read(folder, schema_files.PRIMARY) == files[0][1]:
+                return Bundle(bundle.version, folder)
+    return bundle
+
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+def _documents(value: Any) -> list[dict[str, Any]]:
+    """Return what must be schemas in one file: the file, and the definitions of v2, which stand one level deeper."""
+    if not isinstance(value, dict):
+        raise TypeError("the file holds no JSON object")
+    nested = value.get("definitions", {}).get("v2") if isinstance(value.get("definitions"), dict) else None
+    return [value, {"definitions": nested}] if nested is not None else [value]
 
 
 def generate(version: str, told: Told = lambda text: None) -> Path:
@@ -58,17 +118,23 @@ def generate(version: str, told: Told = lambda text: None) -> Path:
     Raises `BundleError` or `CodexInstallError`, each a sentence.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
-    from harness.shell.codex.install import ensure
+    from harness.shell.codex.install import Step, ensure
 
-    before = find_installed(version) is not None
+    fresh: list[str] = []
+
+    def step(it: Step) -> None:
+        if it.stage == "unpack":
+            fresh[:] = [version]
+        told(it.text)
+
     try:
-        binary = ensure(version, lambda step: told(step.text))
+        binary = ensure(version, step)
         told(f"Codex {version} writes its schemas")
         return _generate(version, binary)
     except OSError as error:
         raise from_os_error(error, cache_folder()) from None
     finally:
-        if not before:
+        if fresh:
             remove_binary(version)
 
 
