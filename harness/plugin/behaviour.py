@@ -161,14 +161,20 @@ class Keeper:
         result = yield
         case, end = item.stash.get(CASE, None), item.stash.get(END, None)
         if case is not None and end is not None:
-            self._keep(case, end, item.config.stash[SESSION].subject.version)
+            self._keep(case, f"{item.path}::{item.name}", end, item.config.stash[SESSION].subject.version)
         return result
 
-    def _keep(self, case: Case, end: End, version: str) -> None:
+    def _keep(self, case: Case, node: str, end: End, version: str) -> None:
         place = self.folder / "cases" / case.name.suite / case.name.module
         place.mkdir(parents=True, exist_ok=True)
-        said: dict[str, Any] = {"case": str(case.name), "outcome": end.outcome, "early": end.early, "sentence": end.sentence}
-        said["servers"] = len(case.servers)
+        said: dict[str, Any] = {
+            "case": str(case.name),
+            "node": node,
+            "outcome": end.outcome,
+            "early": end.early,
+            "sentence": end.sentence,
+        }
+        said["servers"] = [_input_ended(server, end, number) for number, server in enumerate(case.servers)]
         for number, server in enumerate(case.servers, 1):
             frozen = end.frozen[number - 1] if number <= len(end.frozen) else None
             try:
@@ -190,6 +196,13 @@ class Keeper:
         with CassetteWriter(path, Header(version, "unknown", str(case.name), origin), server.redactor) as writer:
             for frame in sorted(both, key=lambda frame: frame.t):
                 writer.write(_shortened(frame))
+
+
+def _input_ended(server: Server, end: End, number: int) -> float | None:
+    """When the case ended a server's input, in the seconds of its frames; None if it was only stopped."""
+    ended = server.process.input_ended
+    at = None if ended is None else ended - server.started
+    return at if at is None or number >= len(end.frozen) or at <= end.frozen[number][1] else None
 
 
 def _http(server: Server) -> Iterator[Frame]:

@@ -93,8 +93,8 @@ def changes(before: Kept, after: Kept) -> list[Change]:
 
 
 def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> Iterator[Change]:
-    end_one = one.end_for(len(other.client)) if cut_one else None
-    end_other = other.end_for(len(one.client)) if cut_other else None
+    end_one = one.end_for(other) if cut_one else None
+    end_other = other.end_for(one) if cut_other else None
     pairs: list[tuple[Said, Said]] = []
     labels = dict.fromkeys(said.label for form in (one, other) for said in form.said)
     for label in labels:

@@ -59,22 +59,37 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One conversation as it is compared; `client` are the places of the client's frames, `calls` the calls by their id."""
+    """One conversation as it is compared; `client` are the places of the client's frames, `calls` the calls by their id.
+
+    `closed` is the place of the first frame after the client ended its input, None if it never did.
+    """
 
     said: tuple[Said, ...]
     client: tuple[int, ...]
+    closed: int | None
     last: str
     order: Order = field(repr=False)
     calls: dict[str, Answered] = field(repr=False, default_factory=dict)
 
-    def end_for(self, frames: int) -> int | None:
-        """Return the place of the first client frame after so many, or None: from there on another run has nothing to show."""
-        return self.client[frames] if frames < len(self.client) else None
+    def end_for(self, other: Form) -> int | None:
+        """Return the place from which on another run, which ended early, has nothing to show; None if it is as long.
+
+        That is the first thing that the other one's client did not come to: a frame, or the end of its input.
+        """
+        ends = [self.client[len(other.client)]] if len(other.client) < len(self.client) else []
+        if self.closed is not None and other.closed is None:
+            ends.append(self.closed)
+        return min(ends, default=None)
 
 
-def form(frames: Iterable[Frame], version: str) -> Form:
-    """Return a conversation in the form in which it is compared; `version` names the table of what is volatile in it."""
+def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> Form:
+    """Return a conversation in the form in which it is compared.
+
+    `version` names the table of what is volatile in it; `closed` is when the client ended its input, in the frames' seconds.
+    """
     table = tables.load("normalise", version)
+    frames = list(frames)
+    after = {frame.n for frame in frames if closed is not None and frame.t > closed}
     seen = events(frames, table)
     normaliser, order = Normaliser(table), Order(table)
     for event in seen:
@@ -105,7 +120,8 @@ def form(frames: Iterable[Frame], version: str) -> Form:
         call = asked.get("params", {}).get("callId") or mark.item if isinstance(asked, dict) else None
         if call in outputs:
             calls[str(call)] = Answered(str(asked["method"]), reply, outputs[call])
-    return Form(tuple(said), tuple(sorted(client)), last, order, calls)
+    end = next((index for index, event in enumerate(seen) if event.numbers[0] in after), len(seen))
+    return Form(tuple(said), tuple(sorted(client)), None if closed is None else end, last, order, calls)
 
 
 def _label(label: str) -> str:

@@ -59,6 +59,7 @@ class Process:
         self.exited = threading.Event()
         self.output_ended = threading.Event()
         self.status: int | None = None
+        self.input_ended: float | None = None  # when, as `time.monotonic` gives it
         self._stopped = False
         try:
             self._child = subprocess.Popen(
@@ -153,7 +154,7 @@ class Process:
         """End the program's stdin; a second call does nothing."""
         with self._write_lock:
             if self._stdin is not None:
-                self._stdin = None
+                self._stdin, self.input_ended = None, time.monotonic()
                 assert self._child.stdin is not None
                 self._child.stdin.close()
 

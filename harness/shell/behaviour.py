@@ -1,0 +1,232 @@
+"""The suite run on one real Codex, and what was said in each case kept: by the plugin part `harness.plugin.behaviour`.
+
+A run takes minutes, so what it kept is kept, in the cache beside the binaries, under a key over everything that takes part:
+the suite's files of every kind, the library and the fake backend with their tables, the binary, the Python. What only compares
+(`harness/protocol/behaviour_*.py`) takes no part in a run and is left out of the key.
+
+    <cache>/behaviour/<key>/run.json      how many cases, of which version; written last, so what has none is no run
+    <cache>/behaviour/<key>/cases/...     as harness/plugin/behaviour.py leaves them
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.protocol.behaviour_case import Kept
+from harness.protocol.behaviour_form import form
+from harness.shell.behaviour_guard import descendants, sweep
+from harness.shell.cassette import CassetteError, CassetteReader
+from harness.shell.codex.cache import cache_folder, locked, place_of, read_manifest
+
+SUITE = "app_server"
+#: So many kept runs stay in the cache; the oldest go first.
+STAY = 12
+#: What takes part in a run, beside the suites: packages and what of them is left out.
+PARTS = ("harness/core", "harness/protocol", "harness/plugin", "harness/shell", "fake_server")
+_NO_PART = ("*/__pycache__/*", "*.pyc", "harness/protocol/behaviour_*.py")
+#: Settings of the caller's that would make another run of this one.
+_NOT_HANDED_ON = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "CODEX_REPLAY_PROGRESS")
+
+Step = Callable[[int, int | None], None]
+
+
+class CannotRun(Exception):
+    """The suite could not be run; the text is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run: the folder that holds the suites, the Codex version, which of its runs (1, or 2 for the control), which cases.
+
+    `chosen` is an expression as pytest's -k, `nodes` are single cases (path::name); `wait` is how many seconds a case waits for
+    one frame, `jobs` how many cases run at a time.
+    """
+
+    suites: Path
+    version: str
+    number: int = 1
+    chosen: str = ""
+    nodes: tuple[str, ...] = ()
+    wait: float = 8.0
+    jobs: int = 2
+
+    @property
+    def place(self) -> Path:
+        """Where this run is kept."""
+        return cache_folder() / "behaviour" / key(self)
+
+
+def parts(suites: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the path of each file that takes part in a run, in order."""
+    folders = [("suites", suites)]
+    for name in PARTS:
+        head, _, rest = name.partition("/")
+        spec = importlib.util.find_spec(head)
+        if spec is None or not spec.submodule_search_locations:
+            raise CannotRun(f"There is no package {head} in this environment; install codex-replay again.")
+        folders.append((name, Path(spec.submodule_search_locations[0]) / rest))
+    for name, folder in folders:
+        for path in sorted(folder.rglob("*")):
+            label = f"{name}/{path.relative_to(folder).as_posix()}"
+            if path.is_file() and not any(fnmatchcase(label, pattern) for pattern in _NO_PART):
+                yield label, path
+
+
+def key(run: Run) -> str:
+    """Return the key under which a run is kept, in hex; a change of anything that takes part gives another one."""
+    manifest = read_manifest(place_of(run.version))
+    digest = hashlib.sha256()
+    said = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait]
+    digest.update(json.dumps([*said, sys.version, platform.platform()]).encode())
+    for label, path in parts(run.suites):
+        data = path.read_bytes()
+        digest.update(f"\n{label} {len(data)}\n".encode() + data)
+    return digest.hexdigest()[:32]
+
+
+def kept(run: Run, step: Step = lambda done, total: None) -> Path:
+    """Return the folder of what was said in each case, running the suite if it has not been run before.
+
+    `step` is told how many cases are done, of how many (None: not known yet). Raises `CannotRun`; an interrupt ends all that was
+    started and keeps nothing.
+    """
+    place = run.place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with locked(place, lambda: None):
+        if not (place / "run.json").exists():
+            draft = Path(tempfile.mkdtemp(prefix=f".tmp-{place.name}-", dir=place.parent))
+            try:
+                _run(run, draft, step)
+                shutil.rmtree(place, ignore_errors=True)
+                os.replace(draft, place)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+    os.utime(place)
+    _prune(place.parent)
+    return place
+
+
+def _prune(folder: Path) -> None:
+    runs = sorted((path for path in folder.iterdir() if (path / "run.json").exists()), key=lambda path: -path.stat().st_mtime)
+    for path in runs[STAY:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _run(run: Run, draft: Path, step: Step) -> None:
+    (draft / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # nothing of the project around counts
+    with tempfile.TemporaryDirectory(prefix="codex-replay-behaviour-", ignore_cleanup_errors=True) as scratch:
+        status, said = _guarded(_pytest(run, draft, Path(scratch)), draft / "output.txt", lambda: _count(draft, step))
+    cases = _cases(draft)
+    if status not in (0, 1) or not cases:
+        tail = " ".join(said.decode("utf-8", "replace").split()[-60:]) or "nothing"
+        what = "no case fits" if status == 5 else f"pytest ended with status {status}"
+        raise CannotRun(f"The suite could not be run on Codex {run.version}: {what}. It said last: {tail}")
+    value = {"version": run.version, "cases": len(cases), "chosen": run.chosen}
+    (draft / "run.json").write_text(json.dumps(value) + "\n", encoding="utf-8")
+
+
+def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
+    chosen = ["-k", run.chosen] if run.chosen else []
+    return [
+        *(sys.executable, "-m", "pytest", *(run.nodes or [str(run.suites / SUITE)])),
+        *("-c", str(draft / "pytest.ini"), "--rootdir", str(draft), "--basetemp", str(scratch / "t"), "-p", "no:cacheprovider"),
+        *("-p", "harness.plugin.behaviour", "--keep-behaviour", str(draft), "--app-server", f"codex@{run.version}"),
+        *("--record", "none", "--validate", "no", "--profile", "default", "--wait", f"{run.wait:g}", "--report", str(scratch)),
+        *("-q", "-n", str(run.jobs), *chosen),
+    ]
+
+
+def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
+    """Run a command under the guard, calling `tick` again and again; return its status and what it printed.
+
+    Whatever ends this (an interrupt, an error of `tick`), nothing of the command is left.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+    with output.open("wb") as file:
+        guard = subprocess.Popen(
+            [sys.executable, "-m", "harness.shell.behaviour_guard", *argv],
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            while guard.poll() is None:
+                tick()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    guard.wait(0.2)
+            tick()
+        finally:
+            _end(guard)
+    return guard.returncode, output.read_bytes()
+
+
+def _end(guard: subprocess.Popen[bytes]) -> None:
+    """Let the guard end what it runs, and itself; a second interrupt does not hurry it past its children."""
+    assert guard.stdin is not None
+    with contextlib.suppress(OSError):
+        guard.stdin.close()  # which tells it
+    deadline = time.monotonic() + 30
+    while guard.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            guard.wait(1)
+    if guard.poll() is None:
+        left = descendants(guard.pid)
+        guard.kill()
+        guard.wait()
+        for pid in left:
+            sweep(pid, 2)
+            with contextlib.suppress(OSError):
+                os.kill(pid, 9)
+
+
+def _cases(folder: Path) -> list[Path]:
+    return sorted((folder / "cases").rglob("*.json"))
+
+
+def _count(draft: Path, step: Step) -> None:
+    try:
+        total = int(json.loads((draft / "collected.json").read_bytes())["cases"])
+    except (OSError, ValueError, LookupError):
+        total = None
+    step(len(_cases(draft)), total)
+
+
+def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) -> dict[str, Kept]:
+    """Return what a run has kept, by case; what cannot be read of it counts as lost. `step` is called for each case."""
+    found = {}
+    for path in _cases(folder):
+        said = json.loads(path.read_bytes())
+        outcome, sentence, servers = said["outcome"], said["sentence"], []
+        try:
+            if "lost" in said:
+                raise CassetteError(said["lost"])
+            for number, closed in enumerate(said["servers"], 1):
+                with CassetteReader(path.with_name(f"{path.stem}.{number}.ndjson")) as reader:
+                    servers.append(form(list(reader), version, closed))
+        except CassetteError as error:
+            outcome, sentence = "lost", str(error)
+        found[said["case"]] = Kept(said["case"], outcome, said["early"], sentence, tuple(servers))
+        step()
+    return found
+
+
+def nodes(folder: Path, cases: Sequence[str]) -> tuple[str, ...]:
+    """Return the path::name of each of these cases of a kept run."""
+    said: Mapping[str, str] = {each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))}
+    return tuple(said[case] for case in cases if case in said)

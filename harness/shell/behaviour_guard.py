@@ -1,0 +1,121 @@
+"""Runs one command and sees to it that nothing of it is left: `python -m harness.shell.behaviour_guard COMMAND...`.
+
+The command ends when it is done, when this program is told to end (TERM, INT, HUP), or when this program's stdin ends, which
+it does when whoever started it is gone, however that happened. Then all that the command has started is ended too, also what has
+a session of its own and what its parent has left behind: on Linux orphans come to this program (a "child subreaper", see
+prctl(2)), so that whatever was ever started stands below it in the tree of processes. The exit status is the command's.
+
+It runs in a process of its own, since it takes every orphan for its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+#: Seconds that the command has to end well when it is told to.
+GRACE = 8.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def descendants(root: int) -> list[int]:
+    """Return all processes below `root`, as the system knows them now."""
+    parents = _parents()
+    found, front = [], [root]
+    while front:
+        front = [pid for pid, parent in parents.items() if parent in front]
+        found += front
+    return found
+
+
+def _parents() -> dict[int, int]:
+    """Return each process's parent; from /proc, or where there is none from ps."""
+    found = {}
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        names = []
+    for name in names:
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as stat:
+            # The name of the program stands in parentheses and may hold anything.
+            found[int(name)] = int(stat.read().rpartition(b")")[2].split()[1])
+    if not names:
+        said = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+        found = {int(line.split()[0]): int(line.split()[1]) for line in said.splitlines() if len(line.split()) == 2}
+    return found
+
+
+def sweep(root: int, seconds: float = 10.0) -> list[int]:
+    """Kill all below `root` until nothing is left there; return what would not go within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while left := descendants(root):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        _reap(None)
+        if time.monotonic() > deadline:
+            return left
+        time.sleep(0.02)
+    return []
+
+
+def _reap(wanted: int | None) -> int | None:
+    """Take the status of every child that has ended; return that of `wanted` if it is among them."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, ended = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == wanted:
+                status = os.waitstatus_to_exitcode(ended)
+    return status
+
+
+def _take_orphans() -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def guard(argv: list[str]) -> int:
+    """Run the command and return its exit status; it is ended when stdin is at its end or a signal says so."""
+    _take_orphans()
+    # A shell ignores INT for what it starts in the background, and that would be inherited by every server under test.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    command = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
+    told: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: told.append(number))
+    status = None
+    try:
+        while status is None and not told:
+            with contextlib.suppress(InterruptedError):
+                if select.select([0], [], [], 0.1)[0] and not os.read(0, 1024):
+                    told.append(0)
+            status = _reap(command.pid)
+        if status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(command.pid, signal.SIGTERM)
+            deadline = time.monotonic() + GRACE
+            while status is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+                status = _reap(command.pid)
+    finally:
+        left = sweep(os.getpid())
+        command.returncode = 0 if status is None else status  # it has been waited for here, not by Popen
+    if left:
+        print(f"These processes would not end: {left}.", file=sys.stderr)
+    return 128 + signal.SIGTERM if status is None else status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(guard(sys.argv[1:]))
