@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test real wheel-test docs bench lint record lock clean
+.PHONY: help setup conformance test real browser wheel-test docs bench lint record lock clean
 
 PYTHON ?= python3
 CODEX ?= 0.92.0
@@ -34,7 +34,7 @@ conformance: $(STAMP) ## the suites on the embedded fakes: no network, no accoun
 	$(BIN)/python -m pytest suites $(LEAN) -n $(JOBS)
 
 test: $(STAMP) lint ## the project's own tests, lint and types
-	$(call twice,tests -n $(JOBS) --ignore tests/real --ignore tests/wheel)
+	$(call twice,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
@@ -45,6 +45,9 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 	$(BIN)/codex-replay codex install $(CODEX)
 	$(call twice,suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy)
 	$(call twice,tests/real)
+
+browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
+	$(BIN)/python -m pytest tests/browser -n $(JOBS)
 
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
 	$(BIN)/codex-replay codex install $(CODEX)
