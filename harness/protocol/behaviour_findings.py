@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,8 +49,8 @@ class Finding:
         """The cases in which it was seen."""
         return sorted({case for cases in self.seen.values() for case in cases})
 
-    def value(self) -> dict[str, Any]:
-        """Return it as JSON has it; the values seen in most cases come first."""
+    def value(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return it as JSON has it, its cases by their places in `names`; the values seen in most cases come first."""
         most = sorted(self.seen, key=lambda pair: (-len(self.seen[pair]), pair))
         found: dict[str, Any] = {"rule": self.rule, "what": RULES[self.rule]}
         found["method"] = self.family or (self.labels[0] if len(self.labels) == 1 else f"{len(self.labels)} methods")
@@ -62,7 +62,7 @@ class Finding:
         found["examples"] = [
             {"before": before, "after": after, "case": min(self.seen[before, after])} for before, after in most[:EXAMPLES]
         ]
-        return {**found, "variants": len(most), "count": len(self.cases), "cases": self.cases}
+        return {**found, "variants": len(most), "count": len(self.cases), "cases": [names.index(case) for case in self.cases]}
 
 
 def outcome(
@@ -71,11 +71,13 @@ def outcome(
     after: Mapping[str, Kept],
     versions: tuple[str, str],
     step: Callable[[], object] = lambda: None,
+    again: Mapping[str, Kept] | None = None,
     compare: Callable[[Kept, Kept], list[Change]] = changes,
 ) -> dict[str, Any]:
     """Return what changed: `before` and `control` are two runs of the first version, `after` one of the second, by case.
 
-    `step` is called for each case that has been looked at; `compare` compares two runs of a case.
+    `step` is called for each case that has been looked at; `again` is a second run of some cases on the second version: what it
+    does not confirm is noise, too. `compare` compares two runs of a case.
     """
     names = sorted({*before, *control, *after})
     not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}
@@ -85,6 +87,10 @@ def outcome(
         if name not in not_compared:
             noise[name] = {change.key for change in compare(before[name], control[name])}
             raw[name] = compare(before[name], after[name])
+            second = (again or {}).get(name)
+            if second is not None and second.early == after[name].early and second.servers:
+                confirmed = {change.key for change in compare(before[name], second)}
+                noise[name] |= {change.key for change in raw[name] if change.key not in confirmed}
         step()
     races = {key for keys in noise.values() for key in keys if key[0] == "order"}
     found: dict[str, list[Change]] = {}
@@ -116,15 +122,21 @@ def outcome(
             "single_case": len(single),
             "noise": len(muted),
         },
-        "findings": [finding.value() for finding in many],
-        "single": [finding.value() for finding in single],
+        "findings": [finding.value(names) for finding in many],
+        "single": [finding.value(names) for finding in single],
         "ended_early": ends,
         "not_compared": [{"case": name, "why": why} for name, why in not_compared.items()],
         "noise": [
             {"rule": rule, "method": label, "path": path, "cases": count}
             for (rule, label, path), count in sorted(muted.items(), key=lambda pair: (-pair[1], pair[0]))
         ],
+        "cases": names,
     }
+
+
+def doubtful(found: Mapping[str, Any]) -> list[str]:
+    """Return the cases that alone show one of the findings: those worth a second run on the second version."""
+    return [found["cases"][at] for at in sorted({finding["cases"][0] for finding in found["single"]})]
 
 
 def _end(kept: Kept, version: str) -> dict[str, str]:

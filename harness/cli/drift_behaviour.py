@@ -1,0 +1,162 @@
+"""`codex-replay drift --behaviour FROM TO`: what changed in what two Codex versions do, told from the suite run on both."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from harness.cli.console import Unable, console, printable
+from harness.cli.run import resolve
+from harness.protocol.behaviour_findings import doubtful, outcome
+from harness.protocol.behaviour_text import markdown as to_markdown
+from harness.protocol.behaviour_text import place, summary, to_json, which
+from harness.shell.behaviour import SUITE, CannotRun, Run, kept, load, nodes
+from harness.shell.codex.errors import CodexInstallError
+from harness.shell.codex.install import ensure
+
+#: So many findings are shown; the rest is in the JSON and the Markdown.
+SHOWN = 40
+STOPPED = "The comparison was interrupted; whole runs are kept, and the one under way was ended: run the command again."
+
+
+def run(
+    from_: str,
+    to: str,
+    as_json: bool,
+    *,
+    markdown: str | None = None,
+    html: str | None = None,
+    cassettes: str | None = None,
+    chosen: str = "",
+    wait: float = 8.0,
+    jobs: int = 2,
+) -> int:
+    """Compare the behaviour of two versions; return 0 if nothing changed, 1 if something did.
+
+    Raises `Unable` (exit status 2) with a sentence if that could not be found out. `chosen` is as pytest's -k, `wait` how many
+    seconds a case waits for one frame, `jobs` how many cases run at a time.
+    """
+    for given, name in ((html, "--html"), (cassettes, "--cassettes")):
+        if given is not None:
+            raise Unable(f"{name} is for the comparison of schemas; with --behaviour give --markdown or --json.")
+    try:
+        with _stoppable(), _Display() as display:
+            for version in dict.fromkeys((from_, to)):
+                display.stage(f"Codex {version}")
+                ensure(version, lambda step: display.show(step.done, step.total))
+            found = _compare(from_, to, display, chosen, wait, jobs)
+    except (CodexInstallError, CannotRun) as error:
+        raise Unable(str(error)) from None
+    except KeyboardInterrupt:
+        raise Unable(STOPPED) from None
+    if markdown is not None:
+        try:
+            Path(markdown).write_text(to_markdown(found), encoding="utf-8")
+        except OSError as error:
+            raise Unable(f"{markdown} cannot be written ({error.strerror}); choose another place.") from None
+    if as_json:
+        click.echo(to_json(found), nl=False)
+    else:
+        _print(found)
+    return 1 if found["findings"] or found["single"] else 0
+
+
+def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, jobs: int) -> dict[str, Any]:
+    suites = Path(resolve((SUITE,))[0]).resolve().parent
+    runs, folders = [], []
+    for version, number, what in ((from_, 1, ""), (from_, 2, ", once more for control"), (to, 1 if to != from_ else 3, "")):
+        display.stage(f"Running the suite on {version}{what}")
+        one = Run(suites, version, number, chosen, (), wait, jobs)
+        folders.append(kept(one, display.show))
+        display.stage(f"Reading what {version} said")
+        runs.append(load(folders[-1], version, display.step))
+    before, control, after = runs
+    display.stage("Comparing", len(before))
+    found = outcome(before, control, after, (from_, to), display.step)
+    again = nodes(folders[2], doubtful(found))
+    if again:
+        display.stage(f"Running {len(again)} cases on {to} once more", len(again))
+        folder = kept(Run(suites, to, 2 if to != from_ else 4, "", again, wait, jobs), display.show)
+        second = load(folder, to)
+        display.stage("Comparing", len(before))
+        found = outcome(before, control, after, (from_, to), display.step, second)
+    return found
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    out = console()
+    findings = [*found["findings"], *found["single"]]
+    if findings:
+        table = Table(box=None, pad_edge=False)
+        for name in ("what", "cases", "method", "where", "before", "after", "which"):
+            table.add_column(name, justify="right" if name == "cases" else "left", overflow="fold")
+        for finding in findings[:SHOWN]:
+            example = finding["examples"][0]
+            texts = [finding["method"], place(finding), example["before"], example["after"], which(finding, found["cases"], 1)]
+            short = [text if len(text) <= 60 else f"{text[:57]}..." for text in texts]
+            table.add_row(finding["rule"], str(finding["count"]), *(printable(text) for text in short))
+        out.print(table)
+        if len(findings) > SHOWN:
+            out.print(f"and {len(findings) - SHOWN} more; --json and --markdown FILE have them all.")
+    out.print(summary(found))
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a TERM end the work as an interrupt does, so that nothing that was started is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Display:
+    """How far the work is: a bar on stderr if that is a terminal, else a line for each stage."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._on = sys.stderr.isatty()
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console(sys.stderr), transient=True, disable=not self._on)
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> _Display:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        self._bar.stop()
+
+    def stage(self, what: str, total: int | None = None) -> None:
+        """Say what is done now, of how many steps."""
+        if self._on:
+            self._bar.reset(self._task, total=total, description=what)
+        else:
+            click.echo(f"{what} ...", err=True)
+
+    def show(self, done: int, total: int | None) -> None:
+        """Say how many steps are done."""
+        self._bar.update(self._task, completed=done, total=total)
+
+    def step(self) -> None:
+        """Say that one more step is done."""
+        self._bar.advance(self._task)

@@ -1,0 +1,114 @@
+"""The outcome of `drift --behaviour` as Markdown, and as JSON with a line for each finding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: So many cases of a finding are named.
+NAMED = 3
+
+
+def to_json(found: Mapping[str, Any]) -> str:
+    """Return the outcome as JSON, one entry of its lists a line, so that two of them can be compared line by line."""
+    parts = []
+    for key, value in found.items():
+        if isinstance(value, list) and value:
+            lines = ",\n".join("  " + json.dumps(each, ensure_ascii=False) for each in value)
+            parts.append(f' "{key}": [\n{lines}\n ]')
+        else:
+            parts.append(f' "{key}": {json.dumps(value, ensure_ascii=False)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """Return the outcome as Markdown."""
+    before, after, totals = found["from"], found["to"], found["totals"]
+    lines = [
+        f"# What Codex {after} does otherwise than {before}",
+        "",
+        f"Made by `codex-replay drift --behaviour {before} {after} --markdown FILE`: the cases of the app-server suite, run",
+        "offline on both binaries, their frames compared after normalisation. docs/behavioural-drift.md tells how to read it.",
+        "",
+        summary(found),
+        "",
+    ]
+    if totals["findings"] - totals["single_case"]:
+        lines += ["## Seen in several cases", "", *_table(found["findings"], found["cases"])]
+    if found["single"]:
+        lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
+    if found["ended_early"]:
+        lines += ["## Cases that end early", ""]
+        lines += ["Their frames are compared up to there.", "", "| case | on | ends early at |", "|---|---|---|"]
+        lines += [f"| {each['case']} | {each['version']} | {_cell(each['ends_early_at'])} |" for each in found["ended_early"]]
+        lines.append("")
+    if found["not_compared"]:
+        lines += ["## Not compared", "", "| case | why |", "|---|---|"]
+        lines += [f"| {each['case']} | {_cell(each['why'])} |" for each in found["not_compared"]]
+        lines.append("")
+    if found["noise"]:
+        lines += ["## Noise", "", f"Differs between two runs of one version and is no change ({totals['noise']} kinds).", ""]
+        lines += ["| kind | method | where | cases |", "|---|---|---|---:|"]
+        lines += [
+            f"| {each['rule']} | {_code(each['method'])} | {_code(each['path'])} | {each['cases']} |" for each in found["noise"]
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """Return in a sentence or two what was compared and what came of it."""
+    totals = found["totals"]
+    many = totals["findings"] - totals["single_case"]
+    said = (
+        f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
+        f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. {totals['findings']} findings, {many} of them in several cases"
+    )
+    return f"{said}; {totals['ended_early']} cases end early."
+
+
+def place(finding: Mapping[str, Any]) -> str:
+    """Return where a finding is: the path, and what stands to it."""
+    return "; ".join(text for text in (finding["path"], finding.get("note", "")) if text)
+
+
+def which(finding: Mapping[str, Any], names: Sequence[str], most: int = NAMED) -> str:
+    """Name the first cases of a finding, and count the others."""
+    first = ", ".join(names[at].partition("/")[2] for at in finding["cases"][:most])
+    rest = len(finding["cases"]) - most
+    return first + (f" and {rest} more" if rest > 0 else "")
+
+
+def _table(findings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    lines = ["| what | method | where | before | after | cases | which |", "|---|---|---|---|---|---:|---|"]
+    for finding in findings:
+        example = finding["examples"][0]
+        method = _code(finding["method"])
+        if "methods" in finding and len(finding["methods"]) <= 12:
+            method += ": " + ", ".join(_code(name) for name in finding["methods"])
+        cells = [f"**{finding['rule']}**: {finding['what']}", method, _code(finding["path"])]
+        if finding.get("note"):
+            cells[-1] = "; ".join(text for text in (cells[-1], _cell(finding["note"])) if text)
+        cells += [_code(example["before"]), _code(example["after"]), str(finding["count"]), _cell(which(finding, names))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _cell(text: str) -> str:
+    """Return text for a cell of a table: one line, and nothing in it that Markdown or HTML would take for its own."""
+    plain = " ".join(text.split()).replace("\\", "\\\\")
+    for sign in ("|", "<", ">", "*", "_", "[", "]", "`"):
+        plain = plain.replace(sign, f"\\{sign}")
+    return plain
+
+
+def _code(text: str) -> str:
+    """Return text as code for a cell; a backtick inside needs a longer fence."""
+    plain = " ".join(text.split()).replace("|", "\\|")
+    if not plain:
+        return ""
+    if "`" not in plain:
+        return f"`{plain}`"
+    fence = "``" if "``" not in plain else "```"
+    return f"{fence} {plain} {fence}"
