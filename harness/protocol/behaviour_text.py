@@ -61,10 +61,9 @@ def summary(found: Mapping[str, Any]) -> str:
     """Return in a sentence or two what was compared and what came of it."""
     totals = found["totals"]
     many = totals["findings"] - totals["single_case"]
-    said = (
-        f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
-        f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. {totals['findings']} findings, {many} of them in several cases"
-    )
+    said = f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
+    said += f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. "
+    said += f"{totals['findings']} findings, {many} of them in several cases"
     return f"{said}; {totals['ended_early']} cases end early."
 
 
