@@ -78,7 +78,7 @@ SESSION = pytest.StashKey[Session]()
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options, and bring in the fixtures of the other subjects."""
     add_options(parser)
-    from harness.plugin import backend_fixture, baseline, editor_client, fixtures, lite_client, proxy
+    from harness.plugin import backend_fixture, baseline, editor_client, fixtures, lite_client, proxy, strength
 
     pluginmanager.register(lite_client, "codex-replay-lite-client")
     pluginmanager.register(backend_fixture, "codex-replay-backend-subject")
@@ -86,6 +86,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     pluginmanager.register(proxy, "codex-replay-proxy")
     pluginmanager.register(baseline, "codex-replay-baseline")
     pluginmanager.register(fixtures, "codex-replay-fixtures")
+    pluginmanager.register(strength, "codex-replay-strength")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -24,18 +24,19 @@ class Progress:
         self._descriptor = descriptor
         self._failed: set[str] = set()
 
-    def _tell(self, **said: object) -> None:
+    def tell(self, **said: object) -> None:
+        """Write one line of JSON."""
         with contextlib.suppress(OSError):  # nobody looks any more
             os.write(self._descriptor, json.dumps(said).encode() + b"\n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Tell how many tests there will be (without pytest-xdist)."""
         if session.items:
-            self._tell(collected=len(session.items))
+            self.tell(collected=len(session.items))
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
         """Tell how many tests there will be (with pytest-xdist)."""
-        self._tell(collected=len(ids))
+        self.tell(collected=len(ids))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Tell how a test ended, once."""
@@ -43,4 +44,4 @@ class Progress:
             self._failed.add(report.nodeid)
         if report.when == "teardown":
             outcome = "failed" if report.nodeid in self._failed else "passed"
-            self._tell(case=report.nodeid, outcome=outcome)
+            self.tell(case=report.nodeid, outcome=outcome)

@@ -1,0 +1,244 @@
+"""`--strength`: how strong is the suite for proxies? Every check is tried on proxies of which each has one small mistake.
+
+The variants are programs (`python -m harness.reference.proxy_variants NAME`), told apart from each other by one table, which
+says of each what it does wrong and which checks must see it. The table chooses what is run, never the verdict: a variant is
+killed when a case of one of its checks is red on it and green on the honest proxy, in this very run, and the variant has
+started and not crashed. A check that kills none is idle. The cases run as with `--proxy COMMAND` (docs/strength.md).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from harness.plugin.options import read_settings
+from harness.plugin.strength_fork import PROXY, Job, Told, run_jobs
+from harness.plugin.strength_report import Result, Strength, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PROGRAM = "harness.reference.proxy_variants"
+HONEST = "harness.reference.proxy"
+BOTH = "both"
+#: How long one variant may take, in seconds, and how many run at a time.
+SECONDS, JOBS = 120.0, 2
+#: What may stand beside --strength, with the value that it has anyway.
+_USUAL = {
+    "proxy": (None, "reference"),
+    "app_server": ("fake",),
+    "profile": ("default",),
+    "baseline": (None,),
+    "record": ("none",),
+}
+
+
+class Row(NamedTuple):
+    """A line of the table of variants; `hit_by` are ids of checks, each with `[GLOB]` behind it for the cases to try first."""
+
+    name: str
+    profile: str
+    wrong: str
+    hit_by: tuple[str, ...]
+
+    @property
+    def checks(self) -> list[str]:
+        """The ids of the checks that must see it."""
+        return list(dict.fromkeys(name.partition("[")[0] for name in self.hit_by))
+
+
+def read_table() -> list[Row]:
+    """Return the table of variants, as the program tells it."""
+    argv = [sys.executable, "-P", "-m", PROGRAM, "--list", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        raise pytest.UsageError(f"--strength: the variants cannot be listed: {done.stderr.strip()[-500:]}")
+    return [Row(row["name"], row["profile"], row["wrong"], tuple(row["hit_by"])) for row in json.loads(done.stdout)]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("codex-replay")
+    text = "Try the checks of the suite for proxies on broken variants of the reference proxy (docs/strength.md)."
+    group.addoption("--strength", action="store_true", default=False, help=text)
+    group.addoption("--variants", metavar="GLOB", default=None, help="With --strength: only the variants of these names.")
+    text = f"With --strength: how long one variant may take. Default: {SECONDS:g}."
+    group.addoption("--variant-seconds", metavar="SECONDS", type=float, default=SECONDS, help=text)
+    group.addoption("--strength-report", metavar="FILE", default=None, help="With --strength: write the result here, as JSON.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options, and take the run over. The variants are what runs side by side: `-n` counts them."""
+    if not config.getoption("--strength"):
+        if config.getoption("--variants") or config.getoption("--strength-report"):
+            raise pytest.UsageError("--variants and --strength-report belong to --strength.")
+        return
+    settings = read_settings(config)
+    for key, usual in _USUAL.items():
+        if getattr(settings, key) not in usual:
+            raise pytest.UsageError(
+                f"--strength has its own proxies, on the fake and in both profiles: leave out --{key.replace('_', '-')}."
+            )
+    jobs = int(getattr(config.option, "numprocesses", None) or JOBS)
+    if hasattr(config.option, "numprocesses"):
+        config.option.numprocesses, config.option.dist, config.option.tx = 0, "no", []
+    config.pluginmanager.register(Measure(config, jobs), "codex-replay-strength-run")
+
+
+class Measure:
+    """One measurement, in place of the run of the cases."""
+
+    def __init__(self, config: pytest.Config, jobs: int) -> None:
+        self._config, self._jobs = config, jobs
+        self.found: Strength | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the variants against the collected checks."""
+        if session.config.option.collectonly:
+            return True
+        checks = by_check(session.items)
+        rows = self._rows(set(checks))
+        self._tell(collected=len(rows))
+        self.found = found = Strength(sorted(_looked_at(rows, checks, bool(self._config.getoption("--variants")))))
+        seconds = float(self._config.getoption("--variant-seconds"))
+
+        def ended(job: Job, told: list[Told], why: str | None, took: float) -> None:
+            row = next(row for row in rows if row.name == job.name)
+            result = Result(row.name, row.wrong, row.checks, told, why, took)
+            found.results.append(result)
+            self._say(found, result, len(rows))
+
+        run_jobs(session, [variant_job(row, checks, seconds) for row in rows], self._jobs, ended)
+        honest: list[Told] = []
+        broken: list[str] = []
+
+        def agreed(job: Job, told: list[Told], why: str | None, took: float) -> None:
+            honest.extend(told)
+            if why:
+                broken.append(why)
+
+        run_jobs(session, honest_jobs(found.red_cases(), session.items, self._jobs), self._jobs, agreed)
+        found.settle({(one.case, one.profile) for one in honest if one.outcome == "green"}, broken)
+        session.testsfailed = len(found.survivors) + len(found.idle) + len(found.broken)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Keep the proxy of a case for the verdict."""
+        if call.when == "call":
+            item.stash[PROXY] = getattr(item, "funcargs", {}).get("proxy")
+
+    def _rows(self, checks: set[str]) -> list[Row]:
+        if not checks:
+            raise pytest.UsageError("--strength is for the suite of proxies: no case of it was selected.")
+        pattern = self._config.getoption("--variants")
+        rows = [row for row in read_table() if pattern is None or fnmatchcase(row.name, pattern)]
+        if not rows:
+            raise pytest.UsageError(f"--variants {pattern}: there is no such variant; python -m {PROGRAM} --list names them.")
+        rows = [row for row in rows if checks & set(row.checks)]
+        if not rows:
+            raise pytest.UsageError("--strength: none of the selected checks is one that these variants are there for.")
+        return rows
+
+    def _say(self, found: Strength, result: Result, of: int) -> None:
+        killers = result.killers
+        self._tell(case=f"suites/proxy/{result.name}", outcome="passed" if killers else "failed")
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and self._config.option.verbose >= 0:
+            said = f"killed by {', '.join(killers)}" if killers else f"NOT KILLED: {result.reason}"
+            reporter.write_line(f"[{len(found.results):3}/{of}] {result.name}: {said} ({result.seconds:.1f} s)")
+
+    def _tell(self, **said: Any) -> None:
+        progress = self._config.pluginmanager.getplugin("codex-replay-progress")
+        if progress is not None:
+            progress.tell(**said)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Write the result where it was asked for, and beside the other reports."""
+        if self.found is None or not self.found.settled:
+            return
+        from harness.plugin.hooks import SESSION
+
+        paths = [self._config.stash[SESSION].report_folder / "strength.json"] if SESSION in self._config.stash else []
+        if asked := self._config.getoption("--strength-report"):
+            paths.append(self._config.invocation_params.dir / asked)
+        for path in paths:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(self.found.report(), indent=1) + "\n", encoding="utf-8")
+            except OSError as error:
+                raise pytest.UsageError(f"{path}: the result cannot be written ({error.strerror}).") from None
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print which check kills which, who was not killed, and what kills nothing."""
+        if self.found is None or not self.found.settled:
+            return
+        terminalreporter.section("strength")
+        for line in lines(self.found):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(
+            self.found.sentence(), bold=True, green=not self.found.problems, red=bool(self.found.problems)
+        )
+
+
+def by_check(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """Return the cases of the suite for proxies by the id of their check."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        mark = item.get_closest_marker("spec")
+        if mark is not None and "proxy" in getattr(item, "fixturenames", ()):
+            found.setdefault(mark.args[0], []).append(item)
+    return found
+
+
+def _looked_at(rows: list[Row], checks: dict[str, list[pytest.Item]], some: bool) -> set[str]:
+    """The checks that are measured: all that were collected, but when only some variants are tried."""
+    return {check for row in rows for check in row.checks if check in checks} if some else set(checks)
+
+
+def in_order(cases: list[pytest.Item], row: Row, check: str) -> list[pytest.Item]:
+    """The cases of a check that hold for the variant's profile, those first that its row names."""
+    globs = [name[len(check) + 1 : -1] for name in row.hit_by if name.startswith(f"{check}[")]
+    fit = [case for case in cases if row.profile == BOTH or _holds(case, row.profile)]
+    return sorted(fit, key=lambda case: not any(fnmatchcase(_parameters(case), glob) for glob in globs))
+
+
+def _holds(case: pytest.Item, profile: str) -> bool:
+    mark = case.get_closest_marker("proxy_profile")
+    return mark is not None and profile in mark.args
+
+
+def _parameters(case: pytest.Item) -> str:
+    callspec = getattr(case, "callspec", None)
+    return "" if callspec is None else str(callspec.id)
+
+
+def variant_job(row: Row, checks: dict[str, list[pytest.Item]], seconds: float) -> Job:
+    """A variant: all its checks, each to its first red case; when none is red, all other checks until one is."""
+    named = [(check, in_order(checks[check], row, check)) for check in row.checks if check in checks]
+    others = [(check, in_order(cases, row, check)) for check, cases in checks.items() if check not in row.checks]
+    return Job(row.name, [sys.executable, "-P", "-m", PROGRAM, row.name], _profile(row), named, others, seconds)
+
+
+def _profile(row: Row) -> str | None:
+    return None if row.profile == BOTH else row.profile
+
+
+def honest_jobs(cases: set[tuple[str, str | None]], items: list[pytest.Item], shares: int) -> list[Job]:
+    """The cases that were red on some variant, on the honest proxy: every one of them, whatever the others say."""
+    jobs = []
+    for profile in sorted({profile for _, profile in cases}, key=str):
+        wanted = [item for item in items if (item.nodeid, profile) in cases]
+        size = -(-len(wanted) // shares)
+        for at in range(0, len(wanted), size):
+            named = [(item.nodeid, [item]) for item in wanted[at : at + size]]
+            jobs.append(Job("the honest proxy", [sys.executable, "-P", "-m", HONEST], profile, named, [], 600.0))
+    return jobs
