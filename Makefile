@@ -56,12 +56,21 @@ record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is
 wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
 	$(BIN)/python -m pytest tests/wheel
 
+docs: .venv/.docs ## the documentation as a site, in build/site: no warning, nothing from elsewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+	$(BIN)/python tests/documents.py build/site
+
+.venv/.docs: $(STAMP) requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
 bench: $(STAMP) ## side-by-side benchmarks, against the real binary where it is the peer
 	$(BIN)/codex-replay codex install $(CODEX)
 	$(BIN)/python -m bench
 
-lock: ## write requirements.lock anew from pyproject.toml (needs uv)
+lock: ## write requirements.lock and requirements-docs.lock anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra docs -c requirements.lock pyproject.toml -o requirements-docs.lock
 
 clean: ## remove what was made
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
