@@ -11,8 +11,11 @@ JOBS ?= 2
 # The suites use none of this plugin, which takes longer to load than a hundred cases to run.
 LEAN := -p no:hypothesispytest
 
-# Real processes race, the more so on a busy machine: what failed is run once more, and that is said. Twice red is red.
-twice = $(BIN)/python -m pytest $(1) || { echo "=== SECOND TRY of what failed above ==="; $(BIN)/python -m pytest $(1) --last-failed --last-failed-no-failures none; }
+# Real processes race, the more so on a busy machine: what failed is run again, up to twice, and that is said. Red to the end is red.
+again = $(BIN)/python -m pytest $(1) || \
+  { echo "=== SECOND TRY of what failed above ==="; $(BIN)/python -m pytest $(1) --last-failed --last-failed-no-failures none; } || \
+  { echo "=== THIRD TRY of what failed above ==="; $(BIN)/python -m pytest $(1) --last-failed --last-failed-no-failures none; }
+codex = for try in 1 2 3; do $(BIN)/codex-replay codex install $(CODEX) && exit 0; echo "not installed (try $$try of 3)"; sleep 5; done; exit 1
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,7 +37,7 @@ conformance: $(STAMP) ## the suites on the embedded fakes: no network, no accoun
 	$(BIN)/python -m pytest suites $(LEAN) -n $(JOBS)
 
 test: $(STAMP) lint ## the project's own tests, lint and types
-	$(call twice,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)
+	$(call again,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
@@ -42,15 +45,15 @@ lint: $(STAMP) ## ruff and mypy
 	$(BIN)/mypy
 
 real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offline
-	$(BIN)/codex-replay codex install $(CODEX)
-	$(call twice,suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy)
-	$(call twice,tests/real)
+	@$(codex)
+	$(call again,suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy)
+	$(call again,tests/real)
 
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
 	$(BIN)/python -m pytest tests/browser -n $(JOBS)
 
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
-	$(BIN)/codex-replay codex install $(CODEX)
+	@$(codex)
 	$(BIN)/python -m pytest suites/app_server --app-server codex@$(CODEX) --record all
 
 wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
@@ -65,7 +68,7 @@ docs: .venv/.docs ## the documentation as a site, in build/site: no warning, not
 	@touch $@
 
 bench: $(STAMP) ## side-by-side benchmarks, against the real binary where it is the peer
-	$(BIN)/codex-replay codex install $(CODEX)
+	@$(codex)
 	$(BIN)/python -m bench
 
 lock: ## write requirements.lock and requirements-docs.lock anew from pyproject.toml (needs uv)
