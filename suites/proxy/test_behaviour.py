@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,71 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
 
     proxy.eventually(freed)
     assert read(proxy.post(endpoint)).text == "Next."
+
+
+def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any]) -> Exchange:
+    """Ask, end the app-server once it works on the turn, and return the answer."""
+    running = proxy.process(script=script)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
+        deadline = time.monotonic() + 10
+        while not (begun := [frame for frame in list(running.wire.frames) if '"Half of it. ' in frame.raw]):
+            assert not asked.done(), "the answer was there before the turn had ended"
+            assert time.monotonic() < deadline, "no app-server has begun the turn"
+            running.wire.update()
+            time.sleep(0.02)
+        os.kill(int(begun[0].child), signal.SIGTERM)
+        return asked.result()
+
+
+@BOTH
+@STREAM
+@pytest.mark.spec("server-death-in-turn", f"{REAL}, 4. Bad input", "SIGTERM/INT: dies by the signal")
+@pytest.mark.model("")
+def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The client is told, at once, that the answer has failed; and the next request is served."""
+    items = ["Half of it. ", {"type": "wait", "ms": 30_000}, "never"]
+    script = [{"match": proxy.marker, "items": items, "times": "always"}, {"items": ["Next."], "times": "always"}]
+    assert failure(failed_in_mid_turn(proxy, endpoint, stream, script))
+    body: dict[str, Any] = (
+        {"messages": [{"role": "user", "content": "And now?"}]} if endpoint == "chat" else {"input": "And now?"}
+    )
+    assert read(proxy.post(endpoint, body, script=script)).text == "Next."
+
+
+@BOTH
+@STREAM
+@pytest.mark.model(
+    turns=[
+        {"items": [{"type": "function_call", "name": "shell_command", "arguments": {"command": "touch x"}, "call_id": "call_7"}]},
+        {"items": ["So be it."]},
+    ]
+)
+@pytest.mark.spec("server-requests", TURNS, "server requests: item/commandExecution/requestApproval, execCommandApproval")
+def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """A request of the server that nobody answers holds the turn up for ever: each gets a response, and the turn its end."""
+    done = proxy.post(endpoint, {"stream": stream}, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
+    asked = [frame.value["id"] for frame in done.frames if frame.sender == "server" and frame.kind == "request"]
+    answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
+    assert [number for number in asked if number not in answered] == []
+    assert done.status >= 400 or read(done).text == "So be it."
+
+
+@BOTH
+@pytest.mark.model(
+    turns=[
+        {
+            "items": [{"type": "function_call", "name": "shell_command", "arguments": {"command": "ls"}, "call_id": "call_8"}],
+            "usage": {"input_tokens": 100, "output_tokens": 10},
+        },
+        {"items": ["There."], "usage": {"input_tokens": 200, "output_tokens": 20}},
+    ]
+)
+@pytest.mark.spec("usage-of-the-turn", TURNS, "token_count.info: total_token_usage, last_token_usage")
+def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
+    """The turn's usage, or that of its last call; never only that of its first."""
+    usage = proxy.post(endpoint).json["usage"]
+    assert usage["total_tokens"] in (330, 220)
 
 
 @BOTH

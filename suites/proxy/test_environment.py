@@ -8,6 +8,7 @@ import pytest
 
 from harness.plugin.proxy import Proxy
 from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, SPEC, is_unset, texts, tool
+from suites.proxy.instructions import sent
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -60,6 +61,27 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
     """`tools` is omitted entirely from turn and message, however many tools the client has."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
     assert ["tools" in done.params(name) for name in CALLS[1:]] == [False, False]
+
+
+@pytest.mark.spec(
+    "env-omit-manifest-dynamic", RULES, "tool definitions are omitted from app-server payloads even if provided by the client"
+)
+def test_omit_dynamic_tools(proxy: Proxy) -> None:
+    """No payload has definitions of tools: newConversation declares none either."""
+    params = proxy.responses({"tools": [tool("responses")]}, env=ALL).params("newConversation")
+    assert not params.get("dynamicTools")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec(
+    "env-omit-manifest-instructions",
+    f"{SPEC}, Tool schema payloads",
+    "This schema list is also embedded in `developerInstructions` for app-server alignment",
+)
+def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
+    """The variable is about `tools`; the model learns of them from the developer instructions all the same."""
+    done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
+    assert "- getFileTree: {" in sent(done.params("newConversation"))
 
 
 @pytest.mark.spec("env-base-instructions", CHAT, "only sent as `baseInstructions` when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`")

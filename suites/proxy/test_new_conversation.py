@@ -74,6 +74,18 @@ def test_dynamic_tools(proxy: Proxy) -> None:
     assert [each["inputSchema"] for each in found] == [TREE, NOTE]
 
 
+@pytest.mark.parametrize(
+    "choice", ["auto", "required", {"type": "function", "name": "saveNote"}], ids=["auto", "required", "forced"]
+)
+@pytest.mark.spec("newconversation-dynamic-choice", MAPPING, "tools[] (type=function only) + tool_choice | dynamicTools")
+def test_dynamic_tools_for_every_choice(proxy: Proxy, choice: Any) -> None:
+    """A tool that may be called is declared; one that must be called is too."""
+    tools = [tool("responses"), tool("responses", "saveNote", NOTE)]
+    found = proxy.responses({"tools": tools, "tool_choice": choice}).params(METHOD)["dynamicTools"]
+    wanted = {"saveNote"} if isinstance(choice, dict) else {"getFileTree", "saveNote"}
+    assert wanted <= {each["name"] for each in found}
+
+
 @pytest.mark.parametrize("native", ["web_search", "file_search", "code_interpreter"])
 @pytest.mark.spec("newconversation-native-tools", f"{HANDOFF}, Abnormalities 3", "Native (non-function) tools are not forwarded")
 def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:

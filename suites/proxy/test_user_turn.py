@@ -79,6 +79,13 @@ def test_choices(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("turn-choices-unset", WHERE, '"choiceCount": 1, "choice_count": 1')
+def test_choices_unasked(proxy: Proxy, endpoint: str) -> None:
+    """Without `n` they are omitted, null, or the example's 1; both spellings alike."""
+    assert twins(proxy.post(endpoint).params(METHOD), "choiceCount", "choice_count") in (None, 1)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-output-schema", WHERE, '"outputSchema": null, "output_schema": null')
 def test_no_output_schema(proxy: Proxy, endpoint: str) -> None:
     """Without a format there is no schema: null or omitted, both spellings alike."""

@@ -215,7 +215,7 @@ function payloads(body, chat) {
   const opening = {
     model, cwd: CWD, approvalPolicy: POLICY, sandbox: SANDBOX, developerInstructions, baseInstructions: base, compactPrompt: null,
     config: null, includeApplyPatchTool: flag('PROXY_INCLUDE_APPLY_PATCH_TOOL', false),
-    ...(chat || !tools.length ? {} : {
+    ...(chat || !manifest.tools ? {} : {
       dynamicTools: tools.map((t) => ({ name: t.name, description: t.description ?? '', inputSchema: t.parameters })),
     }),
   }
@@ -371,6 +371,7 @@ async function answer(request, response) {
   }
   const given = chat ? body?.messages : body?.input
   if (typeof body !== 'object' || Array.isArray(body) || given === undefined) return refuse(response, 400, 'There is no prompt.')
+  if (!chat && /^(Generate a .*title|Summarize) .*conversation/.test(given)) return responsesAnswer(response, body, ['A chat'])
   await ready
   const { opening, turn, message, tools } = payloads(body, chat)
   try {
