@@ -9,7 +9,7 @@ function cassettePage() {
   const about = Object.entries(data.about);
   main.append(
     el("header", { cls: "case-head" }, el("p", { cls: "product" }, "codex-replay"), el("h1", { tabindex: "-1" }, data.cases[0].id),
-      el("dl", { cls: "facts" }, about.map(([key, value]) => fact(key, value)))),
+      el("p", { cls: "muted" }, about.map(([key, value]) => `${key} ${value}`).join(" \u00b7 "))),
     opened.node);
   listen(() => opened, () => {});
   opened.ready.then(ready);

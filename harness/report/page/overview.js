@@ -14,6 +14,8 @@ function overview(choose) {
       bar(sums, true),
       el("div", { cls: "tiles" }, OUTCOMES.filter((outcome) => sums[outcome] || outcome === "failed" || outcome === "passed")
         .map((outcome) => button([el("b", {}, sums[outcome].toLocaleString("en")), badge(outcome)], () => choose({ outcome }), { cls: "tile" })))),
+    data.interrupted && el("p", { cls: "notice" }, "The run was interrupted: not all cases had their turn."),
+    (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Take the line out.`),
     facts(),
     data.runs && panel("runs", `${plural(data.runs.length, "run")} joined`, () => tree(data.runs), true),
     el("div", { cls: "panels" },

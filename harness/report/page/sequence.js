@@ -90,7 +90,7 @@ function sequence(story, suite) {
   const self = {
     node: el("section", { cls: "story", "aria-labelledby": "story-title" },
       el("h2", { id: "story-title" }, "What was said"),
-      el("p", { cls: "about" }, provenance(story)),
+      data.mode === "report" && el("p", { cls: "about" }, provenance(story)),
       story.truncated && el("p", { cls: "notice" }, "This story is cut: more was said than is kept here."),
       frames.length ? [
         el("div", { cls: "tools" }, search, both && seam,
