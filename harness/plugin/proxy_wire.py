@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,15 +12,26 @@ from typing import Any
 
 from harness.core.jsonrpc import kind
 
+#: A line of `timed_tap` that has a frame in it.
+_FRAME = re.compile(rb'\{"t": ?([0-9.]+), ?"(got|said)": ?(".*")\}')
+
 
 @dataclass(frozen=True)
 class WireFrame:
-    """One line: `t` in seconds since the epoch, `child` the tap's number, `sender` "client" (the proxy) or "server"."""
+    """One line: `t` in seconds since the epoch, `child` the tap's number, `sender` "client" (the proxy) or "server".
+
+    `taken` is the line as a JSON string, which most frames are never asked for; `raw` and `value` are made when they are.
+    """
 
     t: float
     child: str
     sender: str
-    raw: str
+    taken: bytes
+
+    @cached_property
+    def raw(self) -> str:
+        """The line as it passed."""
+        return str(json.loads(self.taken))
 
     @cached_property
     def value(self) -> Any:
@@ -59,11 +71,9 @@ class Wire:
             whole = data[: data.rfind(b"\n") + 1]
             self._read[path] = self._read.get(path, 0) + len(whole)
             for line in whole.splitlines():
-                said = json.loads(line)
-                side = "got" if "got" in said else "said"
-                if side in said:
-                    sender = "client" if side == "got" else "server"
-                    new.append(WireFrame(said["t"], path.suffix[1:], sender, said[side]))
+                if found := _FRAME.fullmatch(line):
+                    sender = "client" if found[2] == b"got" else "server"
+                    new.append(WireFrame(float(found[1]), path.suffix[1:], sender, found[3]))
         new.sort(key=lambda frame: frame.t)
         self.frames += new
         return new
