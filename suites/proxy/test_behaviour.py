@@ -28,7 +28,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["sum"],
     "additionalProperties": False,
 }
-WIDE = "a\u2028b \U0001f600\u0085 é " * 400
+WIDE = "a\u2028b \U0001f600\u0085 é " * 40
 
 
 @BOTH
@@ -57,17 +57,32 @@ def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: b
     assert "hm" not in text.replace("First part.", "").replace("Second part.", "")
 
 
+#: The texts and the sizes of their pieces; one script, so that one process serves all.
+PIECES: dict[str, tuple[str, int]] = {
+    "37": (WIDE * 10, 37),
+    "1": (WIDE, 1),
+    "100K": ("x\u2028" * 50_000, 100_000),
+}
+IN_PIECES: list[dict[str, Any]] = [
+    {
+        "match": f"pieces of {name};",
+        "items": [{"type": "text", "text": text, "deltas": [text[i : i + size] for i in range(0, len(text), size)]}],
+        "times": "always",
+    }
+    for name, (text, size) in PIECES.items()
+]
+
+
 @BOTH
 @STREAM
-@pytest.mark.parametrize("size", [37, 1, 100_000], ids=["37", "1", "100K"])
+@pytest.mark.parametrize("size", PIECES)
 @pytest.mark.spec("deltas", TURNS, "item/agentMessage/delta")
-@pytest.mark.model("")
-def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: int) -> None:
+def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: str) -> None:
     """Small pieces, U+2028, astral characters and a delta of 100 KB pass unchanged."""
-    text = WIDE if size < 1000 else "x\u2028" * 50_000
-    deltas = [text[i : i + size] for i in range(0, len(text), size)]
-    script = [{"items": [{"type": "text", "text": text, "deltas": deltas}], "times": "always"}]
-    assert read(proxy.post(endpoint, {"stream": stream}, script=script)).text == text
+    prompt = f"Give me pieces of {size};"
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
+    done = proxy.post(endpoint, {**body, "stream": stream}, script=IN_PIECES)
+    assert read(done).text == PIECES[size][0]
 
 
 ERRORS: list[Any] = [
