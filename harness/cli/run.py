@@ -84,8 +84,17 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("-n", "jobs", metavar="N", default="2", show_default=True, help="How many cases run at a time.")
 @click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
 @click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
+@click.option("--strength", is_flag=True, help="Try the checks of the suite for proxies on broken proxies (docs/strength.md).")
+@click.option("--json", "as_json", is_flag=True, help="With --strength: the result as JSON on stdout.")
 def command(
-    suites: tuple[str, ...], jobs: str, chosen: str | None, plain: bool, backend_cost_ok: bool, **given: str | None
+    suites: tuple[str, ...],
+    jobs: str,
+    chosen: str | None,
+    plain: bool,
+    backend_cost_ok: bool,
+    strength: bool,
+    as_json: bool,
+    **given: str | None,
 ) -> None:
     """Run the suites (all, or those named) and print a verdict table.
 
@@ -98,6 +107,12 @@ def command(
             arguments.append(f"--{name.replace('_', '-')}={value}")
     if backend_cost_ok:
         arguments.append("--backend-cost-ok")
+    if strength or as_json:
+        from harness.cli.strength import BadUse, run_strength
+
+        if not strength:
+            raise BadUse("--json belongs to --strength; every run leaves its result as report.json.")
+        raise SystemExit(run_strength([*arguments, *(("-k", chosen) if chosen else ())], jobs, as_json, plain))
     if jobs != "1" and _has_xdist():
         arguments += ["-n", jobs]
     if chosen:

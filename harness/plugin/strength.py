@@ -67,6 +67,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     text = "Try the checks of the suite for proxies on broken variants of the reference proxy (docs/strength.md)."
     group.addoption("--strength", action="store_true", default=False, help=text)
     group.addoption("--variants", metavar="GLOB", default=None, help="With --strength: only the variants of these names.")
+    text = f"With --strength: how many variants run at a time. Default: -n, else {JOBS}."
+    group.addoption("--strength-jobs", metavar="N", type=int, default=None, help=text)
     text = f"With --strength: how long one variant may take. Default: {SECONDS:g}."
     group.addoption("--variant-seconds", metavar="SECONDS", type=float, default=SECONDS, help=text)
     group.addoption("--strength-report", metavar="FILE", default=None, help="With --strength: write the result here, as JSON.")
@@ -85,7 +87,9 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"--strength has its own proxies, on the fake and in both profiles: leave out --{key.replace('_', '-')}."
             )
-    jobs = int(getattr(config.option, "numprocesses", None) or JOBS)
+    jobs = int(config.getoption("--strength-jobs") or getattr(config.option, "numprocesses", None) or JOBS)
+    if jobs < 1:
+        raise pytest.UsageError(f"--strength-jobs {jobs}: give a number of variants.")
     if hasattr(config.option, "numprocesses"):
         config.option.numprocesses, config.option.dist, config.option.tx = 0, "no", []
     config.pluginmanager.register(Measure(config, jobs), "codex-replay-strength-run")
@@ -151,7 +155,10 @@ class Measure:
         killers = result.killers
         self._tell(case=f"suites/proxy/{result.name}", outcome="passed" if killers else "failed")
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and self._config.option.verbose >= 0:
+        if reporter is None:
+            return
+        reporter.stats.setdefault("killed" if killers else "not killed", []).append(result)
+        if self._config.option.verbose >= 0:
             said = f"killed by {', '.join(killers)}" if killers else f"NOT KILLED: {result.reason}"
             reporter.write_line(f"[{len(found.results):3}/{of}] {result.name}: {said} ({result.seconds:.1f} s)")
 
