@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fake_server.race import Race
     from fake_server.scripted_session import Session
 
-NOT_COVERED = -32001  # a code that the real server never uses
-
 
 class ScriptedServer(Stdio):
     """One run of fake-codex that improvises, set by the `FAKE_CODEX_*` environment and the `-c` options of the command line.
@@ -64,6 +62,7 @@ class ScriptedServer(Stdio):
         if self._client is None and _is_plain_initialize(value) and _is_text(live):
             self._initialize(value)
             return
+        from fake_server.scripted_form import malformed
         from harness.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
 
         if not is_message(value) or not _is_text(live):
@@ -72,9 +71,7 @@ class ScriptedServer(Stdio):
         sort = kind(value)
         if sort == "request":
             self._methods = self._methods or load_methods()
-            refused = refusal(value, self._client is not None, self._methods)
-            if refused is None and self._client is None:
-                refused = "Invalid request: missing field `clientInfo`"
+            refused = malformed(value, self._methods) or refusal(value, self._client is not None, self._methods)
             if refused is not None:
                 self.answer_error(value["id"], {"code": INVALID_REQUEST, "message": refused})
                 return

@@ -31,6 +31,7 @@ class Calls:
         self.rows: list[dict[str, Any]] = table["tools"]
         self.settings: dict[str, Any] = table["settings"]
         self.diff = TurnDiff()
+        self.asked = "v2"  # the API of the listener that was asked last
         self.pending: list[dict[str, Any]] = []
 
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
@@ -39,6 +40,7 @@ class Calls:
         self.thread.emit(name, values, ticket)
         yield ticket
         self.thread.submit()
+        self.asked = ticket.api
         if ticket.reply is None or "result" not in ticket.reply:
             while True:
                 yield Never()
@@ -52,7 +54,7 @@ class Calls:
         if isinstance(given, dict) and len(given) == 1:
             ((given, detail),) = given.items()
         decisions = self.settings["decisions"]
-        return (decisions.get(given) if isinstance(given, str) else None) or decisions["*"], detail
+        return (decisions[self.asked].get(given) if isinstance(given, str) else None) or decisions["*"], detail
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
         """Emit what a call prints, each stream in one piece."""
@@ -87,6 +89,10 @@ class Commands(Calls):
             "amendment": result.get("amendment", shell.amendment(self.settings)),
         }
         thread.emit("exec-begin", values)
+        if shell.blocked(settings.policy, self.settings):
+            text = turn.sentence("blocked", line=shell.line)
+            self._ended(values, {"stderr": text, "exit_code": -1})
+            return text
         key = (tuple(shell.command), shell.cwd, shell.escalated)
         asks = shell.asks(settings.policy, settings.sandbox["type"], self.settings, thread.allowed)
         if key not in thread.approved and result.get("approval", asks):

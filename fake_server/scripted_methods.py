@@ -5,7 +5,11 @@ One function a method, in a table; v1 has its own (`scripted_methods_v1`), and c
 
 from __future__ import annotations
 
+from time import gmtime, strftime
+
+from fake_server.scripted_refused import Refused
 from fake_server.scripted_turn import Turn
+from harness.protocol.turn import fill, usage_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,16 +21,7 @@ if TYPE_CHECKING:
 
     Method = Callable[[Session, Any, dict[str, Any]], None]
 
-INVALID_REQUEST = -32600
 _INPUT_KINDS = ("text", "image", "localImage", "skill")
-
-
-class Refused(Exception):
-    """A request that gets an error; `code` and the text are what the client is told."""
-
-    def __init__(self, message: str, code: int = INVALID_REQUEST) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 # -- v2: threads ----------------------------------------------------------------------------------------------------------
@@ -64,16 +59,36 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     """Open a thread: the response, then its two notifications."""
     check_start(params)
     thread = session.new_thread(session.settings(params, "v2"))
+    thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = params.get("dynamicTools") or []
     session.answer(request, _opened(thread))
     session.listen(thread, "v2")
-    thread.emit("mcp-startup-complete")
+    begun(session, thread, params)
     thread.emit("thread-started", {"threadObject": thread.as_v2()})
 
 
+def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
+    """Tell what there is to tell when a thread begins: what is deprecated or unstable in its settings, and MCP's start."""
+    config = thread.settings.config
+    for key, notice in session.table["notices"].items():
+        if key in config or (key == "include_apply_patch_tool" and params.get("includeApplyPatchTool") is not None):
+            thread.emit("deprecated", notice)
+    features = config.get("features") if not config.get("suppress_unstable_features_warning") else None
+    unstable = [name for name in session.table["settings"]["unstable"] if isinstance(features, dict) and features.get(name)]
+    if unstable:
+        values = {"features": ", ".join(unstable), "home": session.home}
+        thread.emit("warning", {"message": fill(session.table["sentences"]["unstable"], values)})
+    thread.emit("mcp-startup-complete")
+
+
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again; it counts anew."""
+    """Load a thread again; it counts anew. With a history of the client's own, that is a thread of its own."""
+    if params.get("history"):
+        from_elsewhere(session, request, params)
+        return
     thread = stored(session, params["threadId"])
+    if not thread.loaded:
+        thread.dynamic_tools = []  # they are not kept with what was said
     thread.loaded = True
     thread.settings.change(params, "v2")
     thread.restart()
@@ -81,6 +96,18 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     if not thread.listeners:
         session.listen(thread, "v2")
     thread.emit("mcp-startup-complete")
+
+
+def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Make a thread of a history that the client gives; it has no turns to be shown."""
+    thread = session.new_thread(session.settings(params, "v2"))
+    thread.history = list(params["history"])
+    for item in thread.history:
+        if item.get("role") == "user" and not thread.preview:
+            thread.preview = "".join(part.get("text", "") for part in item.get("content", []))
+    session.listen(thread, "v2")
+    begun(session, thread, params)
+    session.answer(request, _opened(thread))
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -98,6 +125,7 @@ def copy(session: Session, source: Thread, params: dict[str, Any]) -> Thread:
     settings.change(params, "v2")
     thread = session.new_thread(settings)
     thread.preview, thread.history, thread.turns = source.preview, list(source.history), list(source.turns)
+    thread.said = list(source.said)
     thread.total, thread.last, thread.dynamic_tools = source.total, source.last, source.dynamic_tools
     return thread
 
@@ -110,7 +138,7 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(text.lower())
-    if thread is None or thread.archived or not thread.preview:
+    if thread is None or thread.archived or thread.ephemeral or not thread.preview:
         raise Refused(f"no rollout found for {word} id {text}")
     return thread
 
@@ -125,6 +153,8 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 def archive(thread: Thread) -> None:
     """Put a thread away: it ends, is unloaded and takes little room."""
     thread.interrupt()
+    if thread.loaded:
+        thread.emit("shutdown-complete", {"turn": thread.submit()})
     thread.archived, thread.loaded, thread.listeners = True, False, []
     thread.pack()
 
@@ -142,46 +172,91 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Show a loaded thread."""
     thread = session.thread(params["threadId"], missing="thread not loaded:")
+    if thread.ephemeral and params.get("includeTurns"):
+        raise Refused("ephemeral threads do not support includeTurns")
     session.answer(request, {"thread": thread.as_v2(bool(params.get("includeTurns")))})
 
 
 def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Take the last turns back, out of what is shown and out of what the model is sent."""
-    thread = session.thread(params["threadId"])
-    thread.submit()
-    for _ in range(min(params.get("numTurns") or 1, len(thread.turns))):
+    """Take the last turns back, out of what is shown and out of what the model is sent.
+
+    The real server estimates how many tokens are left in the context, out of texts that the fake does not have: it tells 0.
+    """
+    thread, count = session.thread(params["threadId"]), params["numTurns"]
+    if type(count) is not int or count < 1:
+        raise Refused("numTurns must be >= 1")
+    number = thread.submit()
+    if thread.turn is not None:
+        message = "Cannot rollback while a turn is in progress."
+        thread.emit("rollback-failed", {"turn": number, "message": message})
+        raise Refused(message)
+    for _ in range(min(count, len(thread.turns))):
         thread.turns.pop()
         users = [i for i, item in enumerate(thread.history) if item.get("role") == "user"]
         if users:
             del thread.history[users[-1] :]
+    if thread.total is not None:
+        thread.last = dict.fromkeys(thread.total, 0)
+    usage = usage_values(thread.total, thread.last, thread.settings.window())
+    thread.emit("usage", {"turn": number, **usage})
+    thread.emit("thread-rolled-back", {"turn": number, "count": count})
     session.answer(request, {"thread": thread.as_v2(turns=True)})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the threads that have been spoken in, the latest first."""
-    archived = bool(params.get("archived"))
-    data = [thread.as_v2() for thread in spoken(session) if thread.archived == archived]
-    data, cursor = page(data, params.get("limit"), params.get("cursor"))
-    session.answer(request, {"data": data, "nextCursor": cursor})
+    data = [t for t in spoken(session, params.get("modelProviders")) if t.archived == bool(params.get("archived"))]
+    kinds = params.get("sourceKinds")
+    if kinds and "vscode" not in kinds:
+        data = []  # every thread of an app-server is of this source
+    order = params.get("sortKey") == "updated_at"
+    data = sorted(data, key=lambda t: t.updated, reverse=True) if order else data
+    shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
+    session.answer(request, {"data": [thread.as_v2() for thread in shown], "nextCursor": cursor})
 
 
-def spoken(session: Session) -> list[Thread]:
-    """Return the threads that have been spoken in, the latest first."""
-    return [thread for thread in reversed(session.threads.values()) if thread.preview]
+def spoken(session: Session, providers: Any = None) -> list[Thread]:
+    """Return the threads that are kept and have been spoken in, the latest first; of these providers, if any is named."""
+    kept = [thread for thread in reversed(session.threads.values()) if thread.preview and not thread.ephemeral]
+    return [thread for thread in kept if not providers or thread.settings.provider in providers]
 
 
-def page(data: list[Any], limit: Any, cursor: Any) -> tuple[list[Any], str | None]:
-    """Return one page of a list, and the cursor of the next."""
-    start = int(cursor) if isinstance(cursor, str) and cursor.isdecimal() else 0
+def stamp(thread: Thread) -> str:
+    """Return the cursor that stands for a thread: the second of its making, and its id."""
+    return strftime("%Y-%m-%dT%H-%M-%S", gmtime(thread.created)) + f"|{thread.id}"
+
+
+def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) -> tuple[list[Any], str | None]:
+    """Return one page of a list, and the cursor of the next: the name of its last entry, after which it begins."""
+    start = 0
+    if cursor is not None:
+        # The id is what counts; of two threads of one second the time could not tell which is meant.
+        names = [named(entry).rpartition("|")[2] for entry in data]
+        if cursor.rpartition("|")[2] not in names:
+            raise Refused(f"invalid cursor: {cursor}")
+        start = names.index(cursor.rpartition("|")[2]) + 1
     end = start + limit if isinstance(limit, int) and limit > 0 else len(data)
-    return data[start:end], str(end) if end < len(data) else None
+    return data[start:end], named(data[end - 1]) if end < len(data) else None
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the ids of the loaded threads."""
-    data = [thread.id for thread in session.threads.values() if thread.loaded]
-    data, cursor = page(data, params.get("limit"), params.get("cursor"))
+    """List the ids of the loaded threads, in the order of their ids."""
+    data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
+    data, cursor = page(data, params.get("limit"), params.get("cursor"), str)
     session.answer(request, {"data": data, "nextCursor": cursor})
+
+
+def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """List the models that 0.92 brings along; the cursor is the number of those before the page."""
+    data = session.answers["results"]["model/list"]["result"]["data"]
+    cursor, limit = params.get("cursor"), params.get("limit")
+    if cursor is not None and not (cursor.isdecimal() and cursor.isascii()):
+        raise Refused(f"invalid cursor: {cursor}")
+    start = int(cursor or 0)
+    if start > len(data):
+        raise Refused(f"cursor {start} exceeds total models {len(data)}")
+    end = min(start + max(limit, 1), len(data)) if isinstance(limit, int) else len(data)
+    session.answer(request, {"data": data[start:end], "nextCursor": str(end) if end < len(data) else None})
 
 
 # -- v2: turns --------------------------------------------------------------------------------------------------------------
@@ -251,6 +326,7 @@ METHODS: dict[str, Method] = {
     "thread/rollback": thread_rollback,
     "thread/list": thread_list,
     "thread/loaded/list": thread_loaded_list,
+    "model/list": model_list,
     "turn/start": turn_start,
     "turn/interrupt": turn_interrupt,
 }

@@ -6,7 +6,21 @@ The other half of the table is `scripted_methods`, which has v2 and what both sh
 from __future__ import annotations
 
 from fake_server.scripted_ids import uuid4
-from fake_server.scripted_methods import Refused, archive, begin, check_start, copy, interrupt, need, page, spoken, stored, submit
+from fake_server.scripted_methods import (
+    archive,
+    begin,
+    begun,
+    check_start,
+    copy,
+    interrupt,
+    need,
+    page,
+    spoken,
+    stamp,
+    stored,
+    submit,
+)
+from fake_server.scripted_refused import Refused
 from fake_server.scripted_settings import rfc3339
 
 TYPE_CHECKING = False
@@ -23,44 +37,40 @@ def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> 
     check_start(params)
     thread = session.new_thread(session.settings(params, "v1"))
     session.answer(request, _opened_v1(thread))
-    thread.emit("mcp-startup-complete")
+    begun(session, thread, params)
 
 
-def _opened_v1(thread: Thread, messages: bool = False) -> dict[str, Any]:
+def _opened_v1(thread: Thread) -> dict[str, Any]:
     settings = thread.settings
-    shown: dict[str, Any] = {"conversationId": thread.id, "model": settings.model}
-    shown |= {"initialMessages": _messages(thread)} if messages else {"reasoningEffort": settings.effort}
+    shown = {"conversationId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
     return {**shown, "rolloutPath": thread.path}
-
-
-def _messages(thread: Thread) -> list[dict[str, Any]]:
-    """Return what was said, as v1 repeats it to who resumes."""
-    messages: list[dict[str, Any]] = []
-    for turn in thread.turns:
-        for item in turn["items"]:
-            if item["type"] == "userMessage":
-                text = "".join(part.get("text", "") for part in item["content"])
-                empty: dict[str, Any] = {"images": [], "local_images": [], "text_elements": []}
-                messages.append({"type": "user_message", "message": text, **empty})
-            elif item["type"] == "agentMessage":
-                messages.append({"type": "agent_message", "message": item["text"]})
-    return messages
 
 
 def resume_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Load a conversation again."""
+    if params.get("path") is None and params.get("conversationId") is None:
+        raise Refused("either path, conversation id or non empty history must be provided")
     thread = _named_v1(session, params)
-    thread.loaded = True
+    thread.loaded, thread.listeners = True, []
     thread.restart()
-    session.answer(request, _opened_v1(thread, messages=True))
+    _told_again(session, request, thread)
+
+
+def _told_again(session: Session, request: Any, thread: Thread) -> None:
+    """Answer with what was said in a conversation, which sessionConfigured tells as well."""
+    settings, path = thread.settings, thread.path
+    about = {"sessionId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
+    messages = {"initialMessages": list(thread.said), "rolloutPath": path}
+    session.send({"method": "sessionConfigured", "params": {**about, "historyLogId": 0, "historyEntryCount": 0, **messages}})
+    session.answer(request, {"conversationId": thread.id, "model": settings.model, **messages})
     thread.emit("mcp-startup-complete")
 
 
 def fork_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a conversation with the history of another."""
-    thread = copy(session, _named_v1(session, params), {})
-    session.answer(request, _opened_v1(thread, messages=True))
-    thread.emit("mcp-startup-complete")
+    if params.get("path") is None and params.get("conversationId") is None:
+        raise Refused("either path or conversation id must be provided")
+    _told_again(session, request, copy(session, _named_v1(session, params), {}))
 
 
 def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
@@ -130,20 +140,25 @@ def interrupt_conversation(session: Session, request: Any, params: dict[str, Any
 
 def archive_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Put a conversation away."""
+    path = params["rolloutPath"]
+    if not path.startswith(f"{session.home}/sessions/"):
+        raise Refused(f"rollout path `{path}` must be in sessions directory")
     archive(stored(session, params["conversationId"], "conversation"))
     session.answer(request, {})
 
 
 def conversation_summary(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Show a conversation in short."""
+    if not any(type(params.get(name)) is str for name in ("rolloutPath", "conversationId")):
+        raise Refused("Invalid request: data did not match any variant of untagged enum GetConversationSummaryParams")
     session.answer(request, {"summary": _summary(_named_v1(session, params))})
 
 
 def list_conversations(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the conversations that have been spoken in, the latest first."""
-    items = [_summary(thread) for thread in spoken(session) if not thread.archived]
-    items, cursor = page(items, params.get("pageSize"), params.get("cursor"))
-    session.answer(request, {"items": items, "nextCursor": cursor})
+    items = [thread for thread in spoken(session, params.get("modelProviders")) if not thread.archived]
+    items, cursor = page(items, params.get("pageSize"), params.get("cursor"), stamp)
+    session.answer(request, {"items": [_summary(thread) for thread in items], "nextCursor": cursor})
 
 
 def _summary(thread: Thread) -> dict[str, Any]:

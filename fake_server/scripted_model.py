@@ -53,6 +53,7 @@ class Model:
         self._script: Script | None = None
         self._loaded = path is None
         self._used: dict[int, int] = {}
+        self._answered: dict[str, set[int]] = {}
         self._defaults = 0
         self._asked = 0
         self._ledger = open(ledger, "wb", 0) if ledger else None  # noqa: SIM115 - closed in close()
@@ -83,9 +84,46 @@ class Model:
                 if turn.fault is not None and (wrong := fault_error(turn.fault, f"turns[{i}]")):
                     raise ValueError(wrong)
 
+    # -- what the script says of the machine (docs/fake-codex.md) --------------------------------------------------------
+
+    @property
+    def git(self) -> dict[str, Any]:
+        """The repository that threads stand in: sha, branch, originUrl, mergeBase; empty without one."""
+        return dict(self._script.git) if self._script is not None else {}
+
+    @property
+    def account(self) -> Any:
+        """Who is logged in at the start."""
+        return self._script.account if self._script is not None else None
+
+    @property
+    def rate_limits(self) -> Any:
+        """What the backend would tell of rate limits."""
+        return self._script.rate_limits if self._script is not None else None
+
+    def answer(self, method: str, params: Any) -> dict[str, Any] | None:
+        """Return the script's answer to a request: the first that is left whose `params` are among the request's.
+
+        A list is used up from its beginning; an object that stands alone answers always.
+        """
+        given = self._script.answers.get(method) if self._script is not None else None
+        if given is None:
+            return None
+        used = self._answered.setdefault(method, set())
+        for i, answer in enumerate(given if isinstance(given, list) else [given]):
+            wanted = answer.get("params")
+            wanted = wanted if isinstance(wanted, dict) else {}
+            if i not in used and isinstance(params, dict) and all(params.get(key) == value for key, value in wanted.items()):
+                if isinstance(given, list):
+                    used.add(i)
+                return dict(answer)
+        return None
+
     def ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
         """Ask the model: take the turn for this request, write the ledger, return the reply. `about` names thread and turn."""
         self.load()
+        if (refused := self._unauthorized()) is not None:
+            return Reply([], {}, {"break": refused, "url": url})
         index, turn, label, sentence = self._choose(body)
         status, reply = self._reply(turn, label, body, sentence, url)
         self._asked += 1
@@ -103,6 +141,18 @@ class Model:
             }
             self._ledger.write(dumps(entry) + b"\n")
         return reply
+
+    def _unauthorized(self) -> str | None:
+        """Tell why the script's backend would not let this client in: tokens that are spent, and cannot be refreshed."""
+        auth = self._script.auth if self._script is not None else {}
+        account = self._script.account if self._script is not None else None
+        if account == "chatgpt" or (isinstance(account, dict) and account.get("type") == "chatgpt"):
+            if isinstance(account, dict) and account.get("last_refresh", "") is None:
+                return "no-tokens"
+            refresh = auth.get("refresh", "valid")
+            if auth.get("access", "valid") != "valid" and refresh != "valid":
+                return f"refresh-{refresh}"
+        return None
 
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
         """Return the turn's index (None for a default), the turn (None for a miss), the label of its ids and why there is none.

@@ -6,18 +6,21 @@ from time import time
 
 from fake_server import scripted_methods, scripted_methods_v1
 from fake_server.scripted_ids import uuid4, uuid_error
-from fake_server.scripted_methods import Refused
 from fake_server.scripted_model import Model
+from fake_server.scripted_refused import Refused
 from fake_server.scripted_settings import Settings, read_config
 from fake_server.scripted_thread import Sleep, Thread, Ticket
 from harness.core.jsonrpc import kind
 from harness.core.jsontext import loads
+from harness.protocol.refusals import load_methods, type_name
 from harness.protocol.schema_files import table
 from harness.protocol.turn import load_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
+
+    from fake_server.scripted_methods import Method
 
     class Server(Protocol):
         """Who hears what the threads say."""
@@ -32,6 +35,36 @@ if TYPE_CHECKING:
 
 
 METHODS = {**scripted_methods.METHODS, **scripted_methods_v1.METHODS}
+#: Modules of methods that few clients call, each loaded at the first of its own.
+_SELDOM = {
+    "review/start": "review", "command/exec": "machine", "execOneOffCommand": "machine", "gitDiffToRemote": "machine",
+    "skills/list": "machine", "skills/config/write": "machine", "mcpServer/oauth/login": "machine", "config/read": "config",
+    "config/value/write": "config", "config/batchWrite": "config", "getUserSavedConfig": "config", "setDefaultModel": "config",
+    "account/read": "account", "account/rateLimits/read": "account", "account/login/start": "account",
+    "account/login/cancel": "account", "account/logout": "account", "getAuthStatus": "account", "userInfo": "account",
+    "loginApiKey": "account", "loginChatGpt": "account", "cancelLoginChatGpt": "account", "logoutChatGpt": "account",
+}  # fmt: skip
+
+
+def _article(kind_: str) -> str:
+    """Return what is expected as Codex's JSON reader says it."""
+    return {"string": "a string", "UUID string": "a UUID string"}.get(kind_, kind_)
+
+
+def handler_of(method: str) -> Method | None:
+    """Return the function of a method; None for one whose answer is constant (answers.json)."""
+    if method not in METHODS and method in _SELDOM:
+        name = _SELDOM[method]
+        if name == "review":
+            from fake_server import scripted_review as module
+        elif name == "machine":
+            from fake_server import scripted_machine as module  # type: ignore[no-redef]
+        elif name == "config":
+            from fake_server import scripted_config as module  # type: ignore[no-redef]
+        else:
+            from fake_server import scripted_account as module  # type: ignore[no-redef]
+        METHODS.update(module.METHODS)
+    return METHODS.get(method)
 
 
 class Session:
@@ -55,6 +88,13 @@ class Session:
         self.config = read_config(home, overrides)
         self.threads: dict[str, Thread] = {}
         self.rules: list[list[str]] = []  # what amendments have allowed
+        self.skills: dict[str, bool] = {}  # what skills/config/write has switched on or off
+        self.login: tuple[str, str] | None = None  # a login by ChatGPT that is under way: its id, and "v1" or "v2"
+        self.account: dict[str, Any] | None = None
+        if self.model.account is not None:
+            from fake_server.scripted_account import account_of
+
+            self.account = account_of(self.model.account)
         self.failed = False
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}
@@ -72,27 +112,41 @@ class Session:
         try:
             self._request(message)
         except Refused as refused:
-            self.server.answer_error(message["id"], {"code": refused.code, "message": str(refused)})
+            self.server.answer_error(message["id"], refused.error())
 
     def _request(self, message: dict[str, Any]) -> None:
-        method, params = message["method"], message.get("params") or {}
+        method, params = message["method"], message.get("params")
+        params = {} if params is None else params
         self._require(method, params)
-        handler = METHODS.get(method)
-        if handler is not None:
+        if params == []:
+            params = {}  # every member may be absent
+        if type(params) is list:
+            raise Refused(f"Invalid request: fake-codex takes the params of {method} as an object only.")
+        scripted = self.model.answer(method, params)
+        handler = handler_of(method)
+        if scripted is not None:
+            self._scripted(message["id"], method, scripted)
+        elif handler is not None:
             handler(self, message["id"], params)
-            return
-        answer = self.answers["results"].get(method)
-        if answer is None:
-            self.failed = True
-            from fake_server.scripted import NOT_COVERED
-            from fake_server.stdio import say
+        else:
+            answer = self.answers["results"][method]
+            if "error" in answer:
+                raise Refused(answer["error"])
+            self.answer(message["id"], answer["result"])
 
-            text = f"fake-codex: the script does not cover {method}: record a cassette of it, or leave it out."
-            say(text)
-            raise Refused(text, NOT_COVERED)
+    def _scripted(self, request_id: Any, method: str, answer: dict[str, Any]) -> None:
+        """Give the script's own answer to a method."""
         if "error" in answer:
-            raise Refused(answer["error"])
-        self.answer(message["id"], answer["result"])
+            error = answer["error"]
+            if isinstance(error, str):
+                raise Refused(error)
+            raise Refused(error.get("message", ""), error.get("code", -32600), error.get("data"))
+        result = answer["result"]
+        if method == "skills/list" and self.skills:
+            from fake_server.scripted_machine import with_switches
+
+            result = with_switches(self, result)
+        self.answer(request_id, result)
 
     @property
     def answers(self) -> dict[str, Any]:
@@ -104,18 +158,25 @@ class Session:
 
     def _require(self, method: str, params: Any) -> None:
         """Refuse params that lack a field or have one of a wrong type, in the server's words."""
-        for name, kind_ in self.answers["required"].get(method, {}).items():
-            if type(params) is not dict or name not in params:
+        elements = self.answers["elements"].get(method)
+        if type(params) is list and elements is not None and len(params) < elements:
+            what = f"{load_methods()[method]} with {elements} element{'s' if elements > 1 else ''}"
+            raise Refused(f"Invalid request: invalid length {len(params)}, expected {what}")
+        if type(params) is not dict:
+            return
+        wanted = self.answers["required"].get(method, {})
+        for name, kind_ in wanted.items():
+            if name not in params:
                 raise Refused(f"Invalid request: missing field `{name}`")
             value = params[name]
-            if kind_ == "string" and type(value) is not str:
-                raise Refused(f"Invalid request: invalid type: {serde_name(value)}, expected a string")
+            if kind_.endswith("string") and type(value) is not str:
+                raise Refused(f"Invalid request: invalid type: {type_name(value)}, expected {_article(kind_)}")
             if kind_ == "list" and type(value) is not list:
-                raise Refused(f"Invalid request: invalid type: {serde_name(value)}, expected a sequence")
-        for name in ("cwd", "model"):
-            value = params.get(name) if type(params) is dict else None
+                raise Refused(f"Invalid request: invalid type: {type_name(value)}, expected a sequence")
+        for name in self.answers["optional"].get(method, ()):
+            value = params.get(name)
             if value is not None and type(value) is not str:
-                raise Refused(f"Invalid request: invalid type: {serde_name(value)}, expected a string")
+                raise Refused(f"Invalid request: invalid type: {type_name(value)}, expected a string")
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -175,6 +236,10 @@ class Session:
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""
         thread = Thread(self, settings, time())
+        if self.model.git:
+            from fake_server.scripted_machine import git_info
+
+            thread.git = git_info(self)
         self.threads[thread.id] = thread
         return thread
 
@@ -196,6 +261,11 @@ class Session:
         return subscription
 
     @property
+    def client_name(self) -> str:
+        """What the client calls itself."""
+        return self.server.user_agent.partition("/")[0]
+
+    @property
     def now(self) -> float:
         """Seconds since the epoch."""
         return time()
@@ -203,16 +273,3 @@ class Session:
     def close(self) -> None:
         """Close the ledger."""
         self.model.close()
-
-
-def serde_name(value: Any) -> str:
-    """Name a value as Codex's JSON reader does in its messages."""
-    if type(value) is dict:
-        return "map"
-    if type(value) is list:
-        return "sequence"
-    if value is None:
-        return "null"
-    from harness.protocol.refusals import _serde_name
-
-    return _serde_name(value)

@@ -33,7 +33,7 @@ class Settings:
         self.summary: str | None = config.get("model_reasoning_summary")
         self.base_instructions: str | None = None
         self.developer_instructions: str | None = config.get("developer_instructions")
-        self.mode = "code"
+        self.mode = "custom"
 
     def copy(self) -> Settings:
         """Return the same settings for another thread."""
@@ -59,7 +59,7 @@ class Settings:
             changed = True
         mode = given.get("collaborationMode")
         if isinstance(mode, dict):
-            self.mode = mode.get("mode", "code")
+            self.mode = mode.get("mode", "custom")
             self.model = (mode.get("settings") or {}).get("model") or self.model
             changed = True
         return changed or given.get("personality") is not None
@@ -71,6 +71,10 @@ class Settings:
             provider.get("request_max_retries", self._limits["requestRetries"]),
             provider.get("stream_max_retries", self._limits["streamRetries"]),
         )
+
+    def idle_seconds(self) -> float:
+        """Return how long a stream may stand still, in seconds."""
+        return float(self._provider().get("stream_idle_timeout_ms", self._limits["idleMs"])) / 1000
 
     def url(self) -> str:
         """Return where the real binary would send its requests; nothing is sent there."""

@@ -37,16 +37,24 @@ if TYPE_CHECKING:
 
 
 _KEPT = 10_000  # happenings kept while nobody listens
+#: What v1 tells again to who resumes a conversation: the happening, and which of its events.
+_KEPT_SAYINGS = {
+    "user-message": "user_message",
+    "agent-message-completed": "agent_message",
+    "reasoning-completed": "agent_reasoning",
+    "usage": "token_count",
+}
 _SLICE = 200  # happenings between two looks at the client
 
 
 class Ticket:
     """A reply that is waited for; `reply` is the client's whole message."""
 
-    __slots__ = ("asked", "reply")
+    __slots__ = ("api", "asked", "reply")
 
     def __init__(self) -> None:
         self.asked = False
+        self.api = "v2"  # the API of the listener that was asked
         self.reply: dict[str, Any] | None = None
 
     def ready(self) -> bool:
@@ -110,11 +118,13 @@ class Thread:
         self.settings = settings
         self.created = self.updated = now
         self.preview = ""
-        self.archived = False
+        self.archived = self.ephemeral = False
         self.loaded = True
         self.listeners: list[tuple[str, str]] = []  # (subscription id, "v1" or "v2")
         self.history: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []  # as thread/read shows them
+        self.said: list[dict[str, Any]] = []  # as v1 tells it again
+        self.git: dict[str, Any] | None = None  # the repository that it stands in
         self.dynamic_tools: list[dict[str, Any]] = []
         self.approved: set[Any] = set()  # what was approved for the session
         self.allowed = list(out.rules)  # command prefixes that need no approval
@@ -138,15 +148,15 @@ class Thread:
         """Keep what was said as few bytes, while the thread is put away."""
         from zlib import compress
 
-        self._packed = compress(dumps({"history": self.history, "turns": self.turns}))
-        self.history, self.turns = [], []
+        self._packed = compress(dumps({"history": self.history, "turns": self.turns, "said": self.said}))
+        self.history, self.turns, self.said = [], [], []
 
     def unpack(self) -> None:
         """Take what was said out again."""
         from zlib import decompress
 
         kept = loads(decompress(self._packed))
-        self.history, self.turns = kept["history"], kept["turns"]
+        self.history, self.turns, self.said = kept["history"], kept["turns"], kept["said"]
         self._packed = b""
 
     # -- numbers ------------------------------------------------------------------------------------------------------
@@ -178,18 +188,33 @@ class Thread:
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
         """Tell the listener of this thread what happened; several listeners compete, each happening reaches one."""
         all_values = {"thread": self.id, "turn": self.turn.id if self.turn is not None else "", **(values or {})}
+        if name in _KEPT_SAYINGS:
+            self._keep(name, all_values)
         self._happened += 1
         if self.listeners:
             self._say(name, all_values, ticket)
         elif len(self._unheard) < _KEPT:
             self._unheard.append((name, all_values, ticket))
 
+    def _keep(self, name: str, values: dict[str, Any]) -> None:
+        """Keep what v1 tells again to who resumes: the words of the user and the model, and the counts."""
+        wanted = _KEPT_SAYINGS[name]
+        for frame in frames(self._out.table["frames"][name], "v1", values):
+            message = (frame.get("params") or {}).get("msg") or {}
+            if message.get("type") == wanted:
+                self.said.append(message)
+
     def _say(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
         api = self.listeners[self._heard % len(self.listeners)][1]
         self._heard += 1
+        inner = values.get("inner")
         for frame in frames(self._out.table["frames"][name], api, values):
+            if inner is not None and "thread_id" in (frame["params"].get("msg") or ()):
+                # A reviewer has a conversation of its own, and its items name that.
+                frame["params"]["msg"]["thread_id"], frame["params"]["msg"]["turn_id"] = inner
             if "id" in frame:
                 if ticket is not None:
+                    ticket.api = api
                     self._out.ask(frame, ticket)
             else:
                 self._out.send(frame)
@@ -235,6 +260,13 @@ class Thread:
         self.turn.abort()
         self.end()
 
+    def replace(self) -> None:
+        """End the running turn, if there is one, for another that takes its place."""
+        if self._run is not None:
+            self._run.close()
+            self.emit("turn-replaced")
+            self.end()
+
     def answer_interrupts(self) -> None:
         """Answer everyone who asked for the interrupt."""
         waiting, self.interrupts = self.interrupts, []
@@ -255,7 +287,7 @@ class Thread:
             "cwd": self.settings.cwd,
             "cliVersion": "0.92.0",
             "source": "vscode",
-            "gitInfo": None,
+            "gitInfo": self.git,
             "turns": self._turns_v2() if turns else [],
         }
 
@@ -270,6 +302,6 @@ class Thread:
         return shown
 
     @property
-    def path(self) -> str:
-        """Where the real server would keep this thread; nothing is there."""
-        return self.settings.rollout(self.id, self.created, self.archived)
+    def path(self) -> str | None:
+        """Where the real server would keep this thread, if it keeps it; nothing is there."""
+        return None if self.ephemeral else self.settings.rollout(self.id, self.created, self.archived)

@@ -73,7 +73,7 @@ class Tools(Commands, Patches):
 
     def _plan(self, call: dict[str, Any], result: dict[str, Any]) -> str:
         given = arguments_of(call, ("plan",))
-        plan = plan_of(given)
+        plan = plan_of(given, call.get("arguments") or "")
         steps = [{**step, "status": "inProgress" if step["status"] == "in_progress" else step["status"]} for step in plan]
         self.thread.emit("plan", {"explanation": given.get("explanation"), "plan": plan, "planV2": steps})
         return self.turn.sentence("plan-updated")
@@ -105,14 +105,25 @@ class Tools(Commands, Patches):
 
     def _user_input(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         if self.thread.settings.mode != "plan":
-            return self.turn.sentence("unsupported", name=call["name"])
+            return self._no_questions(call)
         names = ("id", "header", "question", "isOther", "options")
         questions = [
             {name: {"isOther": False, **question}.get(name) for name in names}
             for question in arguments_of(call, ("questions",))["questions"]
         ]
-        given = yield from self.ask("user-input", {"call": call["call_id"], "questions": questions})
+        short = [{name: value for name, value in question.items() if value is not None} for question in questions]
+        given = yield from self.ask("user-input", {"call": call["call_id"], "questions": questions, "short": short})
+        if not (isinstance(given, dict) and isinstance(given.get("answers"), dict)):
+            given = {"answers": {}}  # no answer at all is taken for none to any question
         return dumps(given).decode()
+
+    def _no_questions(self, call: dict[str, Any]) -> str:
+        settings = self.thread.settings
+        features = settings.config.get("features")
+        if not (isinstance(features, dict) and features.get("collaboration_modes")):
+            return self.turn.sentence("unsupported", name=call["name"])
+        mode = self.settings["modes"].get(settings.mode, settings.mode)
+        return self.turn.sentence("no-questions", mode=mode)
 
     def _unsupported(self, call: dict[str, Any], result: dict[str, Any]) -> str:
         return self.turn.sentence("unsupported-custom", name=call.get("name"))

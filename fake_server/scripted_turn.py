@@ -135,6 +135,9 @@ class Turn:
         for number, act in enumerate(acts):
             if type(act) is not tuple:
                 for name, values in sampling.receive(act):
+                    if name == "reasoning-completed":
+                        raw = thread.settings.config.get("show_raw_agent_reasoning")
+                        values["shown"] = values["content"] if raw else []
                     thread.emit(name, values)
                     if name == "agent-message-completed":
                         self._shown["items"].append({"type": "agentMessage", "text": values["text"]})
@@ -150,6 +153,8 @@ class Turn:
                 continue
             what, how = act
             if what == "end":
+                if how == "idle":
+                    yield Sleep(thread.settings.idle_seconds())
                 sampling.close(how)
                 break
             yield from self._tools.run(sampling)  # tools run while the stream stands still
@@ -257,6 +262,10 @@ def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
             content.append({"type": "local_image", "path": item["path"]})
             content_v2.append({"type": "localImage", "path": item["path"]})
             local.append(item["path"])
+        elif item["type"] == "skill":
+            skill = {"type": "skill", "name": item.get("name"), "path": item.get("path")}
+            content.append(skill)
+            content_v2.append(skill)
     return {
         "content": content,
         "contentV2": content_v2,
@@ -275,4 +284,9 @@ def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:
             parts.append({"type": "input_text", "text": item["text"]})
         elif item["type"] == "image":
             parts.append({"type": "input_image", "image_url": item["url"]})
+        elif item["type"] == "localImage":
+            # The fake opens no file, so it has none to show; this is what the real binary says of one that is not there.
+            path = item["path"]
+            why = f"failed to read image at {path}: No such file or directory (os error 2)"
+            parts.append({"type": "input_text", "text": f"Codex could not read the local image at `{path}`: {why}"})
     return {"type": "message", "role": "user", "content": parts}

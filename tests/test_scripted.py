@@ -15,6 +15,7 @@ import pytest
 from harness.core.frames import Frame
 from harness.core.jsontext import dumps
 from harness.plugin.checking import judge, make_checkers
+from harness.protocol.refusals import load_methods
 from harness.shell.client import Client, SubjectFailure
 from harness.shell.codex import HermeticHome
 from tests.conversing import Conversation, initialize
@@ -208,7 +209,15 @@ def run(sent: bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
         ("thread/resume", {"threadId": NOBODY}, f"no rollout found for thread id {NOBODY}"),
         ("thread/start", {"cwd": 5}, "Invalid request: invalid type: integer `5`, expected a string"),
         ("thread/start", {"dynamicTools": [{"name": "x"}]}, "Invalid request: missing field `description`"),
-        ("initialize", {"clientInfo": {}}, "Already initialized"),
+        ("initialize", {"clientInfo": {"name": "x", "version": "1"}}, "Already initialized"),
+        ("initialize", {"clientInfo": {}}, "Invalid request: missing field `name`"),
+        ("thread/list", [], "Invalid request: invalid length 0, expected struct ThreadListParams with 6 elements"),
+        ("thread/list", {"cursor": "x"}, "invalid cursor: x"),
+        ("model/list", {"cursor": 5}, "Invalid request: invalid type: integer `5`, expected a string"),
+        ("userInfo", {"x": 1}, "Invalid request: invalid type: map, expected unit"),
+        ("gitDiffToRemote", {"cwd": "/x"}, 'failed to compute git diff to remote for cwd: "/x"'),
+        ("command/exec", {"command": []}, "command must not be empty"),
+        ("mcpServer/oauth/login", {"name": "x"}, "No MCP server named 'x' found."),
     ],
 )
 def test_bad_input_is_refused_as_the_real_server_refuses_it(
@@ -217,12 +226,113 @@ def test_bad_input_is_refused_as_the_real_server_refuses_it(
     assert start().client.request_error(method, params) == {"code": -32600, "message": message}
 
 
-def test_a_method_that_no_script_covers_is_said_to_be_so(start: Callable[..., Started]) -> None:
+#: What the methods need that need something; for the others `{}` (or nothing) will do.
+NEEDED: dict[str, dict[str, Any]] = {
+    "skills/config/write": {"path": "/x/SKILL.md", "enabled": False},
+    "review/start": {"threadId": "THREAD", "target": {"type": "custom", "instructions": "Look."}},
+    "mcpServer/oauth/login": {"name": "x"},
+    "account/login/start": {"type": "chatgpt"},
+    "account/login/cancel": {"loginId": NOBODY},
+    "feedback/upload": {"classification": "bug", "includeLogs": False},
+    "command/exec": {"command": ["ls"]},
+    "execOneOffCommand": {"command": ["ls"]},
+    "config/value/write": {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"},
+    "config/batchWrite": {"edits": []},
+    "gitDiffToRemote": {"cwd": "/x"},
+    "loginApiKey": {"apiKey": "k"},
+    "cancelLoginChatGpt": {"loginId": NOBODY},
+    "fuzzyFileSearch": {"query": "x", "roots": ["/"]},
+    "turn/start": {"threadId": "THREAD", "input": []},
+    "turn/interrupt": {"threadId": "THREAD", "turnId": "0"},
+    "thread/rollback": {"threadId": "THREAD", "numTurns": 1},
+    **{f"thread/{name}": {"threadId": "THREAD"} for name in ("resume", "fork", "archive", "read", "unarchive")},
+    "addConversationListener": {"conversationId": "THREAD"},
+    "removeConversationListener": {"subscriptionId": NOBODY},
+    "sendUserMessage": {"conversationId": "THREAD", "items": []},
+    "sendUserTurn": {
+        "conversationId": "THREAD", "items": [], "cwd": "/", "approvalPolicy": "never", "sandboxPolicy": {"type": "read-only"},
+        "model": "gpt-5.2", "summary": "auto",
+    },
+    "interruptConversation": {"conversationId": "THREAD"},
+    "archiveConversation": {"conversationId": "THREAD", "rolloutPath": "/x"},
+    "getConversationSummary": {"conversationId": "THREAD"},
+    "resumeConversation": {"conversationId": "THREAD"},
+    "forkConversation": {"conversationId": "THREAD"},
+}  # fmt: skip
+#: With an idle thread these are not answered, by the real server neither.
+UNANSWERED = {"turn/interrupt", "interruptConversation"}
+
+
+@pytest.mark.parametrize("method", sorted(load_methods()))
+def test_every_method_is_answered_in_a_valid_form(method: str, start: Callable[..., Started]) -> None:
+    """Each of the 55 methods gets a result that the bundle takes for valid, or a refusal in the real server's code."""
+    fake = start([{"items": ["x"], "times": "always"}])
+    thread = fake.thread()
+    fake.turn(thread)
+    params = json.loads(json.dumps(NEEDED.get(method, {})).replace("THREAD", thread))
+    if method in UNANSWERED:
+        asked = fake.client.post(method, params)
+        fake.turn(thread, "Go on.")
+        assert asked not in [message.get("id") for message in fake.client.messages() if "method" not in message]
+        return
+    if method == "initialize":
+        params = {"clientInfo": {"name": "x", "version": "1"}}
+    answer = fake.client.call(method, params if load_methods()[method] != "unit" else None)
+    if "error" in answer:
+        assert answer["error"]["code"] in (-32600, -32603), answer
+    else:
+        assert [found.text for found in judge(fake.client.timeline, make_checkers("0.92.0")) if found.blame == "subject"] == []
+    assert fake.client.close() == 0
+
+
+def test_a_script_answers_for_the_machine(start: Callable[..., Started]) -> None:
+    """`answers`: by their params, in order, one for ever; a refusal with its code; the switches of skills go on top."""
+    skill = {"name": "s", "description": "d", "path": "/s/SKILL.md", "scope": "user", "enabled": True}
+    fake = start(
+        {
+            "turns": [],
+            "git": {"sha": "abc", "branch": "main", "originUrl": None},
+            "account": "chatgpt",
+            "answers": {
+                "command/exec": [
+                    {"params": {"command": ["two"]}, "result": {"exitCode": 2, "stdout": "2", "stderr": ""}},
+                    {"result": {"exitCode": 1, "stdout": "1", "stderr": ""}},
+                    {"error": {"code": -32603, "message": "exec failed: no"}},
+                ],
+                "gitDiffToRemote": {"result": {"sha": "abc", "diff": "d"}},
+                "skills/list": {"result": {"data": [{"cwd": "/w", "skills": [skill], "errors": []}]}},
+                "fuzzyFileSearch": {"error": "no"},
+            },
+        }
+    )
+    ask = fake.client.request
+    assert ask("command/exec", {"command": ["one"]})["exitCode"] == 1
+    assert ask("command/exec", {"command": ["two"]})["exitCode"] == 2
+    assert fake.client.request_error("command/exec", {"command": ["x"]}) == {"code": -32603, "message": "exec failed: no"}
+    assert ask("command/exec", {"command": ["x"]}) == {"exitCode": 0, "stdout": "", "stderr": ""}
+    assert [ask("gitDiffToRemote", {"cwd": "/w"})["diff"] for _ in range(2)] == ["d", "d"]
+    assert fake.client.request_error("fuzzyFileSearch", {"query": "", "roots": []})["message"] == "no"
+    assert ask("skills/config/write", {"path": "/s/SKILL.md", "enabled": False}) == {"effectiveEnabled": False}
+    assert ask("skills/list", {})["data"][0]["skills"][0]["enabled"] is False
+    assert ask("thread/start", {})["thread"]["gitInfo"] == {"sha": "abc", "branch": "main", "originUrl": None}
+    assert ask("userInfo", None) == {"allegedUserEmail": "fake@codex-replay.invalid"}
+
+
+def test_the_configuration_is_written_in_memory_only(start: Callable[..., Started]) -> None:
+    """What is written holds for config/read and the next thread, and not for the file."""
     fake = start(["x"])
-    error = fake.client.request_error("review/start", {"threadId": NOBODY, "target": {"type": "uncommittedChanges"}})
-    assert error["code"] == -32001
-    assert "the script does not cover review/start" in error["message"]
-    assert fake.client.close() == 1
+    before = (fake.home.home / "config.toml").read_bytes()
+    edit = {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"}
+    old = fake.client.request("config/read", {})
+    version = old["origins"]["model"]["version"]
+    written = fake.client.request("config/value/write", {**edit, "expectedVersion": version})
+    assert (written["status"], written["version"] != version) == ("ok", True)
+    conflict = fake.client.request_error("config/value/write", {**edit, "expectedVersion": version})
+    assert conflict["data"] == {"config_write_error_code": "configVersionConflict"}
+    assert fake.client.request("config/read", {})["config"]["model"] == "gpt-5.2"
+    assert fake.client.request("thread/start", {})["model"] == "gpt-5.2"
+    assert (fake.home.home / "config.toml").read_bytes() == before
+    assert sorted(path.name for path in fake.home.home.rglob("*")) == ["config.toml"]
 
 
 def test_threads_are_kept_as_long_as_the_process(start: Callable[..., Started]) -> None:

@@ -49,14 +49,18 @@ def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str])
     if params is None and wanted != "unit":
         return "Invalid request: missing field `params`"
     if wanted.startswith("struct ") and type(params) not in (dict, list):
-        return f"Invalid request: invalid type: {_serde_name(params)}, expected {wanted}"
+        return f"Invalid request: invalid type: {type_name(params)}, expected {wanted}"
     if method == "initialize":
         return "Already initialized" if initialized else None
     return None if initialized else "Not initialized"
 
 
-def _serde_name(value: Any) -> str:
-    """Name a scalar as Codex's JSON reader does in its messages."""
+def type_name(value: Any) -> str:
+    """Name a value as Codex's JSON reader does in its messages."""
+    if value is None:
+        return "null"
+    if type(value) in (dict, list):
+        return "map" if type(value) is dict else "sequence"
     if type(value) is bool:
         return f"boolean `{dumps(value).decode()}`"
     if type(value) is str:

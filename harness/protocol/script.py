@@ -56,6 +56,9 @@ class Script:
     models: tuple[Mapping[str, Any], ...] = ()
     rate_limits: Mapping[str, Any] | None = None
     rules_off: tuple[str, ...] = ()
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    account: Any = None
+    git: Mapping[str, Any] = field(default_factory=dict)
 
 
 # Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
@@ -67,6 +70,10 @@ SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
     "models": ("list", False),
     "rate_limits": ("object", False),
     "rules_off": ("strings", False),
+    # What only a fake Codex needs, which has no machine under it (docs/fake-codex.md); the backend leaves these alone.
+    "answers": ("answers", False),
+    "account": ("account", False),
+    "git": ("object", False),
     "about": ("string", False),
 }
 TURN_KEYS: dict[str, tuple[Any, bool]] = {
@@ -164,6 +171,9 @@ def parse(value: object) -> Script:
         tuple(models),
         value.get("rate_limits"),
         tuple(value.get("rules_off", ())),
+        value.get("answers", {}),
+        value.get("account"),
+        value.get("git", {}),
     )
 
 
@@ -239,6 +249,21 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_answers(value: object) -> bool:
+    """Tell whether this is method -> an answer or a list of them, each with exactly one of `result` and `error`."""
+    if not isinstance(value, dict):
+        return False
+    for given in value.values():
+        for one in given if isinstance(given, list) else [given]:
+            if (
+                not isinstance(one, dict)
+                or not one.keys() <= {"params", "result", "error"}
+                or ("result" in one) == ("error" in one)
+            ):
+                return False
+    return True
+
+
 def _is_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
@@ -253,6 +278,8 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "text or texts": ("a string or a list of strings", lambda v: isinstance(v, str) or _is_strings(v)),
     "arguments": ("an object, or a string that is sent as it stands", lambda v: isinstance(v, dict | str)),
     "auth": ('"auto", "none", "api_key", "chatgpt" or an object', lambda v: isinstance(v, dict | str)),
+    "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
+    "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
     "match": ("a marker (string) or an object", lambda v: isinstance(v, str | dict) and v != ""),
     "times": ('a whole number from 1, or "always"', lambda v: v == "always" or (_is_int(v) and v > 0)),
     "status": ("an HTTP status from 200 to 599", lambda v: _is_int(v) and 200 <= v <= 599),

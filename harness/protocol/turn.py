@@ -129,7 +129,8 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
     """
     if "status" in cause:
         statuses = errors["statuses"]
-        row = statuses.get(str(cause["status"])) or statuses["5xx" if cause["status"] >= 500 else "4xx"]
+        special = (key for key in statuses if key[:4] == f"{cause['status']} " and key[4:] in cause.get("body", ""))
+        row = statuses.get(next(special, str(cause["status"]))) or statuses["5xx" if cause["status"] >= 500 else "4xx"]
     elif "code" in cause:
         row = errors["codes"].get(cause["code"]) or errors["codes"]["*"]
     else:

@@ -187,6 +187,10 @@ class ShellCall:
             return True
         return policy == "on-request" and sandbox != "dangerFullAccess" and self.escalated
 
+    def blocked(self, policy: str, settings: Mapping[str, Any]) -> bool:
+        """Tell whether the policy neither lets the command run nor asks: it is dangerous, and nobody may be asked."""
+        return policy == "never" and any(dangerous(argv, settings) for argv in self.commands or [self.command])
+
     def amendment(self, settings: Mapping[str, Any]) -> list[str]:
         """Return the rule that is proposed with the request for approval: the first command that needs one."""
         for argv in self.commands or []:
@@ -212,12 +216,18 @@ def actions_v2(actions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def plan_of(given: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the steps of an update_plan call; raises `BadArguments` for a status that there is not."""
+def plan_of(given: Mapping[str, Any], text: str = "") -> list[dict[str, str]]:
+    """Return the steps of an update_plan call of which `text` is the arguments as they came.
+
+    Raises `BadArguments` for a status that there is not.
+    """
     steps = []
     for step in given["plan"]:
         if step.get("status") not in ("pending", "in_progress", "completed"):
             status = step.get("status")
-            raise BadArguments(f"unknown variant `{status}`, expected one of `pending`, `in_progress`, `completed`")
+            # serde tells where the word ends: the first time that it stands in the arguments, which is near enough.
+            column = text.find(f'"{status}"') + len(f'"{status}"')
+            words = f"unknown variant `{status}`, expected one of `pending`, `in_progress`, `completed`"
+            raise BadArguments(f"{words} at line 1 column {column}" if column > len(f'"{status}"') else words)
         steps.append({"step": step["step"], "status": step["status"]})
     return steps

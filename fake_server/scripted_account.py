@@ -1,0 +1,196 @@
+"""Accounts: who is logged in is what the script says (`account`) and what the client did since, in memory only.
+
+No credentials are read: a fake that is started in somebody's own home must not know, and cannot tell, their tokens. A login by
+ChatGPT gives an address that nobody answers; it can be cancelled, and never completes by itself.
+"""
+
+from __future__ import annotations
+
+from fake_server.scripted_ids import uuid4
+from fake_server.scripted_refused import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_server.scripted_methods import Method
+    from fake_server.scripted_session import Session
+
+    Account = dict[str, Any]
+
+#: What a script's account is when it says no more than its type.
+_DEFAULTS = {
+    "apiKey": {"token": "sk-fake-codex-replay"},
+    "chatgpt": {"email": "fake@codex-replay.invalid", "planType": "pro", "token": "fake-access-token"},
+}
+_NOT_COMPLETED = "Login server error: Login was not completed"
+
+
+def account_of(given: Any) -> Account | None:
+    """Return the account that a script gives: "api_key", "chatgpt", an object with `type`, or none."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        given = {"type": given}
+    kind = "chatgpt" if given.get("type") == "chatgpt" else "apiKey"
+    return {**_DEFAULTS[kind], **given, "type": kind}
+
+
+def needed(session: Session) -> bool:
+    """Tell whether the provider wants a login."""
+    name = session.config.get("model_provider") or "openai"
+    providers = session.config.get("model_providers")
+    provider = providers.get(name) if isinstance(providers, dict) else None
+    return bool(provider.get("requires_openai_auth")) if isinstance(provider, dict) else bool(name == "openai")
+
+
+def read(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """account/read."""
+    account, wanted = session.account, needed(session)
+    shown = None
+    if account is not None and wanted:
+        shown = {key: account[key] for key in ("type", "email", "planType") if key in account}
+    session.answer(request, {"account": shown, "requiresOpenaiAuth": wanted})
+
+
+def status(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """getAuthStatus: the token only if it is asked for."""
+    account, wanted = session.account if needed(session) else None, needed(session)
+    method = None if account is None else account["type"].lower()
+    token = account.get("token") if account is not None and params.get("includeToken") else None
+    session.answer(request, {"authMethod": method, "authToken": token, "requiresOpenaiAuth": wanted})
+
+
+def user_info(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """userInfo: the address of a login by ChatGPT."""
+    session.answer(request, {"allegedUserEmail": (session.account or {}).get("email")})
+
+
+def rate_limits(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """account/rateLimits/read: the script's `rate_limits`, as the backend would tell them."""
+    account = session.account
+    if account is None:
+        raise Refused("codex account authentication required to read rate limits")
+    if account["type"] != "chatgpt":
+        raise Refused("chatgpt authentication required to read rate limits")
+    limits = session.model.rate_limits or {}
+    windows = limits.get("rate_limit") or {}
+    shown = {name: _window(windows.get(f"{name}_window")) for name in ("primary", "secondary")}
+    plan = limits.get("plan_type", account.get("planType"))
+    session.answer(request, {"rateLimits": {**shown, "credits": limits.get("credits"), "planType": plan}})
+
+
+def _window(window: dict[str, Any] | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    minutes = window.get("limit_window_seconds", 0) // 60
+    return {"usedPercent": window.get("used_percent"), "windowDurationMins": minutes, "resetsAt": window.get("reset_at")}
+
+
+# -- logging in and out ---------------------------------------------------------------------------------------------------
+
+
+def login(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """account/login/start: by key at once; by ChatGPT an id and an address."""
+    kind = params["type"]
+    if kind == "apiKey":
+        if type(params.get("apiKey")) is not str:
+            raise Refused("Invalid request: missing field `apiKey`")
+        session.account = {"type": "apiKey", "token": params["apiKey"]}
+        session.answer(request, {"type": "apiKey"})
+        session.send({"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}})
+        session.send({"method": "account/updated", "params": {"authMode": "apikey"}})
+    elif kind == "chatgpt":
+        session.answer(request, {"type": "chatgpt", **_begun(session, "v2")})
+    else:
+        raise Refused(f"Invalid request: unknown variant `{kind}`, expected one of `apiKey`, `chatgpt`, `chatgptAuthTokens`")
+
+
+def _begun(session: Session, api: str) -> dict[str, str]:
+    from binascii import b2a_base64
+    from posix import urandom
+
+    def secret() -> str:
+        return b2a_base64(urandom(32), newline=False).decode().rstrip("=").replace("+", "-").replace("/", "_")
+
+    query = (
+        "response_type=code&client_id=app_EMoamEEZ73f0CkXaXp7hrann&redirect_uri=http%3A%2F%2Flocalhost%3A1455%2Fauth%2Fcallback"
+        f"&scope=openid%20profile%20email%20offline_access&code_challenge={secret()}&code_challenge_method=S256"
+        f"&id_token_add_organizations=true&codex_cli_simplified_flow=true&state={secret()}&originator={session.client_name}"
+    )
+    session.login = (uuid4(), api)
+    return {"loginId": session.login[0], "authUrl": f"https://auth.openai.com/oauth/authorize?{query}"}
+
+
+def cancel(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """account/login/cancel: a login that is under way ends without success."""
+    found = _cancelled(session, params["loginId"])
+    session.answer(request, {"status": "canceled" if found else "notFound"})
+    if found:
+        ended = {"loginId": params["loginId"], "success": False, "error": _NOT_COMPLETED}
+        session.send({"method": "account/login/completed", "params": ended})
+
+
+def _cancelled(session: Session, login_id: str) -> bool:
+    from fake_server.scripted_ids import uuid_error
+
+    error = uuid_error(login_id)
+    if error is not None:
+        raise Refused(f"invalid login id: {error}")
+    found = session.login is not None and session.login[0] == login_id
+    if found:
+        session.login = None
+    return found
+
+
+def logout(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """account/logout."""
+    session.account = None
+    session.answer(request, {})
+    session.send({"method": "account/updated", "params": {"authMode": None}})
+
+
+# -- v1 -------------------------------------------------------------------------------------------------------------------
+
+
+def login_key_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """loginApiKey."""
+    session.account = {"type": "apiKey", "token": params["apiKey"]}
+    session.answer(request, {})
+    session.send({"method": "authStatusChange", "params": {"authMethod": "apikey"}})
+
+
+def login_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """loginChatGpt: an id and an address."""
+    session.answer(request, _begun(session, "v1"))
+
+
+def cancel_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """cancelLoginChatGpt."""
+    if not _cancelled(session, params["loginId"]):
+        raise Refused(f"login id not found: {params['loginId']}")
+    session.answer(request, {})
+    ended = {"loginId": params["loginId"], "success": False, "error": _NOT_COMPLETED}
+    session.send({"method": "loginChatGptComplete", "params": ended})
+
+
+def logout_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """logoutChatGpt."""
+    session.account = None
+    session.answer(request, {})
+    session.send({"method": "authStatusChange", "params": {"authMethod": None}})
+
+
+METHODS: dict[str, Method] = {
+    "account/read": read,
+    "account/rateLimits/read": rate_limits,
+    "account/login/start": login,
+    "account/login/cancel": cancel,
+    "account/logout": logout,
+    "getAuthStatus": status,
+    "userInfo": user_info,
+    "loginApiKey": login_key_v1,
+    "loginChatGpt": login_v1,
+    "cancelLoginChatGpt": cancel_v1,
+    "logoutChatGpt": logout_v1,
+}

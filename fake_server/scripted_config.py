@@ -1,0 +1,166 @@
+"""The configuration as the client reads and writes it: in memory only, whatever config.toml says and wherever it is.
+
+What is written holds until the process ends and for every thread that starts afterwards; no file is touched. The layers are
+those of the real server: the user's file and the system's, which is taken for empty. Versions are the real server's too:
+SHA-256 over the layer as JSON with sorted keys (seen in recordings of config/read).
+"""
+
+from __future__ import annotations
+
+from fake_server.scripted_refused import Refused
+from fake_server.scripted_settings import put
+from harness.core.jsontext import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_server.scripted_methods import Method
+    from fake_server.scripted_session import Session
+
+#: The keys that config/read always tells, in its order; the others follow if they are set.
+_TOLD = (
+    "model", "review_model", "model_context_window", "model_auto_compact_token_limit", "model_provider", "approval_policy",
+    "sandbox_mode", "sandbox_workspace_write", "forced_chatgpt_workspace_id", "forced_login_method", "web_search", "tools",
+    "profile", "profiles", "instructions", "developer_instructions", "compact_prompt", "model_reasoning_effort",
+    "model_reasoning_summary", "model_verbosity", "analytics",
+)  # fmt: skip
+#: Settings that have but a few values: what else is written is refused.
+_ONE_OF = {
+    "approval_policy": ("untrusted", "on-failure", "on-request", "never"),
+    "sandbox_mode": ("read-only", "workspace-write", "danger-full-access"),
+}
+_SYSTEM = "/etc/codex/config.toml"
+
+
+def version(config: dict[str, Any]) -> str:
+    """Return the version of a layer."""
+    from hashlib import sha256
+
+    return "sha256:" + sha256(dumps(_sorted(config))).hexdigest()
+
+
+def _sorted(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if type(value) is list else value
+
+
+def _layer(session: Session) -> dict[str, Any]:
+    return {"name": {"type": "user", "file": f"{session.home}/config.toml"}, "version": version(session.config)}
+
+
+def read(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """config/read: what holds, where each setting comes from and, if asked for, the layers."""
+    config = session.config
+    told: dict[str, Any] = {key: config.get(key) for key in _TOLD}
+    told["profiles"] = config.get("profiles") or {}
+    if isinstance(told["tools"], dict):
+        told["tools"] = {"web_search": None, "view_image": None, **told["tools"]}
+    told |= {key: value for key, value in config.items() if key not in told}
+    layer = _layer(session)
+    result: dict[str, Any] = {"config": told, "origins": dict.fromkeys(_leaves(config), layer)}
+    if params.get("includeLayers"):
+        system = {"name": {"type": "system", "file": _SYSTEM}, "version": version({}), "config": {}}
+        result["layers"] = [{**layer, "config": _sorted(config)}, system]
+    session.answer(request, result)
+
+
+def _leaves(config: Any, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for key, value in config.items() if isinstance(config, dict) else enumerate(config):
+        found += _leaves(value, f"{prefix}{key}.") if isinstance(value, dict | list) else [f"{prefix}{key}"]
+    return found
+
+
+def value_write(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """config/value/write: one edit."""
+    _write(session, request, params, [params])
+
+
+def batch_write(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """config/batchWrite: all edits or none."""
+    _write(session, request, params, params["edits"])
+
+
+def _write(session: Session, request: Any, params: dict[str, Any], edits: list[dict[str, Any]]) -> None:
+    from copy import deepcopy
+
+    file = f"{session.home}/config.toml"
+    if params.get("filePath") not in (None, file):
+        raise _refused("configLayerReadonly", "Only writes to the user config are allowed")
+    wanted = params.get("expectedVersion")
+    if wanted is not None and wanted != version(session.config):
+        text = "Configuration was modified since last read. Fetch latest version and retry."
+        raise _refused("configVersionConflict", text)
+    config = deepcopy(session.config)
+    for edit in edits:
+        for name in ("keyPath", "value", "mergeStrategy"):
+            if name not in edit:
+                raise Refused(f"Invalid request: missing field `{name}`")
+        _edit(config, edit["keyPath"], edit["value"], edit["mergeStrategy"])
+    for key, names in _ONE_OF.items():
+        if config.get(key) is not None and config[key] not in names:
+            listed = ", ".join(f"`{name}`" for name in names)
+            text = f"Invalid configuration: unknown variant `{config[key]}`, expected one of {listed}\nin `{key}`\n"
+            raise _refused("configValidationError", text)
+    session.config = config
+    result = {"status": "ok", "version": version(config), "filePath": file, "overriddenMetadata": None}
+    session.answer(request, result)
+
+
+def _refused(code: str, message: str) -> Refused:
+    return Refused(message, data={"config_write_error_code": code})
+
+
+def _edit(config: dict[str, Any], path: str, value: Any, strategy: str) -> None:
+    """Set, merge or (with null) delete one key."""
+    *tables, last = path.split(".")
+    if value is None:
+        for name in tables:
+            config = config.get(name) or {}
+        config.pop(last, None)
+        return
+    old: Any = config
+    for name in (*tables, last):
+        old = old.get(name) if isinstance(old, dict) else None
+    both = strategy == "upsert" and isinstance(old, dict) and isinstance(value, dict)
+    put(config, path, _merged(old, value) if both else value)
+
+
+def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(old)
+    for key, value in new.items():
+        both = isinstance(value, dict) and isinstance(old.get(key), dict)
+        merged[key] = _merged(old[key], value) if both else value
+    return merged
+
+
+def saved(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """getUserSavedConfig: v1's form of it."""
+    config = session.config
+    names = (
+        ("approvalPolicy", "approval_policy"), ("sandboxMode", "sandbox_mode"), ("sandboxSettings", "sandbox_workspace_write"),
+        ("forcedChatgptWorkspaceId", "forced_chatgpt_workspace_id"), ("forcedLoginMethod", "forced_login_method"),
+        ("model", "model"), ("modelReasoningEffort", "model_reasoning_effort"),
+        ("modelReasoningSummary", "model_reasoning_summary"), ("modelVerbosity", "model_verbosity"), ("tools", "tools"),
+        ("profile", "profile"),
+    )  # fmt: skip
+    told = {name: config.get(key) for name, key in names}
+    session.answer(request, {"config": {**told, "profiles": config.get("profiles") or {}}})
+
+
+def default_model(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """setDefaultModel: model and effort of every conversation to come."""
+    for key, name in (("model", "model"), ("model_reasoning_effort", "reasoningEffort")):
+        _edit(session.config, key, params.get(name), "replace")
+    session.answer(request, {})
+
+
+METHODS: dict[str, Method] = {
+    "config/read": read,
+    "config/value/write": value_write,
+    "config/batchWrite": batch_write,
+    "getUserSavedConfig": saved,
+    "setDefaultModel": default_model,
+}

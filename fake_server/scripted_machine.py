@@ -1,0 +1,83 @@
+"""The methods whose answer lies in the machine that the real server runs on: commands, files, git, skills, MCP servers.
+
+The fake runs no command and looks at no file, so the script says what they give (`answers`, `git`; docs/fake-codex.md). Without
+a word in the script each has one documented default, which is what the real server says where there is nothing: a command
+that prints nothing, a search that finds nothing, a directory that is no repository.
+"""
+
+from __future__ import annotations
+
+from fake_server.scripted_refused import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_server.scripted_methods import Method
+    from fake_server.scripted_session import Session
+
+INTERNAL = -32603
+
+
+def command(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """command/exec and execOneOffCommand: nothing is run; it ends well and prints nothing unless the script says otherwise."""
+    if not params["command"]:
+        raise Refused("command must not be empty")
+    session.answer(request, {"exitCode": 0, "stdout": "", "stderr": ""})
+
+
+def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """gitDiffToRemote: no git is asked, so there is no repository unless the script has one."""
+    from harness.core.jsontext import dumps
+
+    raise Refused(f"failed to compute git diff to remote for cwd: {dumps(params['cwd']).decode()}")
+
+
+def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """skills/list: an entry for each directory, without skills; those of a script may have been switched off."""
+    cwds = params.get("cwds") or [session.cwd]
+    session.answer(request, {"data": [{"cwd": cwd, "skills": [], "errors": []} for cwd in cwds]})
+
+
+def with_switches(session: Session, result: Any) -> Any:
+    """Return skills/list's result with what skills/config/write has switched on or off since."""
+    for entry in result.get("data", []) if isinstance(result, dict) else []:
+        for skill in entry.get("skills", []):
+            skill["enabled"] = session.skills.get(skill.get("path"), skill.get("enabled", True))
+    return result
+
+
+def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """skills/config/write: kept in memory."""
+    session.skills[params["path"]] = params["enabled"]
+    session.answer(request, {"effectiveEnabled": params["enabled"]})
+
+
+def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """mcpServer/oauth/login: no server is started and nobody is called; what cannot be logged in to is refused as always."""
+    name = params["name"]
+    servers = session.config.get("mcp_servers")
+    server = servers.get(name) if isinstance(servers, dict) else None
+    if not isinstance(server, dict):
+        raise Refused(f"No MCP server named '{name}' found.")
+    if "url" not in server:
+        raise Refused("OAuth login is only supported for streamable HTTP servers.")
+    raise Refused(
+        f"failed to login to MCP server '{name}': fake-codex opens no connection; give the answer in the script.", INTERNAL
+    )
+
+
+def git_info(session: Session) -> dict[str, Any] | None:
+    """Return what a thread says of the repository that it stands in; None without one."""
+    git = session.model.git
+    return {name: git.get(name) for name in ("sha", "branch", "originUrl")} if git.get("sha") else None
+
+
+METHODS: dict[str, Method] = {
+    "command/exec": command,
+    "execOneOffCommand": command,
+    "gitDiffToRemote": git_diff,
+    "skills/list": skills_list,
+    "skills/config/write": skills_write,
+    "mcpServer/oauth/login": mcp_login,
+}

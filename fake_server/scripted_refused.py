@@ -1,0 +1,23 @@
+"""The one exception by which a method of the scripted fake refuses a request."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+INVALID_REQUEST = -32600
+
+
+class Refused(Exception):
+    """A request that gets an error; `code`, the text and `data` are what the client is told."""
+
+    def __init__(self, message: str, code: int = INVALID_REQUEST, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+    def error(self) -> dict[str, Any]:
+        """Return the error as it stands in the answer; the real server writes its members in this order."""
+        data = {} if self.data is None else {"data": self.data}
+        return {"code": self.code, **data, "message": str(self)}

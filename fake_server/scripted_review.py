@@ -1,0 +1,193 @@
+"""review/start: a turn in which another agent looks at changes; in the order and the words of recordings.
+
+The reviewer is an agent with a conversation of its own, of which the client sees the beginning (its id, the prompt), the calls
+and the end: no words as they come, no counts. What the reviewer says is read as JSON if it is JSON, else taken as it stands.
+What a review needs of git (the commit that two branches have in common) is the script's: `git.mergeBase`.
+"""
+
+from __future__ import annotations
+
+from time import time
+
+from fake_server.scripted_ids import uuid4, uuid7
+from fake_server.scripted_methods import copy
+from fake_server.scripted_refused import Refused
+from fake_server.scripted_thread import Pause
+from fake_server.scripted_turn import Turn, user_history, user_values
+from harness.core.jsontext import NotJson, loads
+from harness.protocol.turn import error_v2, fill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from fake_server.scripted_methods import Method
+    from fake_server.scripted_model import Model
+    from fake_server.scripted_session import Session
+    from fake_server.scripted_thread import Thread, Ticket
+
+    Run = Generator[Any, None, None]
+
+#: What of the reviewer's conversation the client is not told.
+_HIDDEN = ("usage", "agent-message-delta", "agent-message-completed", "turn-diff")
+
+
+class _Inner:
+    """The reviewer's conversation: a thread of its own, whose happenings are told in the thread that is reviewed."""
+
+    def __init__(self, thread: Thread) -> None:
+        self._thread = thread
+        self.id = uuid7(time())
+        self.history: list[dict[str, Any]] = []
+        self.steered: list[Any] = []
+        self.dynamic_tools: list[Any] = []
+        self.total = self.last = None
+        self._submissions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._thread, name)
+
+    def submit(self) -> str:
+        """Count the submissions of the reviewer's own conversation."""
+        self._submissions += 1
+        return str(self._submissions)
+
+    def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
+        """Tell what may be told."""
+        if name not in _HIDDEN:
+            self._thread.emit(name, {**(values or {}), "inner": (self.id, "0")}, ticket)
+
+
+class Review(Turn):
+    """One review, from entered_review_mode to turn/completed."""
+
+    def __init__(
+        self, thread: Thread, model: Model, table: dict[str, Any], target: dict[str, Any], prompt: str, hint: str
+    ) -> None:
+        inner: Any = _Inner(thread)
+        items = [{"type": "text", "text": prompt, "text_elements": []}]
+        super().__init__(inner, model, table, items, None)
+        self.id = thread.submit()
+        self.outer = thread
+        self._target, self._hint = target, hint
+
+    def run(self) -> Run:
+        """Run the review to its end."""
+        thread = self.outer
+        thread.turns.append(self._shown)
+        thread.emit("review-entered", {"target": self._target, "hint": self._hint})
+        thread.emit("mcp-startup-complete")
+        thread.emit("task-started", {"window": thread.settings.window()})
+        values = {"item": uuid4(), **user_values(self._items)}
+        self.thread.history.append(user_history(self._items))
+        self.thread.emit("user-message", values)
+        self.thread.emit("user-message-again", values)
+        yield Pause()
+        yield from self._samplings()
+        output = None if self._error is not None else review_output(self._last_message)
+        self._exit(output, rendered(output, self.table["sentences"]["review-failed"]))
+        thread.emit("task-complete", {"lastMessage": None, "status": "completed", "error": None})
+
+    def _exit(self, output: Any, text: str, said: str | None = None) -> None:
+        self.outer.emit("review-exited", {"output": output, "text": text})
+        said = text if said is None else said
+        self.outer.emit("review-said", {"text": said})
+        content = [{"type": "output_text", "text": said}]
+        self.outer.history.append({"type": "message", "role": "assistant", "content": content})
+
+    def abort(self) -> None:
+        """End the review as an interrupt does."""
+        sentences = self.table["sentences"]
+        self._exit(None, sentences["review-failed"], sentences["review-interrupted"])
+        self._shown["status"] = "interrupted"
+        self.outer.emit("turn-aborted")
+        self.outer.answer_interrupts()
+        self.outer.emit("turn-interrupted")
+
+
+def review_output(text: str | None) -> dict[str, Any] | None:
+    """Return what the reviewer said as the event has it; None when it said nothing."""
+    if text is None:
+        return None
+    empty = {"findings": [], "overall_correctness": "", "overall_explanation": text, "overall_confidence_score": 0.0}
+    for part in (text, text[text.find("{") : text.rfind("}") + 1]):
+        try:
+            given = loads(part.encode("utf-8", "surrogatepass"))
+        except NotJson:
+            continue
+        if type(given) is dict and empty.keys() <= given.keys():
+            return {name: given[name] for name in empty}
+    return empty
+
+
+def rendered(output: dict[str, Any] | None, failed: str) -> str:
+    """Return a review as a text, as the item exitedReviewMode shows it."""
+    if output is None:
+        return failed
+    parts = [output["overall_explanation"].strip()] if output["overall_explanation"].strip() else []
+    findings = output["findings"]
+    if findings:
+        lines = ["Review comment:" if len(findings) == 1 else "Full review comments:"]
+        for finding in findings:
+            place = finding["code_location"]
+            where = f"{place['absolute_file_path']}:{place['line_range']['start']}-{place['line_range']['end']}"
+            lines += ["", f"- {finding['title']} \u2014 {where}", *(f"  {line}" for line in finding["body"].splitlines())]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or failed
+
+
+# -- the method -----------------------------------------------------------------------------------------------------------
+
+
+def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Start a review, in this thread or (detached) in one of its own; a turn that runs is replaced."""
+    target = params["target"]
+    thread = session.thread(params["threadId"])
+    row = _row(session, target)
+    given = {"title": None, **target}
+    for name in row["needs"]:
+        if name not in target:
+            raise Refused(f"Invalid request: missing field `{name}`")
+        given[name] = target[name].strip()
+        if not given[name]:
+            raise Refused(f"{name} must not be empty")
+    given["short"] = given.get("sha", "")[:7]
+    form = "titled" if given["title"] else "plain"
+    hint = fill(row.get(f"hint-{form}", row["hint"]), given)
+    if params.get("delivery") == "detached":
+        thread = copy(session, thread, {})
+        session.listen(thread, "v2")
+        thread.emit("mcp-startup-complete")
+        thread.emit("thread-started", {"threadObject": thread.as_v2()})
+    base = session.model.git.get("mergeBase") or session.model.git.get("sha")
+    prompt = fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
+    shown = {key: value for key, value in target.items() if value is not None}
+    review = Review(thread, session.model, session.table, shown, prompt, hint)
+    item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
+    turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
+    session.answer(request, {"turn": turn, "reviewThreadId": thread.id})
+    thread.emit("review-started", {"turnObject": turn})
+    if row.get("git") and base is None:
+        # The turn of a review that cannot begin never ends, in the real server too.
+        message = f'"{thread.settings.cwd}" is not a git repository'
+        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": error_v2(message, "other")})
+        return
+    thread.replace()
+    thread.begin(review)
+
+
+def _row(session: Session, target: Any) -> dict[str, Any]:
+    """Return the table's row for a kind of target."""
+    rows: dict[str, Any] = session.table["reviews"]
+    kind = target.get("type") if type(target) is dict else None
+    if kind is None:
+        raise Refused("Invalid request: missing field `type`")
+    if kind not in rows:
+        names = ", ".join(f"`{name}`" for name in rows)
+        raise Refused(f"Invalid request: unknown variant `{kind}`, expected one of {names}")
+    found: dict[str, Any] = rows[kind]
+    return found
+
+
+METHODS: dict[str, Method] = {"review/start": review_start}
