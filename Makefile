@@ -35,6 +35,7 @@ $(STAMP): requirements.lock pyproject.toml fake_server/bin/fake-codex
 
 conformance: $(STAMP) ## the suites on the embedded fakes: no network, no account
 	$(BIN)/python -m pytest suites $(LEAN) -n $(JOBS)
+	$(BIN)/python -m pytest suites/proxy $(LEAN) -n $(JOBS) --profile as-specified --report reports/proxy-as-specified
 
 test: $(STAMP) lint ## the project's own tests, lint and types
 	$(call again,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)
@@ -47,10 +48,15 @@ lint: $(STAMP) ## ruff and mypy
 real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offline
 	@$(codex)
 	$(call again,suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy)
+	$(call again,suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile works-on-0.92 --report reports/proxy-$(CODEX))
 	$(call again,tests/real)
 
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
 	$(BIN)/python -m pytest tests/browser -n $(JOBS)
+
+differential: $(STAMP) ## 560 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
+	$(BIN)/codex-replay codex install $(CODEX)
+	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/test_differential.py -s
 
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
 	@$(codex)
