@@ -85,7 +85,12 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
 @click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
 @click.option("--strength", is_flag=True, help="Try the checks of the suite for proxies on broken proxies (docs/strength.md).")
-@click.option("--json", "as_json", is_flag=True, help="With --strength: the result as JSON on stdout.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The verdict and the path of report.json as JSON on stdout, all else on stderr; with --strength its result.",
+)
 def command(
     suites: tuple[str, ...],
     jobs: str,
@@ -107,16 +112,16 @@ def command(
             arguments.append(f"--{name.replace('_', '-')}={value}")
     if backend_cost_ok:
         arguments.append("--backend-cost-ok")
-    if strength or as_json:
-        from harness.cli.strength import BadUse, run_strength
+    if strength:
+        from harness.cli.strength import run_strength
 
-        if not strength:
-            raise BadUse("--json belongs to --strength; every run leaves its result as report.json.")
         raise SystemExit(run_strength([*arguments, *(("-k", chosen) if chosen else ())], jobs, as_json, plain))
     if jobs != "1" and _has_xdist():
         arguments += ["-n", jobs]
     if chosen:
         arguments += ["-k", chosen]
+    if as_json:
+        raise SystemExit(_run_json(arguments))
     live = not plain and sys.stdout.isatty()
     raise SystemExit(_run_live(arguments) if live else subprocess.call(arguments))
 
@@ -125,6 +130,33 @@ def _has_xdist() -> bool:
     from importlib.util import find_spec
 
     return find_spec("xdist") is not None
+
+
+def _run_json(arguments: list[str]) -> int:
+    """Run pytest with all that it prints on stderr, and say on stdout what came of it: {"verdict", "exit", "report"}.
+
+    Verdict and report are null where there was no case to judge.
+    """
+    read, write = os.pipe()
+    environment = {**os.environ, VARIABLE: str(write)}
+    child = subprocess.Popen([*arguments, "-q"], stdout=2, env=environment, pass_fds=(write,))
+    os.close(write)
+    found: dict[str, object] = {"verdict": None, "exit": None, "report": None}
+    with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
+        for line in events:
+            said = json.loads(line)
+            found.update({key: said[key] for key in ("verdict", "report") if key in said})
+    found["exit"] = status = _wait(child)
+    click.echo(json.dumps(found))
+    return status
+
+
+def _wait(child: subprocess.Popen[bytes]) -> int:
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:  # pytest got it too, and ends its servers first
+            continue
 
 
 def _run_live(arguments: list[str]) -> int:
@@ -144,12 +176,7 @@ def _run_live(arguments: list[str]) -> int:
     reader.start()
     with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
         _show(events, console)
-    while True:
-        try:
-            status = child.wait()
-            break
-        except KeyboardInterrupt:  # pytest got it too, and ends its servers first
-            continue
+    status = _wait(child)
     reader.join()
     child.stdout.close()
     sys.stdout.buffer.write(_from_first_section(b"".join(printed)))
@@ -174,6 +201,7 @@ def _show(events: IO[str], console: object) -> None:
             said = json.loads(line)
             if "collected" in said:
                 progress.update(task, total=said["collected"], description="")
+            if "case" not in said:
                 continue
             name = said["case"].rsplit("/", 1)[-1]
             if said["outcome"] == "failed":

@@ -7,6 +7,7 @@ anything, so a case that needs it is skipped and says so. Built on the standard 
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -121,6 +122,19 @@ class Answer:
         return f"{self.asked} -> {self.status}\n{text if len(text) < 2000 else text[:2000] + '...'}"
 
 
+@dataclass
+class Said:
+    """One request as it was sent, and its answer (None: there was no whole one); times as `time.monotonic` gives them."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None = field(repr=False)
+    started: float
+    ended: float = 0.0
+    answer: Answer | None = None
+
+
 class Backend:
     """The backend under test, as one case sees it: asked by `ask`, `get` and `refresh`; a fake is also told things."""
 
@@ -128,6 +142,7 @@ class Backend:
         self.name = name
         self.live = session is None
         self.answers: list[Answer] = []
+        self.said: list[Said] = []
         self._url = url
         self._session = session
         self._wait = wait
@@ -202,6 +217,8 @@ class Backend:
         make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = make(parts.hostname or "", parts.port, timeout=self._wait)
         target = parts.path.rstrip("/") + path
+        said = Said(method, path, headers, data, time.monotonic())
+        self.said.append(said)
         try:
             connection.request(method, target, data, dict(headers))
             response = connection.getresponse()
@@ -210,6 +227,8 @@ class Backend:
             raise SubjectFailure(f"{method} {path} got no whole answer within {self._wait:g} s: {error!r}") from None
         finally:
             connection.close()
+            said.ended = time.monotonic()
+        said.answer = answer
         self.answers.append(answer)
         return answer
 

@@ -9,7 +9,8 @@ import os
 import signal
 import threading
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 
     from harness.plugin.coverage import Coverage
     from harness.plugin.run import AppServer, Case
+    from harness.plugin.story import Spool, Taker
     from harness.plugin.subjects import Subject
     from harness.plugin.verdict import Verdict
     from harness.shell.backend_process import BackendProcess
 
 PROPERTY = "codex-replay"
 CASE: pytest.StashKey[Case] = pytest.StashKey()
+#: Under which key the controller of pytest-xdist tells its workers where stories go.
+STORIES = "codex_replay_stories"
 
 
 class Session:
@@ -43,11 +47,16 @@ class Session:
         self.verdict: Verdict = Verdict(subject.name, subject.version, settings.profile, settings.record, settings.others)
         self.verdict.validated = settings.validate and has_bundle(subject.version)
         self.started = time.monotonic()
+        self.compared: tuple[Any, Any] | None = None  # the two sides of the last comparison that failed
+        self.spool: Spool | None = None  # made at first use; a worker of pytest-xdist is given the controller's
+        self._taker: Taker | None = None
         # Packaged suites may be run from anywhere: without a project of the user's own, reports go where the run was started.
         base = config.rootpath if config.inipath else config.invocation_params.dir
         self.report_folder = settings.report or base / "reports" / subject.slug
         self.root = config.rootpath
         self._backend: BackendProcess | None = None
+        self.began = datetime.now(UTC)
+        self.tells = not config.getoption("strength", False)  # whether there is a report that could tell stories
 
     def coverage(self) -> Coverage:
         """Return what the run has shown of the protocol, begun at first use."""
@@ -65,6 +74,24 @@ class Session:
             self._backend = BackendProcess()
         return self._backend
 
+    def need_spool(self) -> Spool:
+        """Return where the processes of this run put their stories."""
+        from harness.plugin.story import Spool
+
+        if self.spool is None:
+            self.spool = Spool.make()
+            _SPOOLS.append(self.spool)
+        return self.spool
+
+    def taker(self) -> Taker:
+        """Return what takes the stories of this process's cases."""
+        if self._taker is None:
+            from harness.plugin.report import machine_paths
+            from harness.plugin.story import Taker
+
+            self._taker = Taker(machine_paths())
+        return self._taker
+
     def close(self) -> None:
         """End the backend."""
         if self._backend is not None:
@@ -73,6 +100,7 @@ class Session:
 
 
 SESSION = pytest.StashKey[Session]()
+_SPOOLS: list[Spool] = []
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -91,6 +119,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected, and see to it that a terminated run leaves no process."""
+    from harness.plugin.story import Spool
     from harness.plugin.subjects import BadSubject, parse_app_server
 
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
@@ -108,6 +137,9 @@ def pytest_configure(config: pytest.Config) -> None:
             "add --app-server codex@VERSION."
         )
     config.stash[SESSION] = session = Session(config, settings, subject)
+    given = getattr(config, "workerinput", {})
+    if STORIES in given:
+        session.spool = Spool(Path(given[STORIES]))
     if not hasattr(config, "workerinput"):  # with pytest-xdist the controller collects
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
         if os.environ.get(VARIABLE, "").isdigit():
@@ -120,6 +152,8 @@ def _terminate(number: int, frame: object) -> None:
     from harness.shell.process import stop_all
 
     stop_all()
+    for spool in _SPOOLS:
+        spool.remove()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
@@ -127,7 +161,11 @@ def _terminate(number: int, frame: object) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End what the run shared."""
     if SESSION in config.stash:
-        config.stash[SESSION].close()
+        session = config.stash[SESSION]
+        session.close()
+        if session.spool in _SPOOLS:
+            _SPOOLS.remove(session.spool)
+            session.spool.remove()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -181,6 +219,20 @@ def case_name(item: Any, root: Path) -> Any:
     return CaseName("/".join(below) or "tests", path.stem, case)
 
 
+def name_of_node(nodeid: str, root: Path) -> Any:
+    """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that cannot be asked any more."""
+    from harness.plugin.record import CaseName
+
+    place, _, rest = nodeid.partition("::")
+    path = root / place
+    parts = path.parts
+    below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
+    test, bracket, parameters = rest.rpartition("::")[2].partition("[")
+    case = test.removeprefix("test_") + bracket.replace("[", "-")
+    case += "".join(c if c.isalnum() or c in "-_." else "_" for c in parameters.removesuffix("]"))
+    return CaseName("/".join(below) or "tests", path.stem, case)
+
+
 def _below(path: Path, root: Path) -> tuple[str, ...]:
     return path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
 
@@ -196,6 +248,8 @@ def cassette_folder(path: Path, root: Path) -> Path:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Hold the case to how its servers ended, as part of the test itself."""
+    if SESSION in item.config.stash:
+        item.config.stash[SESSION].compared = None
     result = yield
     case = item.stash.get(CASE, None)
     if case is not None:
@@ -204,11 +258,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
+    """Keep the two sides of a comparison that fails: what was expected (right) and what came (left)."""
+    if op == "==" and SESSION in config.stash:
+        config.stash[SESSION].compared = (right, left)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the case's name for the verdict, and to a failure the traffic that led to it."""
+    from harness.plugin.story import note
+
     report = yield
     session = item.config.stash.get(SESSION, None)
     if session is None or not ("suites" in item.path.parts[:-1] or "app_server" in getattr(item, "fixturenames", ())):
@@ -218,6 +280,7 @@ def pytest_runtest_makereport(
     said = {"suite": name.suite, "module": name.module, "case": name.case, "recorded": case.recorded if case else []}
     if case is not None and call.when == "call" and report.passed:
         said["shown"] = sorted(case.shown)
+    note(session, item, call, report, case, said)
     report.user_properties.append((PROPERTY, said))
     if report.failed and case is not None and case.servers and call.when == "call":
         report.sections.append(("Traffic (-> client, <- server)", case.traffic()))
@@ -230,19 +293,43 @@ class Collector:
     def __init__(self, session: Session) -> None:
         self.session = session
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist where stories go."""
+        if self.session.tells:
+            node.workerinput[STORIES] = str(self.session.need_spool().folder)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A module of a suite that cannot be collected is a failure: its cases have not been verified."""
+        path = Path(report.nodeid.partition("::")[0])
+        if report.failed and "suites" in path.parts[:-1]:
+            said = asdict(name_of_node(f"{path}::(collection)", self.session.root))
+            self.session.verdict.add(report.nodeid, said, "failed", 0.0, _message(report), report.longreprtext)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in one phase of a case."""
+        verdict = self.session.verdict
         said = dict(report.user_properties).get(PROPERTY)
-        if isinstance(said, dict):
-            self.session.verdict.add(said, report.outcome, report.duration, _message(report))
-            if said.get("shown"):
-                self.session.coverage().add("{suite}/{module}/{case}".format(**said), said["shown"])
+        if not isinstance(said, dict):
+            if not report.failed or (verdict.case_of(report.nodeid) is None and "suites" not in report.nodeid.split("/")[:-1]):
+                return
+            said = asdict(name_of_node(report.nodeid, self.session.root))  # a worker died in it
+        if report.outcome not in ("passed", "failed", "skipped"):
+            return  # another plugin runs it again
+        known = getattr(report, "wasxfail", None) if report.skipped else None
+        outcome = report.outcome if known is None else "known"
+        message = (known or "").removeprefix("known: ") or _message(report)
+        verdict.add(report.nodeid, said, outcome, report.duration, message, "" if report.passed else _details(report))
+        if said.get("shown"):
+            self.session.coverage().add("{suite}/{module}/{case}".format(**said), said["shown"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """A run of cases of which none was verified is not green."""
         verdict = self.session.verdict
         verdict.seconds = time.monotonic() - self.session.started
+        verdict.interrupted = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+        verdict.stale = getattr(session.config.pluginmanager.get_plugin("codex-replay-baseline-gate"), "stale", [])
         if verdict.cases and verdict.word == "nothing verified" and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
@@ -257,17 +344,33 @@ class Collector:
             out.write_line(line)
         for line in verdict.coverage.table() if verdict.coverage is not None else ():
             out.write_line(line)
-        for path in sorted(path for case in verdict.cases.values() for path in case.recorded):
+        for path in sorted(path for case in verdict.cases.values() for path in case["recorded"]):
             out.write_line(f"recorded {path}")
         good = verdict.word == "verified"
         out.write_line(verdict.sentence(), bold=True, green=good, red=not good)
+        self._write(out)
+
+    def _write(self, out: pytest.TerminalReporter) -> None:
+        from harness.plugin.report import Reporter
+
+        folder = self.session.report_folder
         try:
-            out.write_line(f"Report: {verdict.write(self.session.report_folder)}")
+            path, *others = Reporter(out.config, folder, self.session.began).write(self.session.verdict, self.session.spool)
         except OSError as error:
-            out.write_line(f"The report cannot be written to {self.session.report_folder} ({error.strerror}); give --report DIR.")
+            out.write_line(f"The report cannot be written to {folder} ({error.strerror}); give --report DIR.")
+            return
+        out.write_line(f"Report: {path}")
+        out.write_line(f"        and {', '.join(sorted(each.name for each in others))} beside it")
+        progress = out.config.pluginmanager.get_plugin("codex-replay-progress")
+        if isinstance(progress, Progress):
+            progress.tell(report=str(path), verdict=self.session.verdict.word)
 
 
-def _message(report: pytest.TestReport) -> str:
+def _details(report: pytest.TestReport) -> str:
+    return "\n".join([report.longreprtext, *(f"--- {name}\n{content}" for name, content in report.sections)])
+
+
+def _message(report: pytest.TestReport | pytest.CollectReport) -> str:
     if report.outcome == "skipped" and isinstance(report.longrepr, tuple):
         return str(report.longrepr[2])
     crash = getattr(report.longrepr, "reprcrash", None)

@@ -17,6 +17,7 @@ from harness.plugin.checking import judge, make_checkers
 from harness.plugin.coverage import seen
 from harness.plugin.record import header_of, write_cassette
 from harness.plugin.upstream import RecordedUpstream
+from harness.protocol.bundle import DEFAULT_VERSION
 from harness.protocol.schema_files import versions
 from harness.shell.client import Client, SubjectFailure, describe
 
@@ -198,6 +199,11 @@ class Case:
         server.behind = {"script": script, "config": config}
         self.servers.append(server)
         return server
+
+    @property
+    def version(self) -> str:
+        """The Codex that the subject is or plays; for one that is not known, the default."""
+        return self._subject.version if self._subject.version in versions() else DEFAULT_VERSION
 
     @property
     def _wait(self) -> float:

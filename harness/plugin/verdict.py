@@ -1,39 +1,21 @@
-"""What a run comes to: a table for the terminal, report.json and junit.xml for machines, and the exit status.
+"""What a run comes to, collected case by case: the table for the terminal, the data of the report, and the exit status.
 
-report.json is `{"report": 1, "verdict", "subject", "codex", "profile", "record", "validated", "seconds", "cases": [...]}`; a case
-is `{"suite", "module", "case", "outcome", "seconds", "message", "recorded"}` with outcome passed, failed or skipped. A run of the
-app-server suite adds "coverage" (see `coverage.Coverage.report`).
 Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+
+from harness.report import model
+from harness.report.model import ROLES, Case, Outcome, Report
 
 if TYPE_CHECKING:
     from harness.plugin.coverage import Coverage
 
-FORMAT = 1
-#: Whom a suite judges; a suite of the user's own judges an app-server.
-ROLES = {"backend": "backend", "lite_client": "lite-client", "editor_client": "editor-client", "proxy": "proxy"}
-
-
-@dataclass(slots=True)
-class CaseResult:
-    """How one case ended; `seconds` is its whole time, `message` the first line of what failed or why it was skipped."""
-
-    suite: str
-    module: str
-    case: str
-    outcome: str = "passed"
-    seconds: float = 0.0
-    message: str = ""
-    recorded: list[str] = field(default_factory=list)
+#: How many characters of a message and of a whole failure are kept.
+LONGEST_MESSAGE, LONGEST_DETAILS = 1000, 1 << 16
 
 
 class Verdict:
@@ -43,54 +25,97 @@ class Verdict:
         """`subject` is the app-server; `others` are the subjects of the other roles, by role."""
         self.subject, self.codex, self.profile, self.record = subject, codex, profile, record
         self.others = dict(others or {})
-        self.cases: dict[str, CaseResult] = {}
+        self.cases: dict[str, Case] = {}
+        #: The cassettes that a case has reproduced, by its id: its story.
+        self.cassettes: dict[str, list[str]] = {}
         self.seconds = 0.0
         self.validated = True
+        self.interrupted = False
+        self.stale: list[str] = []
         self.coverage: Coverage | None = None
+        self._of_node: dict[str, str] = {}
 
-    def add(self, said: dict[str, Any], outcome: str, seconds: float, message: str) -> None:
-        """Take in one phase of a case; a failure in any phase is the case's."""
-        key = "{suite}/{module}/{case}".format(**said)
-        result = self.cases.setdefault(key, CaseResult(said["suite"], said["module"], said["case"]))
-        result.seconds = round(result.seconds + seconds, 4)
-        result.recorded = said.get("recorded", []) or result.recorded
-        if outcome != "passed" and result.outcome != "failed":
-            result.outcome, result.message = outcome, message
+    def add(
+        self, nodeid: str, said: Mapping[str, Any], outcome: Outcome, seconds: float, message: str = "", details: str = ""
+    ) -> None:
+        """Take in one phase of a case; of several phases the worst outcome is the case's."""
+        case = self._case(nodeid, said)
+        case["seconds"] = round(case["seconds"] + seconds, 4)
+        case["recorded"] = said.get("recorded") or case["recorded"]
+        case["title"] = said.get("title") or case["title"]
+        case["spec"] = said.get("spec") or case["spec"]
+        if said.get("cassettes"):
+            self.cassettes[case["id"]] = list(said["cassettes"])
+        worst = model.worst([case["outcome"], outcome])
+        if outcome != "passed" and (worst != case["outcome"] or not case["message"]):
+            case["outcome"] = worst
+            case["message"] = model.shortened(message, LONGEST_MESSAGE)
+            case["details"] = model.shortened(details, LONGEST_DETAILS)
+            case["expected"], case["actual"] = said.get("compared") or (None, None)
 
-    def count(self, outcome: str) -> int:
+    def case_of(self, nodeid: str) -> Case | None:
+        """Return the case with this node id, if one of its phases was seen."""
+        key = self._of_node.get(nodeid)
+        return self.cases[key] if key is not None else None
+
+    def _case(self, nodeid: str, said: Mapping[str, Any]) -> Case:
+        key = self._of_node.get(nodeid)
+        if key is None:
+            key = name = "{suite}/{module}/{case}".format(**said)
+            for number in range(2, len(self.cases) + 2):  # two classes of one module may have methods of one name
+                if key not in self.cases:
+                    break
+                key = f"{name}#{number}"
+            self._of_node[nodeid] = key
+            self.cases[key] = {
+                "id": key,
+                "suite": said["suite"],
+                "module": said["module"],
+                "case": said["case"],
+                "nodeid": nodeid,
+                "title": "",
+                "spec": None,
+                "outcome": "passed",
+                "seconds": 0.0,
+                "message": "",
+                "details": "",
+                "expected": None,
+                "actual": None,
+                "recorded": [],
+                "again": "",
+                "story": None,
+            }
+        return self.cases[key]
+
+    def count(self, outcome: Outcome) -> int:
         """How many cases ended so."""
-        return sum(case.outcome == outcome for case in self.cases.values())
+        return sum(case["outcome"] == outcome for case in self.cases.values())
 
     @property
     def word(self) -> str:
         """`failed`, `verified` or `nothing verified`."""
-        if self.count("failed"):
-            return "failed"
-        return "verified" if self.count("passed") else "nothing verified"
+        return "failed" if self.stale or self.interrupted else model.verdict(self.cases.values())
 
     def table(self) -> list[str]:
         """Return the verdict table, a line per module and the sums."""
-        rows: list[tuple[str, ...]] = [("suite", "module", "cases", "passed", "failed", "skipped", "time")]
-        for suite, module in sorted({(case.suite, case.module) for case in self.cases.values()}):
-            rows.append((suite, module, *self._sums(lambda c, s=suite, m=module: (c.suite, c.module) == (s, m))))
-        rows.append(("all", "", *self._sums(lambda case: True)))
+        outcomes: list[Outcome] = ["passed", "failed", "skipped"]
+        if self.count("known"):
+            outcomes.insert(2, "known")
+        modules: dict[tuple[str, str], list[Case]] = {}
+        for case in self.cases.values():
+            modules.setdefault((case["suite"], case["module"]), []).append(case)
+        rows: list[tuple[str, ...]] = [("suite", "module", "cases", *outcomes, "time")]
+        rows += [(suite, module, *_sums(modules[suite, module], outcomes)) for suite, module in sorted(modules)]
+        rows.append(("all", "", *_sums(list(self.cases.values()), outcomes)))
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [
-            "  ".join(text.ljust(w) if i < 2 else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
+        lines = ["  ".join(_cell(text, widths[i], i) for i, text in enumerate(row)) for row in rows]
         rule = "-" * len(lines[0])
         return [lines[0], rule, *lines[1:-1], rule, lines[-1]]
-
-    def _sums(self, chosen: Any) -> tuple[str, ...]:
-        cases = [case for case in self.cases.values() if chosen(case)]
-        counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
-        return (str(len(cases)), *(str(count) for count in counts), f"{sum(case.seconds for case in cases):.2f} s")
 
     @property
     def subjects(self) -> dict[str, str]:
         """The subjects that these cases judged, by role."""
-        roles = {ROLES.get(case.suite, "app-server") for case in self.cases.values()} or {"app-server"}
+        roles = {ROLES.get(case["suite"], "app-server") for case in self.cases.values()} or {"app-server"}
         named = {"app-server": self.subject, **self.others}
         return {role: name for role, name in named.items() if role in roles}
 
@@ -101,55 +126,49 @@ class Verdict:
         )
         if not self.validated:
             of += ", frames not validated"
+        if self.count("failed"):
+            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases; {of}."
+        if self.interrupted:
+            return f"INTERRUPTED: after {len(self.cases)} cases, so nothing is said of the others; {of}."
+        if self.stale:
+            return f"FAILED: {len(self.stale)} stale lines of the baseline; {of}."
         if self.word == "nothing verified":
             return f"NOTHING VERIFIED: no case passed; {of}."
-        if self.word == "failed":
-            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases; {of}."
-        skipped = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
-        return f"VERIFIED: {self.count('passed')} cases{skipped}; {of}."
+        more = [f", {self.count(each)} {word}" for each, word in _BESIDES if self.count(each)]
+        return f"VERIFIED: {self.count('passed')} cases{''.join(more)}; {of}."
 
-    def write(self, folder: Path) -> Path:
-        """Write report.json and junit.xml into `folder`; return the former's path. OSError when that cannot be done."""
-        folder.mkdir(parents=True, exist_ok=True)
-        report = {
-            "report": FORMAT,
+    def report(self, command: str, started: str) -> Report:
+        """Return the data of the report; nothing in it is redacted yet."""
+        report: Report = {
+            "report": model.FORMAT,
             "verdict": self.word,
             "subject": self.subjects,
             "codex": self.codex,
             "profile": self.profile,
+            "profiles": [self.profile],
             "record": self.record,
             "validated": self.validated,
+            "command": command,
+            "started": started,
             "seconds": round(self.seconds, 3),
-            "cases": [asdict(case) for case in self.cases.values()],
+            "cases": list(self.cases.values()),
         }
+        if self.interrupted:
+            report["interrupted"] = True
+        if self.stale:
+            report["stale"] = list(self.stale)
         if self.coverage is not None:
             report["coverage"] = self.coverage.report()
-        path = folder / "report.json"
-        path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        ElementTree.ElementTree(self._junit()).write(folder / "junit.xml", encoding="utf-8", xml_declaration=True)
-        return path
+        return report
 
-    def _junit(self) -> ElementTree.Element:
-        counts = {"tests": str(len(self.cases)), "failures": str(self.count("failed")), "skipped": str(self.count("skipped"))}
-        root = ElementTree.Element("testsuites", counts)
-        suite = ElementTree.SubElement(
-            root,
-            "testsuite",
-            {
-                "name": ", ".join(f"{role} {name}" for role, name in self.subjects.items()),
-                **counts,
-                "time": f"{self.seconds:.3f}",
-            },
-        )
-        for case in self.cases.values():
-            element = ElementTree.SubElement(
-                suite,
-                "testcase",
-                {"classname": f"{case.suite}.{case.module}", "name": case.case, "time": f"{case.seconds:.4f}"},
-            )
-            if case.outcome != "passed":
-                kind = "failure" if case.outcome == "failed" else "skipped"
-                # XML has no form for most control characters, and a server's words may hold any.
-                text = "".join(c if c >= " " or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in case.message)
-                ElementTree.SubElement(element, kind, {"message": text})
-        return root
+
+_BESIDES: tuple[tuple[Outcome, str], ...] = (("known", "known failures"), ("skipped", "skipped"))
+
+
+def _sums(cases: list[Case], outcomes: list[Outcome]) -> tuple[str, ...]:
+    counts = [sum(case["outcome"] == outcome for case in cases) for outcome in outcomes]
+    return (str(len(cases)), *(str(count) for count in counts), f"{sum(case['seconds'] for case in cases):.2f} s")
+
+
+def _cell(text: str, width: int, column: int) -> str:
+    return text.ljust(width) if column < 2 else text.rjust(width)

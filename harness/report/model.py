@@ -54,8 +54,8 @@ class Told(TypedDict):
 class Case(TypedDict):
     """How one case ended.
 
-    `id` is suite/module/case, and unique. `message` is the first line of what failed, or why it was skipped or is known,
-    `details` all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
+    `id` is suite/module/case, and unique. `message` says in short what failed, or why it was skipped or is known, `details`
+    all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
     stories.ndjson has what was said. `again` is the shell command that runs this case alone. `told` is there only when several
     runs had the case, `run` only in a report that was joined of several.
     """
@@ -95,7 +95,11 @@ class Run(TypedDict):
 
 
 class Report(TypedDict):
-    """What a run came to. `started` is UTC as RFC 3339 has it, `seconds` the whole time; `subject` names a subject per role."""
+    """What a run came to. `started` is UTC as RFC 3339 has it, `seconds` the whole time; `subject` names a subject per role.
+
+    `stale` are lines of a baseline whose checks pass now, and `interrupted` says that not all cases had their turn: either makes
+    the verdict `failed`. In a joined report `runs` tells what it was joined of.
+    """
 
     report: int
     verdict: str
@@ -109,6 +113,8 @@ class Report(TypedDict):
     started: str
     seconds: float
     cases: list[Case]
+    interrupted: NotRequired[bool]
+    stale: NotRequired[list[str]]
     runs: NotRequired[list[Run]]
     coverage: NotRequired[dict[str, Any]]
     strength: NotRequired[dict[str, Any]]
@@ -120,8 +126,8 @@ class Report(TypedDict):
 #: `n` counts from 1 in the story, `t` is seconds since its start. `conn` tells connections apart on http, and on rpc processes
 #: where there are several. `text` is the frame itself, cut at `LONGEST_FRAME`; `cut` is then its full length in characters.
 #: `mark` says how it departs from what was expected ("missing": it was never said, `text` is empty), `expected` is the frame
-#: that should stand here, as text, and `paths` are the JSON paths at which the two differ, the smallest difference first. `bound` are
-#: values that stand for recorded ones ("recorded = live"), `masked` the JSON paths of values that were not compared.
+#: that should stand here, as text, and `paths` are the JSON paths at which the two differ, the smallest difference first.
+#: `bound` are values that are known by a name ("<thread:1> = ..."), `masked` the JSON paths of values that are not compared.
 Frame = TypedDict(
     "Frame",
     {

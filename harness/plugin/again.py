@@ -1,0 +1,88 @@
+"""The shell command that runs one case again: the same subject, the same options, that case alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.plugin.options import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import pytest
+
+#: Options about a run and not about a case: a baseline would complain of its other lines, a recording would be made anew.
+_OF_A_RUN = ("record", "report", "baseline")
+#: pytest's own that decide what a test is and how it is imported: destination, flag, and what it is when nobody gives it.
+_PYTEST: tuple[tuple[str, str, Any], ...] = (
+    ("inifilename", "-c", None),
+    ("rootdir", "--rootdir", None),
+    ("confcutdir", "--confcutdir", None),
+    ("importmode", "--import-mode", "prepend"),
+)
+
+
+class Again:
+    """Makes the commands of one run. They are to be given in the folder in which the run was started."""
+
+    def __init__(self, config: pytest.Config, report: Path) -> None:
+        """`report` is the folder of the run's report; running one case again must not put its own in that one's place."""
+        self._root = config.rootpath
+        self._here = Path(config.invocation_params.dir)
+        self._options = [*_own(config), "--report", self._relative(report / "again"), *_pytest(config)]
+
+    def words(self, nodeid: str) -> list[str]:
+        """Return the words of the command for the case with this node id."""
+        path, colons, rest = nodeid.partition("::")
+        return ["pytest", self._relative(self._root / path) + colons + rest, *self._options]
+
+    def _relative(self, path: Path) -> str:
+        found = os.path.relpath(path, self._here)
+        return str(path) if found.startswith(os.path.join("..", "..", "..")) else found
+
+
+def _own(config: pytest.Config) -> list[str]:
+    words = []
+    for key in KEYS:
+        given = None if key in _OF_A_RUN else config.getoption("codex_replay_" + key.replace("-", "_"), None)
+        if given is not None:
+            words += [f"--{key}", str(given)]
+    if config.getoption("backend_auth", None):
+        words += ["--backend-auth", str(config.getoption("backend_auth"))]
+    if config.getoption("backend_cost_ok", False):
+        words.append("--backend-cost-ok")
+    return words
+
+
+def _pytest(config: pytest.Config) -> list[str]:
+    """Return those of pytest's own options that were given to this run; a configuration file gives its own again."""
+    given_words = [str(word) for word in config.invocation_params.args]
+    words = []
+    for name, flag, usual in _PYTEST:
+        given = getattr(config.option, name, usual)
+        if given and given != usual and any(str(given) in word for word in given_words):
+            words += [flag, str(given)]
+    for flag, values in (("-p", getattr(config.option, "plugins", None)), ("-o", getattr(config.option, "override_ini", None))):
+        for value in dict.fromkeys(values or ()):
+            if any(str(value) in word for word in given_words):
+                words += [flag, str(value)]
+    return words
+
+
+def shell_line(words: Iterable[str], redact: Callable[[Iterable[str]], list[str]]) -> str:
+    """Return a command as a shell reads it, without its secrets; the user's home becomes $HOME, so that it can still be run."""
+    home = os.path.expanduser("~")
+    return " ".join(_quoted(word) for word in redact(_without_home(word, home) for word in words))
+
+
+def _without_home(word: str, home: str) -> str:
+    able = len(home) > 1 and home in word and not any(c in word for c in '"\\$`!\n')
+    return word.replace(home, "$HOME") if able else word
+
+
+def _quoted(word: str) -> str:
+    able = "$HOME" in word and not any(c in word.replace("$HOME", "") for c in '"\\$`!\n')
+    return f'"{word}"' if able else shlex.quote(word)

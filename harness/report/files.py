@@ -1,0 +1,31 @@
+"""All the files of one report, written together: stories, JUnit, Markdown, JSON, and the page that people look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.report import model
+from harness.report.junit import junit
+from harness.report.markdown import markdown
+
+JUNIT, SUMMARY, PAGE = "junit.xml", "summary.md", "report.html"
+
+
+def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story]) -> list[Path]:
+    """Write a report into `folder`, made if need be, and return the paths, report.json first; raises `OSError`.
+
+    What was there goes first, so that no old verdict stands in the place of one that could not be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [model.REPORT, model.STORIES, JUNIT, SUMMARY, PAGE]
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    model.write_stories(folder, stories)
+    model.write_whole(folder / JUNIT, junit(report))
+    model.write_whole(folder / SUMMARY, markdown(report))
+    model.write_report(folder, report)
+    from harness.report.page import write_html
+
+    write_html(report, model.read_stories(folder), folder / PAGE)
+    return [folder / name for name in names]

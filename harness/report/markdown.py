@@ -1,0 +1,147 @@
+"""A report as Markdown, short enough for a pull request: the verdict, sums by suite and by spec document, and what failed.
+
+Strategy. Blocks are written in the order of their worth, each only if it still fits whole; what is left out is counted. All words
+of a case are escaped, so that nothing in them is taken for markup, a mention or a link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.report.model import Case, Report, Sums, by_spec, by_suite, shortened, sums
+
+#: GitHub refuses comments of more than 65,536 characters.
+MOST = 60_000
+#: So many sorts of things to see are named: methods, notifications and events.
+SORTS = 5
+_ACTIVE = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&:])")
+_WORDS = {"verified": "VERIFIED", "failed": "FAILED", "nothing verified": "NOTHING VERIFIED"}
+
+
+def markdown(report: Report, most: int = MOST) -> str:
+    """Return the summary, at most `most` characters long."""
+    cases = report["cases"]
+    total = sums(cases)
+    page = _Page(most - 200)
+    page.add(f"## codex-replay: {_WORDS[report['verdict']]}\n\n{_headline(report, total)}\n")
+    failed = [case for case in cases if case["outcome"] == "failed"]
+    page.add(_table(("suite",), [((suite,), sums(of)) for suite, of in by_suite(cases).items()]))
+    page.all(f"### Failed: {len(failed)}\n", [_failure(case) for case in failed], "failure")
+    page.all("### Stale lines of the baseline\n", [f"- {code(check)}\n" for check in report.get("stale", [])], "line")
+    known = [case for case in cases if case["outcome"] == "known"]
+    page.all(f"### Known failures: {len(known)}\n", [_known(case) for case in known], "known failure")
+    rows = [((document, section), sums(of)) for document, sections in by_spec(cases).items() for section, of in sections.items()]
+    documents = [
+        ((document,), sums(case for of in sections.values() for case in of)) for document, sections in by_spec(cases).items()
+    ]
+    page.add(_table(("spec document",), documents))
+    if "strength" in report:
+        page.add(_strength(report["strength"]))
+    if "coverage" in report:
+        page.add(_coverage(report["coverage"]))
+    for one in report.get("runs", []):
+        page.add(f"- {escaped(one['name'])}: {one['verdict']}, {one['cases']} cases, {code(one['command'])}\n")
+    bad = [row for row in rows if row[1]["failed"] or row[1]["known"]]
+    page.add(_table(("spec document", "section with failures"), bad))
+    return page.text
+
+
+class _Page:
+    """Text that grows up to a limit; what does not fit is left out whole."""
+
+    def __init__(self, most: int) -> None:
+        self.text = ""
+        self._most = most
+
+    def add(self, block: str) -> bool:
+        """Add a block if it fits."""
+        if len(self.text) + len(block) + 1 > self._most:
+            return False
+        self.text += ("\n" if self.text and not block.startswith("- ") else "") + block if block else ""
+        return True
+
+    def all(self, head: str, blocks: list[str], what: str) -> None:
+        """Add a heading and as many of the blocks as fit; say how many did not."""
+        if not blocks or not self.add(head):
+            return
+        self.text += "\n"
+        for i, block in enumerate(blocks):
+            if len(self.text) + len(block) > self._most:
+                left = len(blocks) - i
+                self.text += f"\n{left} {what}{'s' if left > 1 else ''} more: report.json and report.html have them.\n"
+                self._most = len(self.text)
+                return
+            self.text += block
+
+
+def escaped(text: str) -> str:
+    """Return `text` on one line, as words and nothing but words."""
+    return _ACTIVE.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """Return `text` on one line as a code span, whatever backticks it has."""
+    line = " ".join(text.split()) or " "
+    ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def _headline(report: Report, total: Sums) -> str:
+    parts = [
+        f"{total['cases']} cases",
+        *(f"{total[each]} {each}" for each in ("passed", "failed", "known", "skipped") if total[each]),
+    ]
+    subjects = ", ".join(f"{role} {code(name)}" for role, name in report["subject"].items())
+    profiles = ", ".join(report["profiles"])
+    line = f"{', '.join(parts)} in {report['seconds']:.1f} s. "
+    line += f"Subject: {subjects} (Codex {escaped(report['codex'])}), profile {escaped(profiles)}."
+    if report.get("interrupted"):
+        line += " The run was interrupted: nothing is said of the cases that had no turn."
+    return line if report["validated"] else line + " Frames were not validated."
+
+
+def _table(names: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Sums]]) -> str:
+    if not rows:
+        return ""
+    known = any(row["known"] for _, row in rows)
+    counts = ("cases", "passed", "failed", *(("known",) if known else ()), "skipped")
+    lines = ["| " + " | ".join((*names, *counts)) + " |", "|" + "---|" * len(names) + "---:|" * len(counts)]
+    for cells, row in rows:
+        words = [escaped(shortened(cell, 120)) for cell in cells]
+        lines.append("| " + " | ".join([*words, *(str(row[each]) for each in counts)]) + " |")  # type: ignore[literal-required]
+    return "\n".join(lines) + "\n"
+
+
+def _failure(case: Case) -> str:
+    spec = case["spec"]
+    held = f"  \n  {escaped(shortened(_place(spec), 200))}" if spec else ""
+    return f"- **{escaped(case['id'])}**{held}  \n  {escaped(shortened(case['message'], 400))}  \n  {code(case['again'])}\n"
+
+
+def _place(spec: Any) -> str:
+    return ", ".join(part for part in (spec["document"], spec["section"]) if part) + (f": {spec['text']}" if spec["text"] else "")
+
+
+def _known(case: Case) -> str:
+    return f"- {escaped(case['id'])}: {escaped(shortened(case['message'], 300))}\n"
+
+
+def _strength(found: dict[str, Any]) -> str:
+    said = found.get("strength", found)
+    if not isinstance(said, dict) or not isinstance(said.get("variants"), int):
+        return ""
+    return f"Strength: {said.get('killed')} of {said['variants']} broken variants were found.\n"
+
+
+def _coverage(found: dict[str, Any]) -> str:
+    sorts = [(sort, names) for sort, names in found.items() if isinstance(names, dict)]
+    parts = [f"{escaped(sort)} {_seen(names.values())} of {len(names)}" for sort, names in sorts[:SORTS]]
+    more = f", and {len(sorts) - SORTS} enumerations (report.json has all)" if len(sorts) > SORTS else ""
+    return f"Shown of the protocol: {', '.join(parts)}{more}.\n"
+
+
+def _seen(sights: Iterable[Any]) -> int:
+    return sum(isinstance(sight, dict) and bool(sight.get("case")) for sight in sights)
