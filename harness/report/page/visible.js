@@ -5,8 +5,7 @@ const HIDDEN = new RegExp(
   "\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb\\u{e0000}-\\u{e0fff}]|\\p{Cs}", "gu");
 
 function visible(text) {
-  HIDDEN.lastIndex = 0;
-  if (!HIDDEN.test(text)) return [document.createTextNode(text)];
+  if (text.search(HIDDEN) < 0) return [document.createTextNode(text)];
   const nodes = [];
   let from = 0;
   for (const found of text.matchAll(HIDDEN)) {
