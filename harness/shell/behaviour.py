@@ -70,16 +70,21 @@ class Run:
         return cache_folder() / "behaviour" / key(self)
 
 
-def parts(suites: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the path of each file that takes part in a run, in order."""
-    folders = [("suites", suites)]
+def folders(suites: Path) -> list[tuple[str, Path]]:
+    """Return the folders that take part in a run, each under the name that it has in the key."""
+    found = [("suites", suites)]
     for name in PARTS:
         head, _, rest = name.partition("/")
         spec = importlib.util.find_spec(head)
         if spec is None or not spec.submodule_search_locations:
             raise CannotRun(f"There is no package {head} in this environment; install codex-replay again.")
-        folders.append((name, Path(spec.submodule_search_locations[0]) / rest))
-    for name, folder in folders:
+        found.append((name, Path(spec.submodule_search_locations[0]) / rest))
+    return found
+
+
+def parts(suites: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the path of each file that takes part in a run, in order."""
+    for name, folder in folders(suites):
         for path in sorted(folder.rglob("*")):
             label = f"{name}/{path.relative_to(folder).as_posix()}"
             if path.is_file() and not any(fnmatchcase(label, pattern) for pattern in _NO_PART):

@@ -1,0 +1,380 @@
+"""The suite run on one version and kept: under which key, and that nothing of it is left when it is ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from harness.cli import drift_behaviour
+from harness.core.frames import Frame, Header
+from harness.protocol.behaviour_findings import outcome
+from harness.shell import behaviour
+from harness.shell.behaviour import CannotRun, Run, folders, kept, key, load, nodes, parts
+from harness.shell.cassette import CassetteWriter
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 60.0
+
+#: A command that starts a grandchild in a session of its own, whose parent is gone, and one that ignores TERM; then it hangs.
+BROOD = """
+import os, signal, subprocess, sys, time
+code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+start = f"subprocess.Popen([sys.executable, '-c', {code!r}], start_new_session=True, stdout=subprocess.DEVNULL)"
+middle = f"import subprocess, sys; print({start}.pid)"
+orphan = int(subprocess.run([sys.executable, "-c", middle], stdout=subprocess.PIPE).stdout)
+stubborn = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+with open(sys.argv[1] + ".draft", "w") as file:
+    file.write(f"{os.getpid()} {orphan} {stubborn.pid}")
+os.replace(sys.argv[1] + ".draft", sys.argv[1])
+time.sleep(600)
+"""
+
+
+def until(true: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + SECONDS
+    while not (found := true()):
+        assert time.monotonic() < deadline, f"{what} within {SECONDS:g} s"
+        time.sleep(0.05)
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie that nobody has taken the status of does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+def pids(path: Path) -> list[int]:
+    until(path.exists, "the command says whom it has started")
+    found = [int(pid) for pid in path.read_text().split()]
+    assert all(alive(pid) for pid in found)
+    return found
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who runs")
+
+
+@linux
+@pytest.mark.parametrize("end", ["stdin", "SIGTERM", "SIGINT", "SIGHUP"])
+def test_the_guard_leaves_nothing(tmp_path: Path, end: str) -> None:
+    """Neither what has a session of its own, nor what its parent has left behind, nor what ignores TERM."""
+    argv = [sys.executable, "-m", "harness.shell.behaviour_guard", sys.executable, "-c", BROOD, str(tmp_path / "pids")]
+    guard = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+    try:
+        brood = pids(tmp_path / "pids")
+        if end == "stdin":
+            assert guard.stdin is not None
+            guard.stdin.close()
+            guard.stdin = None
+        else:
+            guard.send_signal(getattr(signal, end))
+        guard.communicate(timeout=SECONDS)
+    finally:
+        if guard.poll() is None:  # to kill it would leave the others
+            guard.terminate()
+            guard.communicate()
+    assert [pid for pid in brood if alive(pid)] == []
+    assert guard.returncode == 128 + signal.SIGTERM
+
+
+@linux
+def test_the_guard_ends_what_a_finished_command_has_left(tmp_path: Path) -> None:
+    code = BROOD.replace("time.sleep(600)\n", "sys.exit(3)\n") if BROOD.endswith("time.sleep(600)\n") else ""
+    assert code
+    argv = [sys.executable, "-m", "harness.shell.behaviour_guard", sys.executable, "-c", code, str(tmp_path / "pids")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=ROOT) as guard:
+        assert guard.wait(SECONDS) == 3
+    brood = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(brood) == 3
+    assert [pid for pid in brood if alive(pid)] == []
+
+
+#: The whole of drift --behaviour, with the brood in the place of pytest and no binary asked for.
+WHOLE = """
+import sys
+import click
+from harness.cli import drift_behaviour
+from harness.shell import behaviour
+drift_behaviour.ensure = lambda *of: None
+behaviour._pytest = lambda run, draft, scratch: [sys.executable, "-c", sys.argv[1], sys.argv[2]]
+try:
+    sys.exit(drift_behaviour.run("0.92.0", "0.116.0", True))
+except click.ClickException as error:
+    error.show()
+    sys.exit(error.exit_code)
+"""
+
+
+@linux
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT"])
+def test_an_interrupt_leaves_no_process_and_no_half_run(tmp_path: Path, end: str) -> None:
+    env = {**os.environ, "CODEX_REPLAY_CACHE": str(tmp_path / "cache")}
+    argv = [sys.executable, "-c", WHOLE, BROOD, str(tmp_path / "pids")]
+    # What pytest is started by may ignore INT, and that would be inherited; a user's shell does not.
+    command = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=env,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # type: ignore[arg-type, return-value]
+    )
+    try:
+        brood = pids(tmp_path / "pids")
+        command.send_signal(getattr(signal, end))
+        out, err = command.communicate(timeout=SECONDS)
+    finally:
+        if command.poll() is None:
+            command.kill()
+            command.communicate()
+    assert (command.returncode, out) == (2, b"")
+    assert b"The comparison was interrupted" in err
+    assert b"Traceback" not in err
+    until(lambda: not any(alive(pid) for pid in brood), "all that was started has ended")
+    assert [path.name for path in (tmp_path / "cache" / "behaviour").iterdir()] == []
+
+
+# ------------------------------------------------------------------ the key
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A copy of all that takes part in a run, by name."""
+    root = tmp_path_factory.mktemp("parts")
+    found = {}
+    for name, folder in folders(ROOT / "suites"):
+        found[name] = root / name
+        shutil.copytree(folder, found[name], ignore=shutil.ignore_patterns("__pycache__"))
+    return found
+
+
+@pytest.fixture
+def part(copied: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
+    """Return a file of the copy by its name; what it held is put back."""
+    monkeypatch.setattr(behaviour, "folders", lambda suites: list(copied.items()))
+    before: dict[Path, bytes | None] = {}
+
+    def find(label: str) -> Path:
+        name = max((name for name in copied if label.startswith(f"{name}/")), key=len)
+        path = copied[name] / label.removeprefix(f"{name}/")
+        before.setdefault(path, path.read_bytes() if path.exists() else None)
+        return path
+
+    yield find
+    for path, data in before.items():
+        if data is None:
+            path.unlink()
+        else:
+            path.write_bytes(data)
+
+
+RUN = Run(ROOT / "suites", "0.92.0")
+
+#: One file of each kind that takes part in a run.
+KINDS = [
+    "suites/app_server/test_v2.py",
+    "suites/app_server/expected.py",
+    "suites/app_server/README.md",
+    "suites/proxy/developer-instructions.txt",
+    "harness/core/redact.py",
+    "harness/core/cassette.schema.json",
+    "harness/protocol/script.py",
+    "harness/protocol/data/0.92.0/normalise.json",
+    "harness/protocol/data/0.92.0/schema/ClientRequest.json",
+    "harness/plugin/behaviour.py",
+    "harness/plugin/run.py",
+    "harness/shell/process.py",
+    "harness/shell/codex/home.py",
+    "harness/shell/behaviour_guard.py",
+    "fake_server/backend.py",
+]
+
+
+@pytest.mark.parametrize("label", KINDS)
+def test_a_changed_file_gives_another_key(part: Callable[[str], Path], label: str) -> None:
+    before = key(RUN)
+    path = part(label)
+    path.write_bytes(path.read_bytes() + b" ")
+    assert key(RUN) != before
+
+
+def test_every_kind_of_file_that_takes_part_is_tried() -> None:
+    there = {(label.split("/")[0], Path(label).suffix) for label, _ in parts(ROOT / "suites")}
+    tried = {(label.split("/")[0], Path(label).suffix) for label in KINDS}
+    # Vendored beside the tables, and read by nobody in a run: hashes, notices, vectors; and what finds the installed suites.
+    assert {kind for kind in there - tried if kind[1] not in (".sha256", ".md", ".ndjson", ".ini", "")} == set()
+
+
+def test_a_new_and_a_renamed_file_give_other_keys(part: Callable[[str], Path]) -> None:
+    before = key(RUN)
+    part("suites/app_server/test_new.py").write_bytes(b"")
+    new = key(RUN)
+    part("suites/app_server/test_new.py").unlink()
+    part("suites/app_server/test_newer.py").write_bytes(b"")
+    renamed = key(RUN)
+    part("suites/app_server/test_new.py").write_bytes(b"")
+    assert len({before, new, renamed, key(RUN)}) == 4
+
+
+def test_what_only_compares_does_not_change_the_key(part: Callable[[str], Path]) -> None:
+    before = key(RUN)
+    path = part("harness/protocol/behaviour_case.py")
+    path.write_bytes(path.read_bytes() + b" ")
+    assert key(RUN) == before
+
+
+def test_the_binary_and_what_was_asked_for_change_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [Run(RUN.suites, "0.93.0"), Run(RUN.suites, "0.92.0", 2), Run(RUN.suites, "0.92.0", chosen="a")]
+    others += [Run(RUN.suites, "0.92.0", nodes=("a::b",)), Run(RUN.suites, "0.92.0", wait=1.0)]
+    keys = {key(run) for run in (RUN, *others)}
+    assert len(keys) == 6
+
+    class Changed:
+        sha256 = "0" * 64
+
+    monkeypatch.setattr(behaviour, "read_manifest", lambda place: Changed())
+    assert key(RUN) not in keys
+
+
+# ------------------------------------------------------------------ keeping
+
+
+def leave(draft: Path, case: str, **said: Any) -> None:
+    """Leave a case as the plugin does."""
+    place = draft / "cases" / "app_server" / "test_x"
+    place.mkdir(parents=True, exist_ok=True)
+    with CassetteWriter(place / f"{case}.1.ndjson", Header("0.92.0", "unknown", case, {"rpc": "recorded"})) as writer:
+        writer.write(Frame(1, 0.0, "rpc", "client", "msg", b'{"method":"initialized"}\n'))
+        writer.write(Frame(2, 0.1, "rpc", "server", "msg", b'{"method":"hello"}\n'))
+    value = {"case": f"app_server/test_x/{case}", "node": f"test_x.py::{case}", "outcome": "passed", "early": False}
+    (place / f"{case}.json").write_text(json.dumps({**value, "sentence": "", "servers": [0.2], **said}))
+
+
+def test_a_run_is_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path))
+    made: list[list[str]] = []
+
+    def guarded(argv: list[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
+        made.append(argv)
+        leave(output.parent, "a")
+        (output.parent / "collected.json").write_text('{"cases": 1}')
+        tick()
+        return 0, b""
+
+    steps: list[tuple[int, int | None]] = []
+    monkeypatch.setattr(behaviour, "_guarded", guarded)
+    run = Run(ROOT / "suites", "0.92.0", chosen="a and b")
+    place = kept(run, lambda done, total: steps.append((done, total)))
+    assert kept(run) == place
+    assert len(made) == 1
+    assert steps == [(1, 1)]
+    assert made[0][-2:] == ["-k", "a and b"]
+    (case,) = load(place, "0.92.0").values()
+    assert (case.case, case.outcome, [said.label for said in case.servers[0].said]) == (
+        "app_server/test_x/a",
+        "passed",
+        ["hello"],
+    )
+    assert nodes(place, ["app_server/test_x/a", "app_server/test_x/unknown"]) == ("test_x.py::a",)
+
+
+def test_what_cannot_be_read_is_lost_and_not_compared(tmp_path: Path) -> None:
+    leave(tmp_path, "a")
+    leave(tmp_path, "b", lost="The http seam could not be kept: full.")
+    cassette = tmp_path / "cases" / "app_server" / "test_x" / "a.1.ndjson"
+    cassette.write_bytes(b"no cassette\n" + cassette.read_bytes())
+    found = load(tmp_path, "0.92.0")
+    assert {each.outcome for each in found.values()} == {"lost"}
+    told = outcome(found, found, found, ("0.92.0", "0.93.0"))
+    assert told["totals"]["not_compared"] == 2
+    assert told["not_compared"][1]["why"] == "lost on 0.92.0: The http seam could not be kept: full."
+
+
+@pytest.mark.parametrize(
+    ("status", "leaves", "sentence"),
+    [
+        (4, True, "The suite could not be run on Codex 0.92.0: pytest ended with status 4. It said last: out of order"),
+        (5, False, "The suite could not be run on Codex 0.92.0: no case fits. It said last: out of order"),
+        (0, False, "The suite could not be run on Codex 0.92.0: pytest ended with status 0. It said last: out of order"),
+    ],
+)
+def test_a_run_that_went_wrong_is_a_sentence_and_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, leaves: bool, sentence: str
+) -> None:
+    monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path))
+
+    def guarded(argv: list[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
+        if leaves:
+            leave(output.parent, "a")
+        return status, b"out of\norder\n"
+
+    monkeypatch.setattr(behaviour, "_guarded", guarded)
+    with pytest.raises(CannotRun) as caught:
+        kept(Run(ROOT / "suites", "0.92.0"))
+    assert str(caught.value) == sentence
+    assert list((tmp_path / "behaviour").iterdir()) == []
+
+
+# ------------------------------------------------------------------ the command
+
+
+def found(*, changed: bool) -> dict[str, Any]:
+    from tests.test_behaviour import compared, talk, unheard
+
+    after = talk()
+    if changed:
+        unheard(after)
+    return compared(after)
+
+
+@pytest.mark.parametrize(("changed", "status"), [(False, 0), (True, 1)])
+def test_the_status_says_whether_anything_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], changed: bool, status: int
+) -> None:
+    value = found(changed=changed)
+    monkeypatch.setattr(drift_behaviour, "ensure", lambda *of: None)
+    monkeypatch.setattr(drift_behaviour, "_compare", lambda *of: value)
+    assert drift_behaviour.run("0.92.0", "0.116.0", True, markdown=str(tmp_path / "a.md")) == status
+    assert json.loads(capsys.readouterr().out) == value
+    assert (tmp_path / "a.md").read_text().startswith("# What Codex 0.116.0 does otherwise than 0.92.0\n")
+    assert drift_behaviour.run("0.92.0", "0.116.0", False) == status
+    shown = capsys.readouterr().out
+    assert "1 of 1 cases compared" in shown
+    assert ("dynamic tool response was invalid" in shown) is changed
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("versions", "options", "sentence"),
+    [
+        (("0.92.0", "0.116.0"), {"html": "a.html"}, "--html is for the comparison of schemas"),
+        (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is for the comparison of schemas"),
+        (("bundle.json", "0.116.0"), {}, "'bundle.json' is not a Codex version"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(versions: tuple[str, str], options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(click.ClickException) as caught:
+        drift_behaviour.run(*versions, True, **options)
+    assert caught.value.exit_code == 2
+    assert sentence in caught.value.message
+
+
+def test_a_markdown_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift_behaviour, "ensure", lambda *of: None)
+    monkeypatch.setattr(drift_behaviour, "_compare", lambda *of: found(changed=True))
+    with pytest.raises(click.ClickException, match=r"cannot be written"):
+        drift_behaviour.run("0.92.0", "0.116.0", True, markdown=str(tmp_path / "none" / "a.md"))
