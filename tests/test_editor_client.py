@@ -56,6 +56,14 @@ def test_the_table_is_true(tmp_path: Path) -> None:
     assert matrix.run_pytest(chosen, tmp_path, "-n", "2", wait="1") == chosen
 
 
+def test_every_fault_has_a_check() -> None:
+    faults = {check.removeprefix("fault-") for check in matrix.all_checks() if check.startswith("fault-")}
+    listed = subprocess.run(
+        [str(FAKE_CODEX), "app-server"], env={"FAKE_CODEX_FAULT": "list"}, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert faults == {line.split()[0] for line in listed.stdout.splitlines()}
+
+
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"dismiss-declines": ["approval-reply", "approval-shown"]}
     assert matrix.run_pytest(pairs, tmp_path) == {"dismiss-declines": ["approval-reply"]}
@@ -66,7 +74,7 @@ def test_every_check_has_an_id_of_its_own() -> None:
     for path in (ROOT / "suites" / "editor_client").glob("test_*.py"):
         text = path.read_text()
         found += re.findall(r'mark\.spec\(\s*"([a-z-]+)"', text)
-        if path.stem != "test_document":
+        if path.stem not in ("test_document", "test_faults"):
             assert text.count("mark.spec(") == len(re.findall(r"^def test_", text, re.M)), path.stem
     assert len(found) == len(set(found)) >= 60
 

@@ -20,7 +20,7 @@ from harness.shell.client import SubjectFailure
 from harness.shell.process import CannotStart, Gone, Process
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.shell.backend_process import BackendSession
 
@@ -242,6 +242,24 @@ class Editor:
         """The requests and notifications of one method."""
         return [message for message in self.sent() if message.get("method") == method]
 
+    def wait_sent(self, method: str) -> None:
+        """Wait until the editor has written a request or notification of a method."""
+        __tracebackhide__ = True
+        self._until_wire(lambda: bool(self.requests(method)), f"The editor did not send {method}")
+
+    def wait_said(self, method: str, times: int = 1) -> None:
+        """Wait until the server has said a method so many times."""
+        __tracebackhide__ = True
+        heard = f"The server did not say {method} {times} times"
+        self._until_wire(lambda: sum(said.get("method") == method for said in self.said()) >= times, heard)
+
+    def _until_wire(self, true: Callable[[], bool], what: str) -> None:
+        __tracebackhide__ = True
+        deadline = time.monotonic() + self.timeout
+        while not true():
+            if self.process.wait(0.005) is not None or time.monotonic() > deadline:
+                raise SubjectFailure(self.tell(what))
+
     def answers(self) -> list[dict[str, Any]]:
         """The editor's answers to the server's requests, in order."""
         return [message for message in self.sent() if "method" not in message]
@@ -319,4 +337,6 @@ def _wire(entry: Mapping[str, Any]) -> str:
 
 
 def _short(text: str, most: int = 300) -> str:
+    """Return a text for people: bytes that are no UTF-8 are told as such, for a report must be able to hold it."""
+    text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"

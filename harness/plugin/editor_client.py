@@ -63,12 +63,14 @@ class EditorClient:
         codex: str | None = None,
         config: Mapping[str, Any] | None = None,
         env: Mapping[str, str] | None = None,
+        fault: str | None = None,
     ) -> Editor:
         """Start the editor.
 
         `script` is what the model says (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
         the byte server, or a list of such lists, one for each start. `codex` is the path to give instead of either. `config`
-        adds to the app-server's config.toml, which is that of `ASKS` otherwise, `env` to its environment.
+        adds to the app-server's config.toml, which is that of `ASKS` otherwise, `env` to its environment. `fault` is a fault of
+        fake-codex (docs/fake-codex.md), which plays the script then, whatever the app-server under test is: a real one has none.
         """
         __tracebackhide__ = True
         root = self.folder / f"editor{len(self.editors) + 1}"
@@ -79,7 +81,7 @@ class EditorClient:
         if codex is None and server is not None:
             codex = self._byte_server(root, server)
         elif codex is None:
-            codex, upstream = self._app_server(root, script, config or {}, env or {})
+            codex, upstream = self._app_server(root, script, config or {}, env or {}, fault)
         kept = {name: value for name in ("PATH", "SYSTEMROOT", "TMPDIR") if (value := os.environ.get(name))}
         given = {**kept, "HOME": str(home), "LANG": "C.UTF-8"}
         argv = editor_argv(self.command, codex)
@@ -98,19 +100,23 @@ class EditorClient:
         return stand_in(root / "codex", [sys.executable, "-I", "-m", "fake_server.byte_server", str(root)], kept)
 
     def _app_server(
-        self, root: Path, script: object, config: Mapping[str, Any], env: Mapping[str, str]
+        self, root: Path, script: object, config: Mapping[str, Any], env: Mapping[str, str], fault: str | None
     ) -> tuple[str, BackendSession | None]:
+        from harness.plugin.subjects import parse_app_server
         from harness.shell.codex import HermeticHome
 
-        argv = self.subject.argv[:-1] if self.subject.argv[-1] == "app-server" else self.subject.argv
+        subject = self.subject if fault is None else parse_app_server("fake")
+        argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
         upstream, added, url = None, dict(env), "http://127.0.0.1:9"
-        if self.subject.live:
+        if fault is not None:
+            added["FAKE_CODEX_FAULT"] = fault
+        if subject.live:
             upstream = self._backend().session(f"{self._name}.{len(self.editors) + 1}", script if script is not None else [])
             url = upstream.url
         else:
             (root / "script.json").write_text(json.dumps(script if script is not None else []), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
-        version = self.subject.version if self.subject.version[:1].isdigit() else "0.92.0"
+        version = subject.version if subject.version[:1].isdigit() else "0.92.0"
         environ = {**HermeticHome(root, url, version=version, extra_config={**ASKS, **config}).env, **added}
         tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(root / "ledger.ndjson"), "--"]
         return stand_in(root / "codex", [*tap, *argv], environ), upstream

@@ -292,13 +292,13 @@ def one_message_a_turn() -> None:
     )
 
 
-@variant("streaming")
+@variant("streaming", "faults")
 def deltas_alone() -> None:
     """Takes text from deltas alone."""
     Session.on_item_completed = lambda self, params: None  # type: ignore[method-assign]
 
 
-@variant("streaming")
+@variant("streaming", "faults")
 def completed_again() -> None:
     """Shows the text of a completed message after its deltas."""
 
@@ -632,7 +632,7 @@ def plan_without_status() -> None:
     )
 
 
-@variant("shown", "lifecycle")
+@variant("shown", "lifecycle", "faults")
 def hides_errors() -> None:
     """Does not show errors."""
     reported(lambda what, fields: None if what == "error" else (what, fields))
@@ -698,7 +698,7 @@ def every_item_has_text() -> None:
     patch(Session, "on_item_completed", lambda old, self, params: (params["item"]["text"], old(self, params)))
 
 
-@variant("unknown")
+@variant("unknown", "faults")
 def silent_on_unknown() -> None:
     """Says nothing to a request that it does not know."""
     Connection.refuse = lambda self, request: None  # type: ignore[method-assign]
@@ -730,7 +730,7 @@ def refuses_after_approvals() -> None:
 # -- spelling ----------------------------------------------------------------------------------------------------------------
 
 
-@variant("spelling")
+@variant("spelling", "faults")
 def reads_camel_case_alone() -> None:
     """Reads camelCase alone."""
     session.field = lambda value, name: value.get(name) if isinstance(value, dict) else None
@@ -779,7 +779,7 @@ def speaks_snake_case() -> None:
 # -- framing -----------------------------------------------------------------------------------------------------------------
 
 
-@variant("framing")
+@variant("framing", "faults")
 def a_read_is_a_message() -> None:
     """Takes each read for one message."""
     Connection.lines = lambda self, data: [data]  # type: ignore[method-assign]
@@ -791,7 +791,7 @@ def a_read_is_whole_lines() -> None:
     Connection.lines = lambda self, data: data.split(b"\n")  # type: ignore[method-assign]
 
 
-@variant("framing")
+@variant("framing", "faults")
 def one_line_a_read() -> None:
     """Drops what stands behind the first line of a read."""
     after(Connection, "lines", lambda lines, *_: lines[:1])
@@ -809,13 +809,13 @@ def splits_at_line_separators() -> None:
     after(Connection, "lines", lambda lines, *_: [p.encode() for line in lines for p in line.decode().splitlines()])
 
 
-@variant("framing")
+@variant("framing", "faults")
 def carriage_return_is_an_error() -> None:
     """Does not take a line that ends in a carriage return."""
     patch(Connection, "decode", lambda old, self, line: None if line.endswith(b"\r") else old(self, line))
 
 
-@variant("framing")
+@variant("framing", "faults")
 def short_lines_alone() -> None:
     """Gives up on lines beyond 64 KB."""
     patch(Connection, "decode", lambda old, self, line: None if len(line) > 65536 else old(self, line))
@@ -837,13 +837,13 @@ def no_surrogate_pairs() -> None:
     patch(Connection, "decode", decode)
 
 
-@variant("framing")
+@variant("framing", "faults")
 def every_line_is_a_message() -> None:
     """Falls over at a line that is no JSON."""
     Connection.decode = lambda self, line: json.loads(line)  # type: ignore[method-assign]
 
 
-@variant("framing")
+@variant("framing", "faults")
 def any_object_is_a_message() -> None:
     """Falls over at an answer that nobody waits for."""
     patch(Connection, "answered", lambda old, self, reply: (self._waiting[reply["id"]], old(self, reply)))
@@ -858,7 +858,7 @@ def looks_for_the_method_first() -> None:
 # -- lifecycle ---------------------------------------------------------------------------------------------------------------
 
 
-@variant("lifecycle")
+@variant("lifecycle", "faults")
 def waits_for_the_dead() -> None:
     """Does not notice that the server is gone."""
 
@@ -951,7 +951,7 @@ def falls_over_without_codex() -> None:
         Connection.__init__ = begin  # type: ignore[method-assign]
 
 
-@variant("lifecycle")
+@variant("lifecycle", "faults")
 def impatient() -> None:
     """Gives up when an answer takes more than a fifth of a second."""
 
@@ -1019,10 +1019,97 @@ def never_goes() -> None:
     after(program, "main", lambda status, *_: time.sleep(60) or status)
 
 
-@variant("lifecycle")
+@variant("lifecycle", "faults")
 def exits_with_one() -> None:
     """Says by its exit status that something went wrong when nothing did."""
     after(program, "main", lambda *_: 1)
+
+
+# -- faults ------------------------------------------------------------------------------------------------------------------
+
+
+@variant("faults")
+def complains_of_the_unknown() -> None:
+    """Tells the user of every notification that it does not know."""
+
+    def heard(old: Any, self: Session, message: dict[str, Any]) -> None:
+        if "id" not in message and message["method"].startswith("fake/"):
+            program.report("error", message=f"What is {message['method']}?")
+        old(self, message)
+
+    patch(Session, "_message", heard)
+
+
+@variant("faults")
+def passes_over_the_jsonrpc_member() -> None:
+    """Takes what says which JSON-RPC it is for no message of this server, which says it nowhere."""
+    incoming(lambda message: None if "jsonrpc" in message else message)
+
+
+@variant("faults")
+def needs_turn_started() -> None:
+    """Shows nothing of a turn that turn/started has not opened."""
+    opened: list[bool] = []
+
+    def told(message: dict[str, Any]) -> dict[str, Any] | None:
+        opened.extend([True] * (message.get("method") == "turn/started"))
+        return None if message.get("method") in ("item/agentMessage/delta", "item/completed") and not opened else message
+
+    incoming(told)
+
+
+@variant("faults")
+def whole_messages_alone() -> None:
+    """Shows a message when it is completed, and no delta before."""
+    incoming(lambda message: None if message.get("method") == "item/agentMessage/delta" else message)
+
+
+@variant("faults")
+def a_blank_line_is_the_end() -> None:
+    """Takes a blank line for the end of the server."""
+
+    def decode(old: Any, self: Connection, line: bytes) -> Any:
+        if not line.strip():
+            raise Gone("codex has said nothing.")
+        return old(self, line)
+
+    patch(Connection, "decode", decode)
+
+
+@variant("faults")
+def every_object_has_a_method() -> None:
+    """Falls over at an object that is neither a call nor an answer."""
+
+    def decode(message: dict[str, Any] | None, *_: Any) -> Any:
+        return message if message is None or "id" in message else {**message, "method": message["method"]}
+
+    after(Connection, "decode", decode)
+
+
+@variant("faults")
+def every_completed_is_an_end() -> None:
+    """Reports an end for each turn/completed, whether a turn runs or not."""
+
+    def completed(old: Any, self: Session, params: dict[str, Any]) -> None:
+        if not self._running:
+            program.report("end", status="completed")
+        old(self, params)
+
+    patch(Session, "on_turn_completed", completed)
+
+
+@variant("faults")
+def silence_is_an_end() -> None:
+    """Takes a prompt for done when nothing has come for half a second."""
+    wait = select.select
+
+    def impatiently(*given: Any) -> Any:
+        ready = wait(*given[:3], 0.5)
+        if not any(ready):
+            program.report("end", status="completed")
+        return ready if any(ready) else wait(*given)
+
+    select.select = impatiently  # type: ignore[assignment]
 
 
 def main(argv: list[str]) -> int:

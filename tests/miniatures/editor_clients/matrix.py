@@ -54,7 +54,7 @@ def cover(kills: Mapping[str, list[str]]) -> dict[str, list[str]]:
 def all_checks() -> set[str]:
     """The ids of all checks of the suite, from its text."""
     text = "\n".join(path.read_text() for path in sorted(SUITE.glob("test_*.py")))
-    return set(re.findall(r'mark\.spec\(\s*"([a-z-]+)"', text))
+    return set(re.findall(r'mark\.spec\(\s*"([a-z-]+)"', text)) | set(re.findall(r'"(fault-[a-z-]+)"', text))
 
 
 def run_pytest(pairs: Mapping[str, list[str]], folder: Path, *more: str, wait: str = WAIT) -> dict[str, list[str]]:
