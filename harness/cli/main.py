@@ -16,6 +16,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "drift": ("harness.cli.drift", "command", "Tell what changed between two Codex versions, and whom it breaks."),
     "serve": ("harness.cli.serve", "command", "Serve the fake Responses backend."),
     "run": ("harness.cli.run", "command", "Run the suites and print a verdict table."),
+    "report": ("harness.cli.report", "group", "Look at the report of a run, and join several."),
     "doctor": ("harness.cli.doctor", "command", "Say what is missing here, and how to mend it."),
 }
 

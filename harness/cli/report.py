@@ -1,0 +1,145 @@
+"""`codex-replay report`: look at the report of a run, and join those of several."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.console import Unable, progress, sentences
+from harness.report import model
+from harness.report.files import PAGE, write_all
+from harness.report.merge import Part, merge, stories
+
+#: Where runs put their reports unless they are told otherwise.
+FOLDER = Path("reports")
+STATUS = {"verified": 0, "failed": 1, "nothing verified": 5}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def group() -> None:
+    """Look at reports of runs, and join them."""
+
+
+@group.command("open")
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@click.option("--json", "as_json", is_flag=True, help="Say where the report is, as JSON, and open nothing.")
+@sentences
+def open_report(folder: Path | None, as_json: bool) -> None:
+    """Show a report in the browser: that in DIR, else the newest below reports/. Without a browser the path is printed.
+
+    Exit status: 0, or 2 when there is no report.
+    """
+    place = folder or _newest()
+    report = _read(place)
+    page = (place / PAGE).resolve()
+    if not page.exists():
+        from harness.report.page import write_html
+
+        write_html(report, model.read_stories(place), page)
+    if as_json:
+        click.echo(json.dumps({"page": str(page), "report": str(page.with_name(model.REPORT)), "verdict": report["verdict"]}))
+        return
+    click.echo(str(page))
+    if not _show(page.as_uri()):
+        click.echo("There is no browser here; open that file in one.", err=True)
+
+
+def _newest() -> Path:
+    found = [path.parent for path in FOLDER.glob(f"*/{model.REPORT}")]
+    if not found:
+        raise Unable(f"There is no report below {FOLDER}/; run `codex-replay run` first, or say which folder.")
+    return max(found, key=lambda path: (path / model.REPORT).stat().st_mtime_ns)
+
+
+def _show(url: str) -> bool:
+    """Open a page in a browser that has a window; False where there is none."""
+    display = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    with contextlib.suppress(webbrowser.Error):
+        return display and webbrowser.open(url)
+    return False
+
+
+@group.command("merge")
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where the joined report goes.")
+@click.option(
+    "--strength", metavar="FILE", type=click.Path(path_type=Path), help="Take in what `run proxy --strength --json` said."
+)
+@click.option("--drift", metavar="FILE", type=click.Path(path_type=Path), help="Take in what `drift --json` said.")
+@click.option("--json", "as_json", is_flag=True, help="Say what came of it as JSON.")
+@sentences
+def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
+    """Join the reports in some folders into one: of shards, machines, profiles or Codex versions.
+
+    Of a case that several runs had, the worst verdict counts, and all are told; of another subject, Codex or profile it is
+    another case. Exit status: as that of a run, 0 verified, 1 failed, 5 nothing verified; 2 when a folder cannot be joined.
+    """
+    parts = _parts(folders, out)
+    words = ["codex-replay", "report", "merge", *map(str, folders), "--out", str(out)]
+    report = merge(parts, shlex.join(words))
+    if strength is not None:
+        report["strength"] = _object(strength)
+    if drift is not None:
+        report["drift"] = _object(drift)
+    try:
+        with progress("stories joined") as shown:
+            path, *others = write_all(out, report, _counted(parts, shown))
+    except model.BadReport as error:
+        raise Unable(str(error)) from None
+    found = model.sums(report["cases"])
+    if as_json:
+        said = {"verdict": report["verdict"], "report": str(path), "runs": len(report.get("runs", [])), "sums": found}
+        click.echo(json.dumps(said))
+    else:
+        click.echo(
+            f"{report['verdict'].upper()}: {found['cases']} cases of {len(report.get('runs', []))} runs, {_counts(found)}."
+        )
+        click.echo(f"Report: {path}")
+        click.echo(f"        and {', '.join(sorted(each.name for each in others))} beside it")
+    raise SystemExit(STATUS[report["verdict"]])
+
+
+def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
+    places = [folder.resolve() for folder in folders]
+    if out.resolve() in places:
+        raise Unable(f"{out} is one of the reports to join, and would be overwritten; give --out another folder.")
+    for i, place in enumerate(places):
+        if place in places[:i]:
+            raise Unable(f"{folders[i]} is given twice; give each report once.")
+    return [Part(folder, _read(folder)) for folder in folders]
+
+
+def _read(folder: Path) -> model.Report:
+    try:
+        return model.read_report(folder)
+    except model.BadReport as error:
+        raise Unable(str(error)) from None
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Unable(f"{path} is no JSON object; give the file that the command with --json has written.")
+    return found
+
+
+def _counted(parts: list[Part], shown: Any) -> Any:
+    for story in stories(parts):
+        shown.step()
+        yield story
+
+
+def _counts(found: model.Sums) -> str:
+    names = ("passed", "failed", "known", "skipped")
+    return ", ".join(f"{found[name]} {name}" for name in names if found[name]) or "none"  # type: ignore[literal-required]

@@ -1,0 +1,172 @@
+"""Several reports joined into one: of the shards of a run, of several machines, of several profiles or Codex versions.
+
+Strategy. What was judged tells cases apart: the same case of the same subject, Codex and profile is one, and the worst of its
+verdicts counts, with all of them told; of another subject or profile it is another case, and its id says which. Reports are small
+and read whole; stories are streamed, each with the verdict that counts. Pure, but for reading folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.report import model
+from harness.report.model import ROLES, Case, Report, Run, Story, Told
+
+_RECORDS = ("none", "new", "all")
+#: What tells two cases of one id apart, in the order in which an id says it.
+Variant = tuple[str, str, str]
+
+
+@dataclass
+class Part:
+    """One report to join: its folder, and where its runs begin among those of the joined report."""
+
+    folder: Path
+    report: Report
+    first_run: int = 0
+    #: The stories that go into the joined report: their keys here and there.
+    stories: dict[str, str] = field(default_factory=dict)
+
+
+def merge(parts: Sequence[Part], command: str) -> Report:
+    """Join reports; notes in each part which of its stories are wanted, for `stories`."""
+    runs: list[Run] = []
+    for part in parts:
+        part.first_run = len(runs)
+        runs += part.report.get("runs") or [_run(part)]
+    reports = [part.report for part in parts]
+    joined: Report = {
+        "report": model.FORMAT,
+        "verdict": "",
+        "subject": _subjects(reports),
+        "codex": ", ".join(_unique(report["codex"] for report in reports)),
+        "profile": ", ".join(_unique(report["profile"] for report in reports)),
+        "profiles": _unique(name for report in reports for name in report["profiles"]),
+        "record": max((report["record"] for report in reports), key=_RECORDS.index),
+        "validated": all(report["validated"] for report in reports),
+        "command": command,
+        "started": min(report["started"] for report in reports),
+        "seconds": round(sum(report["seconds"] for report in reports), 3),
+        "cases": _cases(parts),
+        "runs": runs,
+    }
+    if any(report.get("interrupted") for report in reports):
+        joined["interrupted"] = True
+    if stale := _unique(line for report in reports for line in report.get("stale", [])):
+        joined["stale"] = stale
+    if any("coverage" in report for report in reports):
+        joined["coverage"] = _coverage([report["coverage"] for report in reports if "coverage" in report])
+    for report in reversed(reports):
+        if "strength" in report:
+            joined["strength"] = report["strength"]
+        if "drift" in report:
+            joined["drift"] = report["drift"]
+    bad = joined.get("interrupted") or joined.get("stale")
+    joined["verdict"] = "failed" if bad else model.verdict(joined["cases"])
+    return joined
+
+
+def stories(parts: Iterable[Part]) -> Iterator[Story]:
+    """Yield the stories of a joined report, as a stream; raises `model.BadReport`. `merge` comes first."""
+    for part in parts:
+        for story in model.read_stories(part.folder):
+            name = part.stories.get(story["case"])
+            if name is not None:
+                story["case"] = name
+                yield story
+
+
+def _run(part: Part) -> Run:
+    report = part.report
+    return {
+        "name": part.folder.name or str(part.folder),
+        "command": report["command"],
+        "started": report["started"],
+        "seconds": report["seconds"],
+        "verdict": report["verdict"],
+        "subject": report["subject"],
+        "codex": report["codex"],
+        "profile": report["profile"],
+        "cases": len(report["cases"]),
+    }
+
+
+def _variant(report: Report, case: Case) -> Variant:
+    role = ROLES.get(case["suite"], "app-server")
+    runs = report.get("runs", [])
+    run = runs[case["run"]] if "run" in case and case["run"] < len(runs) else None
+    subject = (run or report)["subject"].get(role, "")
+    # Which app-server stands behind a subject of another role tells its cases apart as well.
+    return subject, (run or report)["codex"], (run or report)["profile"]
+
+
+def _cases(parts: Sequence[Part]) -> list[Case]:
+    found: dict[str, dict[Variant, list[tuple[Part, Case]]]] = {}
+    for part in parts:
+        for case in part.report["cases"]:
+            plain = "/".join((case["suite"], case["module"], case["case"]))
+            name = plain if case["id"].startswith(plain + " (") else case["id"]
+            found.setdefault(name, {}).setdefault(_variant(part.report, case), []).append((part, case))
+    joined = []
+    for name, variants in found.items():
+        for variant, same in variants.items():
+            joined.append(_join(name + _difference(variant, list(variants)), same))
+    return joined
+
+
+def _difference(one: Variant, all_of: list[Variant]) -> str:
+    """Return what an id must say so that it is not another's: of subject, Codex and profile those that differ."""
+    if len(all_of) == 1:
+        return ""
+    words = (one[0], f"Codex {one[1]}", f"profile {one[2]}")
+    return f" ({', '.join(words[i] for i in range(3) if len({variant[i] for variant in all_of}) > 1)})"
+
+
+def _join(name: str, same: list[tuple[Part, Case]]) -> Case:
+    told: list[Told] = [one for part, case in same for one in _told(part, case)]
+    part, worst = min(same, key=lambda pair: model.OUTCOMES.index(pair[1]["outcome"]))
+    joined: Case = {**worst, "id": name, "run": part.first_run + worst.get("run", 0)}
+    joined["recorded"] = _unique(path for _, case in same for path in case["recorded"])
+    joined.pop("told", None)
+    if len(told) > 1:
+        joined["told"] = told
+    if worst["story"] is not None:
+        joined["story"] = part.stories[worst["story"]] = name
+    return joined
+
+
+def _told(part: Part, case: Case) -> list[Told]:
+    before = case.get("told") or [
+        {"run": case.get("run", 0), "outcome": case["outcome"], "seconds": case["seconds"], "message": case["message"]}
+    ]
+    return [{**one, "run": one["run"] + part.first_run} for one in before]
+
+
+def _subjects(reports: list[Report]) -> dict[str, str]:
+    roles = _unique(role for report in reports for role in report["subject"])
+    return {
+        role: ", ".join(_unique(report["subject"][role] for report in reports if role in report["subject"])) for role in roles
+    }
+
+
+def _coverage(all_of: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what any of the runs has shown; a thing that was only refused in one may have been answered in another."""
+    joined: dict[str, Any] = {}
+    for one in all_of:
+        for sort, names in one.items():
+            known = joined.setdefault(sort, {})
+            for name, sight in names.items():
+                if name not in known or _shown(sight) > _shown(known[name]):
+                    known[name] = sight
+    return joined
+
+
+def _shown(sight: Any) -> int:
+    return 2 * bool(sight.get("case")) - bool(sight.get("refused")) if isinstance(sight, dict) else -1
+
+
+def _unique(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))
