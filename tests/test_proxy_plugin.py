@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import marker_of
-from harness.plugin.proxy_fields import table
+from harness.plugin.proxy_fields import fields, table
+from harness.plugin.proxy_http import Exchange
 from harness.plugin.proxy_subject import BadProxy, parse_proxy
-from harness.plugin.proxy_wire import Wire
+from harness.plugin.proxy_wire import Wire, WireFrame
 from harness.plugin.vectors import load_vectors
 
 pytest_plugins = ["pytester"]
-ALONE = [word for name in ("xdist", "cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+ALONE = [*LEAN, "-p", "no:xdist"]
 PROXIES = Path(__file__).parent / "miniatures" / "proxies"
 CASE = """
     import pytest
@@ -222,12 +224,84 @@ def test_the_table_of_fields_tells_the_three_verdicts() -> None:
         ["newConversation", "model", "value", True, True, True],
         ["newConversation", "config", "null", True, True, True],
         ["newConversation", "mode1", "value", False, False, False],
+        ["thread/start", "", "call", False, True, True],
+        ["thread/start", "model", "value", False, True, True],
     ]
     lines = {line.split()[0]: line.split()[1:] for line in table(rows)}
     assert lines["newConversation.model"] == ["yes", "yes", "yes", "value", "1x,", "omitted", "1x"]
     assert lines["newConversation.config"] == ["yes", "yes", "yes", "null", "1x,", "omitted", "1x"]
     assert lines["newConversation.mode1"] == ["no", "no", "no", "value", "1x,", "omitted", "1x"]
     assert lines["newConversation.cwd"] == ["yes", "-", "-", "omitted", "2x"]
+    assert lines["thread/start.model"] == ["-", "yes", "yes", "value", "1x"]
+    assert lines["sendUserTurn.model"] == ["yes", "-", "-"]
+
+
+def test_every_field_gets_its_verdicts() -> None:
+    calls = [
+        {"method": "initialize", "params": {"clientInfo": {}}},
+        {
+            "method": "newConversation",
+            "params": {"model": "m", "config": None, "dynamicTools": [], "sandbox": "no-such", "extra": 1},
+        },
+        {"method": "sendUserMessage", "params": {"conversationId": 5, "items": []}},
+        {"method": "thread/start", "params": {"model": "m", "reasoning": {}}},
+        {"method": "no/such", "params": {"a": 1}},
+    ]
+    frames = [WireFrame(0.0, "1", "client", json.dumps(json.dumps({"id": 1, **call})).encode()) for call in calls]
+    rows = {(row[0], row[1]): row[2:] for row in fields([Exchange("POST", "/", None, frames=frames)]) if row[1]}
+    assert rows == {
+        ("newConversation", "model"): ["value", True, True, True],
+        ("newConversation", "config"): ["null", True, True, True],
+        ("newConversation", "dynamicTools"): ["value", True, True, False],
+        ("newConversation", "sandbox"): ["value", True, False, True],
+        ("newConversation", "extra"): ["value", False, True, False],
+        ("sendUserMessage", "conversationId"): ["value", True, False, True],
+        ("sendUserMessage", "items"): ["value", True, True, True],
+        ("thread/start", "model"): ["value", False, True, True],
+        ("thread/start", "reasoning"): ["value", False, True, False],
+        ("no/such", "a"): ["value", False, False, False],
+    }
+
+
+@pytest.mark.parametrize("distributed", [False, True], ids=["alone", "xdist"])
+def test_both_profiles_are_reported(suite: pytest.Pytester, distributed: bool) -> None:
+    """On the terminal and as JSON, the rows of a case that failed too."""
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.proxy_profile("as-specified")
+        def test_one(proxy):
+            assert proxy.responses().calls("thread/start")
+
+        @pytest.mark.proxy_profile("works-on-0.92")
+        def test_two(proxy):
+            proxy.responses()
+        """
+    )
+    folder = suite.path / "told"
+    options = [*LEAN, "-n", "2"] if distributed else ALONE
+    result = suite.runpytest_subprocess(*options, "--report", str(folder))
+    result.assert_outcomes(passed=1, failed=1)
+    shown = result.stdout.str()
+    assert shown.index("field by field (as-specified)") < shown.index("field by field (works-on-0.92)")
+    told = json.loads((folder / "proxy-fields.json").read_text(encoding="utf-8"))
+    assert told["proxy"] == "reference"
+    rows = {p: {(row["method"], row["field"]): row for row in found} for p, found in told["profiles"].items()}
+    assert list(rows) == ["as-specified", "works-on-0.92"]
+    assert rows["as-specified"]["newConversation", "model"] == {
+        "method": "newConversation",
+        "field": "model",
+        "specified": True,
+        "valid": True,
+        "known": True,
+        "value": 1,
+        "null": 0,
+        "omitted": 0,
+        "calls": 1,
+    }
+    assert rows["works-on-0.92"]["thread/start", "ephemeral"]["specified"] is None
+    assert ("newConversation", "model") not in rows["works-on-0.92"], "nothing of those calls came"
 
 
 def test_the_vectors_are_plain_and_named_once() -> None:

@@ -12,6 +12,7 @@ environment share a process. Each check bears `@pytest.mark.spec(id, where, line
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from pathlib import Path
@@ -162,6 +163,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "proxy_profile(*names): the case holds a proxy to these profiles only")
     config.addinivalue_line("markers", "needs(*capabilities): the case is for proxies that can do this")
     _subject(config)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Fields(config), "codex-replay-proxy-collector")
 
 
 def _settings(config: pytest.Config) -> Settings:
@@ -194,26 +197,43 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     proxy = getattr(item, "funcargs", {}).get("proxy")
     if report.when == "call" and isinstance(proxy, Proxy):
-        if proxy.profile == PROFILES[0]:
-            from harness.plugin.proxy_fields import fields
+        from harness.plugin.proxy_fields import fields
 
-            report.user_properties.append((FIELDS, fields(proxy.exchanges)))
+        report.user_properties.append((FIELDS, {proxy.profile: fields(proxy.exchanges)}))
         if report.failed:
             stderr = proxy.running.process.stderr_tail(15) if proxy.running and proxy.running.process else []
             report.sections.append(("HTTP and JSON-RPC", tell(proxy.exchanges, stderr)))
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the three verdicts on every field that the proxy sent."""
-    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
-    seen = [row for report in reports for name, rows in getattr(report, "user_properties", ()) if name == FIELDS for row in rows]
-    if seen:
-        from harness.plugin.proxy_fields import table
+class Fields:
+    """Collects what the proxy sent, in the process that ends the run."""
 
-        terminalreporter.section("what the proxy sends to app-server, field by field")
-        for line in table(seen):
-            terminalreporter.write_line(line)
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.rows: dict[str, list[list[Any]]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in the fields of one case."""
+        for name, found in report.user_properties:
+            if name == FIELDS and isinstance(found, dict):
+                for profile, rows in found.items():
+                    self.rows.setdefault(profile, []).extend(rows)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
+        from harness.plugin.hooks import SESSION
+        from harness.plugin.proxy_fields import table, write
+
+        out = terminalreporter
+        for profile in sorted(self.rows):
+            out.section(f"what the proxy sends to app-server, field by field ({profile})")
+            for line in table(self.rows[profile]):
+                out.write_line(line)
+        session = self.config.stash.get(SESSION, None)
+        if self.rows and session is not None:
+            with contextlib.suppress(OSError):  # the verdict has said already that the folder cannot be written to
+                out.write_line(f"Fields: {write(self.rows, session.report_folder, _subject(self.config).name)}")
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,15 @@ also says whether a proxy sends a value, null, or nothing: "values are omitted w
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from harness.plugin.proxy_http import Exchange
     from harness.protocol.validate import Validator
@@ -33,6 +36,10 @@ SPECIFIED: dict[str, tuple[str, ...]] = {
         *("finalOutputJsonSchema", "final_output_json_schema"),
     ),
 }
+#: The handshake is no payload of a request.
+IGNORED = ("initialize", "initialized")
+_IDS, _SOME_ID = ("conversationId", "threadId"), "01a200de-e178-77f2-b971-666c5f907048"
+_MARKER = re.compile(r"case-[0-9a-f]{12};")
 
 
 @cache
@@ -44,39 +51,96 @@ def _validator() -> Validator:
 
 
 def fields(exchanges: Iterable[Exchange]) -> list[list[Any]]:
-    """Return `[method, field, what, specified, valid, known]` for each field of the three calls; what is value or null."""
+    """Return `[method, field, what, specified, valid, known]` for each field of each call; what is value or null.
+
+    A row without a field stands for the call. Calls that the documents do not name are in it too: a proxy may use
+    them in works-on-0.92.
+    """
     rows: list[list[Any]] = []
-    for call in (call for one in exchanges for call in one.calls(*SPECIFIED)):
+    for call in (call for one in exchanges for call in one.calls()):
         method, params = call["method"], call.get("params")
-        if not isinstance(params, dict):
-            continue
-        schema = _validator().frame_schema("client", method)
-        faults = schema.faults(call) if schema is not None else []
-        rows.append([method, "", "call", True, True, True])
-        for name, value in params.items():
-            at = f"{method}.params.{name}"
-            own = {f.verdict for f in faults if f.path == at or f.path.startswith((at + ".", at + "["))}
-            what = "null" if value is None else "value"
-            rows.append([method, name, what, name in SPECIFIED[method], "valid" not in own, "known" not in own])
+        if method not in IGNORED and isinstance(params, dict):
+            rows += _rows(method, _shape(params))
     return rows
 
 
-def table(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Return the table of a run, a line a field; the specified fields that never came are in it."""
-    calls = Counter(row[0] for row in rows if not row[1])
+def _shape(params: dict[str, Any]) -> str:
+    """The params without what differs from case to case and makes no difference to a verdict."""
+    kept = {name: _SOME_ID if name in _IDS and isinstance(value, str) else value for name, value in params.items()}
+    return _MARKER.sub("case", json.dumps(kept))
+
+
+@lru_cache(maxsize=4096)
+def _rows(method: str, shape: str) -> list[list[Any]]:
+    params = json.loads(shape)
+    schema = _validator().frame_schema("client", method)
+    faults = schema.faults({"id": 1, "method": method, "params": params}) if schema is not None else []
+    rows: list[list[Any]] = [[method, "", "call", method in SPECIFIED, schema is not None, schema is not None]]
+    for name, value in params.items():
+        at = f"{method}.params.{name}"
+        own = {f.verdict for f in faults if f.path == at or f.path.startswith((at + ".", at + "["))}
+        known = schema is not None and "known" not in own
+        valid = schema is not None and "valid" not in own
+        what = "null" if value is None else "value"
+        rows.append([method, name, what, name in SPECIFIED.get(method, ()), valid, known])
+    return rows
+
+
+def summary(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the fields of a run, each once: method, field, the three verdicts (None: not said) and how often it came as what.
+
+    When one of the specified calls came, the fields that never did are among them; `calls` is the number of calls.
+    """
+    of: dict[str, dict[str, list[Sequence[Any]]]] = {method: {} for method in SPECIFIED}
+    calls: Counter[str] = Counter()
+    for row in rows:
+        if row[1]:
+            of.setdefault(row[0], {}).setdefault(row[1], []).append(row)
+        else:
+            calls[row[0]] += 1
+    found = []
+    for method, mine in of.items():
+        names = SPECIFIED.get(method, ())
+        if method not in SPECIFIED or any(calls[each] for each in SPECIFIED):
+            found += [
+                _summed(method, name, mine.get(name, []), calls[method]) for name in (*names, *sorted(set(mine) - set(names)))
+            ]
+    return found
+
+
+def _summed(method: str, name: str, rows: Sequence[Sequence[Any]], calls: int) -> dict[str, Any]:
+    how = Counter(row[2] for row in rows)
+    return {
+        "method": method,
+        "field": name,
+        "specified": name in SPECIFIED[method] if method in SPECIFIED else None,
+        "valid": all(row[4] for row in rows) if rows else None,
+        "known": all(row[5] for row in rows) if rows else None,
+        "value": how["value"],
+        "null": how["null"],
+        "omitted": calls - len(rows),
+        "calls": calls,
+    }
+
+
+def table(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Return the table of a run, a line a field."""
     lines = [f"{'field':46} {'specified':>9} {'valid':>6} {'known':>6}   sent as"]
-    for method, names in SPECIFIED.items():
-        mine = [row for row in rows if row[0] == method and row[1]]
-        extra = sorted({row[1] for row in mine} - set(names))
-        for name in (*names, *extra):
-            of = [row for row in mine if row[1] == name]
-            how = Counter(row[2] for row in of)
-            how["omitted"] = calls[method] - len(of)
-            said = ", ".join(f"{word} {how[word]}x" for word in ("value", "null", "omitted") if how[word]) or "no call"
-            marks = [_word(name in names), *(_word(all(row[i] for row in of)) if of else "-" for i in (4, 5))]
-            lines.append(f"{f'{method}.{name}':46} {marks[0]:>9} {marks[1]:>6} {marks[2]:>6}   {said}")
+    for each in summary(rows):
+        said = ", ".join(f"{word} {each[word]}x" for word in ("value", "null", "omitted") if each[word])
+        name = f"{each['method']}.{each['field']}"
+        lines.append(f"{name:46} {_word(each['specified']):>9} {_word(each['valid']):>6} {_word(each['known']):>6}   {said}")
     return lines
 
 
-def _word(holds: bool) -> str:
-    return "yes" if holds else "no"
+def write(rows: Mapping[str, Sequence[Sequence[Any]]], folder: Path, subject: str) -> Path:
+    """Write `proxy-fields.json`, the fields by profile. Raises `OSError`."""
+    told = {"proxy-fields": 1, "proxy": subject, "profiles": {profile: summary(rows[profile]) for profile in sorted(rows)}}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "proxy-fields.json"
+    path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def _word(holds: bool | None) -> str:
+    return "-" if holds is None else "yes" if holds else "no"
