@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test real browser wheel-test docs bench lint record lock clean
+.PHONY: help setup conformance test real browser wheel-test docs drift-matrix bench lint record lock clean
 
 PYTHON ?= python3
 CODEX ?= 0.92.0
@@ -61,6 +61,9 @@ differential: $(STAMP) ## 560 random scenarios on codex@$(CODEX) and on the scri
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
 	@$(codex)
 	$(BIN)/python -m pytest suites/app_server --app-server codex@$(CODEX) --record all
+
+drift-matrix: $(STAMP) ## reports/drift: what each Codex version breaks; resumable, one binary at a time
+	$(BIN)/python -m harness.cli.drift_matrix
 
 wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
 	$(BIN)/python -m pytest tests/wheel

@@ -1,17 +1,19 @@
 """Two schemas compared: which changes lead from the one to the other, and where.
 
 Strategy: both are walked side by side from one pair of roots, so that only what can stand on the wire counts and names of
-definitions count nothing. A pair of schemas is compared once; what it found is used again wherever the pair occurs, and a
-pair that is met inside itself adds nothing. The changes themselves know nothing of senders: `drift_rules` judges.
+definitions count nothing. The walk makes a graph: a pair of types is compared once, and points to the pairs below it, maybe
+to itself. From each root the changed pairs are then found breadth first, so the shortest path to a change comes first. The
+changes themselves know nothing of senders: `drift_rules` judges.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from harness.protocol.drift_model import Array, Number, Object, Reader, Shape, text_of
+from harness.protocol.drift_model import NOTHING, Array, Number, Object, Reader, Shape, text_of
 
 #: One step into a value: ("key", name), ("items",), ("rest",) for any key of a map, ("is", ((name, JSON text), ...)) for the
 #: variant with these constants.
@@ -51,6 +53,31 @@ class Here(NamedTuple):
         return Here(self.owner, (*self.local, step))
 
 
+@dataclass(slots=True, eq=False)
+class Pair:
+    """Two types that stand at the same places: what changed in them, and the pairs that stand below them."""
+
+    old: Shape
+    new: Shape
+    here: Here
+    changes: list[Placed] = field(default_factory=list)
+    edges: list[tuple[Path, Pair]] = field(default_factory=list)
+    looked: bool = False
+
+    def look(self, parts: Iterable[Part]) -> None:
+        """Take in what the comparison of the two types yields."""
+        self.looked = True
+        for path, part in parts:
+            if isinstance(part, Change):
+                self.changes.append((path, part))
+            else:
+                self.edges.append((path, part))
+
+
+#: What a comparison yields: at this path a change, or two types that are to be compared there.
+Part = tuple[Path, Change | Pair]
+
+
 def show(path: Path) -> str:
     """Return `path` as people write it: ``$.params.items[*](type=text).text``."""
     text = "$"
@@ -70,46 +97,62 @@ class Comparer:
     def __init__(self, old: Reader, new: Reader) -> None:
         self._old = old
         self._new = new
-        self._known: dict[tuple[int, int], list[Placed]] = {}
-        self._open: dict[tuple[int, int], int] = {}
-        #: The outermost pair that the walk met inside itself; what lies below it is not complete.
-        self._lowest = _NONE
+        self._pairs: dict[tuple[int, int], Pair] = {}
 
     def compare(self, old: Any, new: Any, here: Here) -> list[Placed]:
-        """Return the changes from the schema `old` to the schema `new`, with paths relative to it."""
-        if old == new and (old is True or not (old.keys() & _DEEP)):
-            return []
-        a, b = self._old.shape(old), self._new.shape(new)
-        found: list[Placed] = []
-        if (
-            bool(a.kinds() or a.anything)
-            and bool(b.kinds() or b.anything)
-            and a.null != b.null
-            and not (a.anything or b.anything)
-        ):
-            # What may be null belongs to the place, not to the type that stands there.
-            found.append(((), Change("null-gone" if a.null else "null-new", *here)))
-        return found + self._inside(a, b, here)
+        """Return the changes from the schema `old` to the schema `new`, with paths relative to it, shorter ones first.
 
-    def _inside(self, a: Shape, b: Shape, here: Here) -> list[Placed]:
-        pair = (id(a), id(b))
-        if pair in self._known:
-            return self._known[pair]
-        if pair in self._open:
-            self._lowest = min(self._lowest, self._open[pair])
-            return []
-        own = self._open[pair] = len(self._open)
-        outer, self._lowest = self._lowest, _NONE
-        found = list(self._changes(a, b, Here(a.owner, ()) if a.owner else here))
-        del self._open[pair]
-        if self._lowest >= own:
-            # An inline schema is one place, a definition many: the latter's changes are told from its own root.
-            self._known[pair] = found
-            self._lowest = _NONE
-        self._lowest = min(self._lowest, outer)
+        A type that is reached by many paths is told at the `PATHS` shortest ones, since of a recursive one there are
+        infinitely many.
+        """
+        root = Pair(NOTHING, NOTHING, here)
+        root.look(self._place(old, new, here))
+        alive = self._alive(root)
+        found: list[Placed] = []
+        queue: deque[tuple[Path, Pair]] = deque([((), root)])
+        visits: dict[int, int] = {}
+        while queue:
+            path, pair = queue.popleft()
+            found += (((*path, *inner), change) for inner, change in pair.changes)
+            for step, other in pair.edges:
+                if id(other) in alive and visits.get(id(other), 0) < PATHS:
+                    visits[id(other)] = visits.get(id(other), 0) + 1
+                    queue.append(((*path, *step), other))
         return found
 
-    def _changes(self, a: Shape, b: Shape, here: Here) -> Iterator[Placed]:
+    def _alive(self, root: Pair) -> set[int]:
+        """Look at all that is below `root`, and return (by id) those pairs that are changed or lead to a change."""
+        order, above = [root], {id(root): list[Pair]()}
+        for pair in order:  # grows as it is walked
+            if not pair.looked:
+                pair.look(self._changes(pair.old, pair.new, pair.here))
+            for _, other in pair.edges:
+                if id(other) not in above:
+                    above[id(other)] = []
+                    order.append(other)
+                above[id(other)].append(pair)
+        changed = [pair for pair in order if pair.changes]
+        alive = {id(pair) for pair in changed}
+        for pair in changed:  # grows as it is walked
+            for higher in above[id(pair)]:
+                if id(higher) not in alive:
+                    alive.add(id(higher))
+                    changed.append(higher)
+        return alive
+
+    def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
+        """Compare two schemas at one place: what may be null belongs to the place, the rest to the pair of types there."""
+        if old == new and (old is True or (isinstance(old, dict) and not (old.keys() & _DEEP))):
+            return
+        a, b = self._old.shape(old), self._new.shape(new)
+        if a.null != b.null and a.kinds() and b.kinds():
+            yield (), Change("null-gone" if a.null else "null-new", *here)
+        key = (id(a), id(b))
+        if key not in self._pairs:
+            self._pairs[key] = Pair(a, b, Here(a.owner, ()) if a.owner else here)
+        yield (), self._pairs[key]
+
+    def _changes(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         if a.unread != b.unread:
             before, after = (", ".join(f"{key}: {value}" for key, value in side.unread) for side in (a, b))
             yield (), Change("keyword-changed", *here, before=before, after=after)
@@ -129,11 +172,11 @@ class Comparer:
             yield from _limits(a.string, b.string, here)
         if "array" in both and isinstance(a.array, Array) and isinstance(b.array, Array):
             yield from _limits(a.array.limits, b.array.limits, here)
-            yield from _below(("items",), self.compare(a.array.items, b.array.items, here.at(("items",))))
+            yield from _below(("items",), self._place(a.array.items, b.array.items, here.at(("items",))))
         if a.objects or b.objects:
             yield from self._objects(a, b, here)
 
-    def _types_of(self, a: Shape, b: Shape, here: Here) -> Iterator[Placed]:
+    def _types_of(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         """Compare the JSON types; a type that only listed values or named variants have counts with those instead."""
         gone, new = (self._unnamed(x, y, r) for x, y, r in ((a, b, self._old), (b, a, self._new)))
         if gone and new:
@@ -161,7 +204,7 @@ class Comparer:
             return all(_label(reader, each) for each in shape.objects)
         return kind in ("boolean", "string", "number") and not shape.free(kind) and bool(shape.listed(kind))
 
-    def _scalars(self, a: Shape, b: Shape, kind: str, here: Here) -> Iterator[Placed]:
+    def _scalars(self, a: Shape, b: Shape, kind: str, here: Here) -> Iterator[Part]:
         """Compare what is listed of one scalar type."""
         old, new = a.listed(kind), b.listed(kind)
         if a.free(kind) and not b.free(kind) and new:
@@ -174,7 +217,7 @@ class Comparer:
             yield from (((), Change("value-gone", *here, what=value)) for value in sorted(old - new))
             yield from (((), Change("value-new", *here, what=value)) for value in sorted(new - old))
 
-    def _objects(self, a: Shape, b: Shape, here: Here) -> Iterator[Placed]:
+    def _objects(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         if not (a.objects and b.objects) and not (self._lists(a, self._old) and self._lists(b, self._new)):
             return  # the type itself came or went, which has been said
         pairs, gone, new = _match(a.objects, b.objects, self._old, self._new)
@@ -189,7 +232,7 @@ class Comparer:
             inner = self._object(one, other, here.at(step) if step else here)
             yield from _below(step, inner) if step else inner
 
-    def _object(self, a: Object, b: Object, here: Here) -> Iterator[Placed]:
+    def _object(self, a: Object, b: Object, here: Here) -> Iterator[Part]:
         for name in sorted(a.properties.keys() - b.properties.keys()):
             was = _types(self._old.shape(a.properties[name]))
             yield (("key", name),), Change("property-gone", *here.at(("key", name)), what=name, before=was)
@@ -202,7 +245,7 @@ class Comparer:
         yield from _limits(a.limits, b.limits, here)
         yield from self._rest(a, b, here)
 
-    def _property(self, a: Object, b: Object, name: str, here: Here) -> Iterator[Placed]:
+    def _property(self, a: Object, b: Object, name: str, here: Here) -> Iterator[Part]:
         one, other = a.properties[name], b.properties[name]
         if (name in a.required) != (name in b.required):
             yield (), Change("property-optional" if name in a.required else "property-required", *here, what=name)
@@ -210,11 +253,11 @@ class Comparer:
             before, after = text_of(one["default"]), text_of(other["default"])
             if before != after:
                 yield (), Change("default-changed", *here, what=name, before=before, after=after)
-        yield from self.compare(one, other, here)
+        yield from self._place(one, other, here)
 
-    def _rest(self, a: Object, b: Object, here: Here) -> Iterator[Placed]:
+    def _rest(self, a: Object, b: Object, here: Here) -> Iterator[Part]:
         if a.extra == b.extra == "map":
-            yield from _below(("rest",), self.compare(a.values, b.values, here.at(("rest",))))
+            yield from _below(("rest",), self._place(a.values, b.values, here.at(("rest",))))
         elif a.extra != b.extra:
             rule = (
                 "map-gone"
@@ -228,7 +271,8 @@ class Comparer:
             yield (), Change(rule, *here, before=a.extra, after=b.extra)
 
 
-_NONE = 1 << 30
+#: At so many places at most one type is told below one root.
+PATHS = 16
 #: A schema without any of these says all that it says itself: two equal ones need no closer look.
 _DEEP = frozenset({"$ref", "allOf", "oneOf", "anyOf", "properties", "items", "additionalProperties"})
 #: Variants without a name are taken for the same from this share of common properties on.
@@ -246,11 +290,11 @@ _REST = {
 }
 
 
-def _below(step: Step, found: Iterable[Placed]) -> Iterator[Placed]:
-    return (((step, *path), change) for path, change in found)
+def _below(step: Step, found: Iterable[Part]) -> Iterator[Part]:
+    return (((step, *path), part) for path, part in found)
 
 
-def _numbers(a: Number, b: Number, here: Here) -> Iterator[Placed]:
+def _numbers(a: Number, b: Number, here: Here) -> Iterator[Part]:
     if a.whole != b.whole:
         rule = "type-widened" if a.whole else "type-narrowed"
         yield (), Change(rule, *here, before="integer" if a.whole else "number", after="integer" if b.whole else "number")
@@ -273,7 +317,7 @@ def _bound(value: float) -> str:
     )
 
 
-def _limits(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...], here: Here) -> Iterator[Placed]:
+def _limits(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...], here: Here) -> Iterator[Part]:
     """Compare limits of strings, arrays or objects: what is added or tightened narrows, what is dropped or loosened widens."""
     old, new = dict(a), dict(b)
     for key in sorted(old.keys() | new.keys()):

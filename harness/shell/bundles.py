@@ -94,9 +94,9 @@ def _whole(bundle: Bundle) -> Bundle:
         folders += [str(each) for each in sorted(bundles_folder().iterdir()) if not each.name.startswith(".")]
     for folder in folders:
         primary = os.path.join(folder, schema_files.PRIMARY)
-        if os.path.isfile(primary) and os.path.getsize(primary) == len(files[0][1]):
-            if schema_files.read(folder, schema_files.PRIMARY) == files[0][1]:
-                return Bundle(bundle.version, folder)
+        same = os.path.isfile(primary) and os.path.getsize(primary) == len(files[0][1])
+        if same and schema_files.read(folder, schema_files.PRIMARY) == files[0][1]:
+            return Bundle(bundle.version, folder)
     return bundle
 
 

@@ -1,0 +1,213 @@
+"""`make drift-matrix`: the published matrix of drift, written to reports/drift/ from the bundles of many versions.
+
+Strategy: first each version's bundle is made and kept (one binary at a time, removed when its bundle is there), then everything
+is written from bundles alone. So a run that was ended goes on where it was, and one that has all bundles needs neither npm nor
+a network and writes the same bytes again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import click
+
+from harness.cli import drift_pages
+from harness.cli.console import Unable, console, sentences
+from harness.protocol.bundle import Bundle, BundleError
+from harness.protocol.drift import compare, counts
+from harness.protocol.drift_report import as_json
+from harness.shell.bundles import bundle_of
+from harness.shell.files import write_whole
+
+#: The versions of the matrix: those at which the protocol took a step (the last one stands for the newest).
+VERSIONS = (
+    *("0.92.0", "0.93.0", "0.98.0", "0.99.0", "0.104.0", "0.105.0", "0.107.0", "0.110.0"),
+    *("0.115.0", "0.116.0", "0.125.0", "0.140.0", "0.150.0", "0.160.0", "0.169.0"),
+)
+Matrix = dict[str, Any]
+
+
+@click.command()
+@click.option("--out", metavar="DIR", default="reports/drift", show_default=True, help="The folder to write to.")
+@click.option("--versions", metavar="V,V", default=",".join(VERSIONS), help="Other versions, the oldest first.")
+@sentences
+def command(out: str, versions: str) -> None:
+    """Write the drift of each step between VERSIONS, and an index with how much breaks between any two of them."""
+    named = [version for version in versions.split(",") if version]
+    if len(named) < 2 or len(set(named)) < len(named):
+        raise click.UsageError("name at least two versions, each once, the oldest first: --versions 0.92.0,0.93.0")
+    try:
+        files = dict(written(_bundles(named)))
+    except BundleError as error:
+        raise Unable(f"{error} What is made already is kept: run it again to go on.") from None
+    for name, text in files.items():
+        write_whole(os.path.join(out, name), text.encode())
+    for name in sorted(set(os.listdir(out)) - files.keys()):
+        if name.startswith("0.") and name.endswith((".json", ".md")):
+            os.unlink(os.path.join(out, name))  # a step between versions that are no longer neighbours
+    click.echo(f"{out}: {len(files)} files on {len(named)} versions.")
+
+
+def _bundles(versions: Sequence[str]) -> list[Bundle]:
+    """Return the bundle of each version, made if need be, with a bar on a terminal."""
+    if not sys.stderr.isatty():
+        return [bundle_of(version, _once()) for version in versions]
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
+        task = progress.add_task("", total=len(versions))
+        found = []
+        for version in versions:
+            found.append(bundle_of(version, lambda text: progress.update(task, description=text)))
+            progress.update(task, advance=1, description=f"Codex {version}")
+        return found
+
+
+def _once() -> Callable[[str], None]:
+    """Return what writes each line of text to stderr once, however often it is told."""
+    last: list[str] = []
+
+    def told(text: str) -> None:
+        if last != [text]:
+            last[:] = [text]
+            click.echo(text, err=True)
+
+    return told
+
+
+def written(bundles: Sequence[Bundle]) -> Iterator[tuple[str, str]]:
+    """Yield (file name, text) of every file of the matrix."""
+    reports = {
+        (old.version, new.version): as_json(compare(old, new)) for i, old in enumerate(bundles) for new in bundles[i + 1 :]
+    }
+    names = [bundle.version for bundle in bundles]
+    for pair in pairwise(names):
+        yield f"{_step(*pair)}.json", encode(reports[pair])
+        yield f"{_step(*pair)}.md", drift_pages.markdown(reports[pair])
+    matrix = {
+        "matrix": 1,
+        "versions": {bundle.version: counts(bundle) for bundle in bundles},
+        "breaking": {
+            old: {new: reports[old, new]["counts"]["breaking"] for new in names if (old, new) in reports} for old in names[:-1]
+        },
+        "additive": {
+            old: {new: reports[old, new]["counts"]["additive"] for new in names if (old, new) in reports} for old in names[:-1]
+        },
+    }
+    yield "index.json", encode(matrix)
+    yield "index.md", markdown(matrix)
+    yield "index.html", html(matrix)
+
+
+def encode(value: dict[str, Any]) -> str:
+    """Return JSON as it is committed: one finding a line, so that a diff shows findings; the same for the same value."""
+    lines = []
+    for key, each in value.items():
+        if isinstance(each, list) and each:
+            inner = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in each)
+            lines.append(f" {json.dumps(key)}: [\n{inner}\n ]")
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(each, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _step(old: str, new: str) -> str:
+    return f"{old}-{new}"
+
+
+def _steps(matrix: Matrix) -> list[tuple[str, str]]:
+    return list(pairwise(matrix["versions"]))
+
+
+_ABOUT = (
+    "Made by `make drift-matrix` from the schema bundles that the versions generate of themselves. "
+    "docs/drift.md tells how to read it."
+)
+_BETWEEN = "Breaking changes from the version of the row to that of the column."
+
+
+def markdown(matrix: Matrix) -> str:
+    """Return the index as Markdown: what each version has, each step with its report, and what breaks between any two."""
+    names = list(matrix["versions"])
+    lines = ["# Drift of the app-server protocol", "", _ABOUT, "", "## What each version has", ""]
+    lines += [f"| version | {' | '.join(drift_pages.COUNTS.values())} |", "|---|" + "---:|" * len(drift_pages.COUNTS)]
+    for name, has in matrix["versions"].items():
+        lines.append(f"| {name} | {' | '.join(str(has[key]) for key in drift_pages.COUNTS)} |")
+    lines += ["", "## Each step", "", "| step | breaking | additive |", "|---|---:|---:|"]
+    for old, new in _steps(matrix):
+        lines.append(
+            f"| [{old} to {new}]({_step(old, new)}.md) | {matrix['breaking'][old][new]} | {matrix['additive'][old][new]} |"
+        )
+    lines += [
+        "",
+        "## Between any two",
+        "",
+        _BETWEEN,
+        "",
+        f"| from | {' | '.join(names[1:])} |",
+        "|---|" + "---:|" * (len(names) - 1),
+    ]
+    for old in names[:-1]:
+        lines.append(f"| {old} | {' | '.join(str(matrix['breaking'][old].get(new, '')) for new in names[1:])} |")
+    return "\n".join(lines) + "\n"
+
+
+def html(matrix: Matrix) -> str:
+    """Return the index as one HTML page; the darker a cell, the more breaks."""
+    names = list(matrix["versions"])
+    most = max(number for row in matrix["breaking"].values() for number in row.values()) or 1
+    body = [
+        "<h1>Drift of the app-server protocol</h1>",
+        f"<p>{escape(_ABOUT.replace('`', ''))}</p>",
+        "<h2>What each version has</h2>",
+    ]
+    rows = [[name, *(str(has[key]) for key in drift_pages.COUNTS)] for name, has in matrix["versions"].items()]
+    body += _grid(["version", *drift_pages.COUNTS.values()], rows)
+    body.append("<h2>Each step</h2>")
+    rows = [
+        [_link(old, new), str(matrix["breaking"][old][new]), str(matrix["additive"][old][new])] for old, new in _steps(matrix)
+    ]
+    body += _grid(["step", "breaking", "additive"], rows)
+    body += ["<h2>Between any two</h2>", f"<p>{_BETWEEN}</p>"]
+    body.append(
+        '<div class="wide"><table><thead><tr><th>from</th>'
+        + "".join(f"<th>{name}</th>" for name in names[1:])
+        + "</tr></thead><tbody>"
+    )
+    for old in names[:-1]:
+        cells = "".join(_cell(matrix["breaking"][old].get(new), most) for new in names[1:])
+        body.append(f"<tr><td>{old}</td>{cells}</tr>")
+    body.append("</tbody></table></div>")
+    return drift_pages.page("Drift of the app-server protocol", "\n".join(body) + "\n")
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield (
+        '<div class="wide"><table><thead><tr>'
+        + "".join(f"<th>{escape(name.replace('`', ''))}</th>" for name in head)
+        + "</tr></thead><tbody>"
+    )
+    for first, *rest in rows:
+        yield f"<tr><td>{first}</td>" + "".join(f'<td class="number">{cell}</td>' for cell in rest) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _link(old: str, new: str) -> str:
+    return f'<a href="{_step(old, new)}.md">{old} to {new}</a>'
+
+
+def _cell(number: int | None, most: int) -> str:
+    if number is None:
+        return "<td></td>"
+    return f'<td class="number" style="background: rgb(204 34 34 / {number * 45 // most}%)">{number}</td>'
+
+
+if __name__ == "__main__":
+    command()
