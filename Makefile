@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test real browser wheel-test docs drift-matrix bench lint record lock clean
+.PHONY: help setup conformance test real differential browser wheel-test docs drift-matrix bench lint record lock clean
 
 PYTHON ?= python3
 CODEX ?= 0.92.0
@@ -55,7 +55,7 @@ browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, c
 	$(BIN)/python -m pytest tests/browser -n $(JOBS)
 
 differential: $(STAMP) ## 560 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
-	$(BIN)/codex-replay codex install $(CODEX)
+	@$(codex)
 	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/test_differential.py -s
 
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift

@@ -3,7 +3,11 @@
 One real server and one backend for all; the fake is started anew for each scenario, from its file. Compared is the normalised
 form, in which the declared races of the real server make no difference (`tests.differing`).
 
-A counterexample is shrunk and kept: reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
+The scenarios are the same in every run (derandomised): a fixed set, small in the usual lane and large by `make differential`.
+
+What the real server decides by chance is declared where it is known (`tests.differing`); there may be rarer races. So a scenario
+that differs is played once more, on both sides. Equal then: a rare race, which is counted, printed and bounded. Unequal twice:
+a counterexample, which is shrunk and kept: reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
 """
 
 from __future__ import annotations
@@ -39,10 +43,13 @@ from tests.real.scenarios import KINDS, numbered
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[2] / "reports" / "differential"
-#: So many scenarios of each class; 14 classes.
-SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "40"))
-WAIT = 20.0
+#: So many scenarios of each class, of which there are 14; `make differential` asks for 40.
+SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "12"))
+WAIT = 60.0
 COUNTS: Counter[str] = Counter()
+#: Scenarios that were equal at the second try only, by class; of all scenarios at most so many in a hundred.
+RACES: Counter[str] = Counter()
+RARE = 2
 
 
 class Real:
@@ -130,7 +137,9 @@ def counted(pytestconfig: pytest.Config) -> Iterator[None]:
     yield
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
-        print(f"\ndifferential: {sum(COUNTS.values())} scenarios; " + ", ".join(f"{k} {n}" for k, n in COUNTS.items()))
+        print(f"\ndifferential: {COUNTS.total()} scenarios; " + ", ".join(f"{k} {n}" for k, n in COUNTS.items()))
+        told = ", ".join(f"{kind} {n}" for kind, n in RACES.items()) or "none"
+        print(f"differential: equal at the second try only: {told}")
 
 
 def test_the_vocabulary_is_what_the_real_binary_gives(tmp_path: Path) -> None:
@@ -163,25 +172,41 @@ def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_fa
     @given(KINDS[kind])
     def check(scenario: dict[str, Any]) -> None:
         COUNTS[kind] += 1
+        if not once(scenario):
+            return
+        found = once(scenario)
+        assert found == [], "the fake differs from the real server, twice"
+        RACES[kind] += 1
+
+    def once(scenario: dict[str, Any]) -> list[str]:
         imitating = beside.submit(play_fake, root / str(next(numbers)), real.session.url, scenario)
         said = real.play(scenario)
         imitated = imitating.result()
         found = differences(kind, said, imitated)
         if found:
             keep(kind, scenario, said, imitated)
-        assert found == []
+        return found
 
     with ThreadPoolExecutor(1) as beside:
         check()
+
+
+def test_rare_races_are_rare() -> None:
+    """The second try must not become the usual one; at least one race is let pass, however few scenarios there are."""
+    assert RACES.total() <= max(1, COUNTS.total() * RARE // 100), RACES
 
 
 def test_a_mutated_row_is_found(real: Real, tmp_path: Path) -> None:
     """Each mutation of the mapping shows against the real binary in one scenario of the class that it belongs to."""
     for number, (kind, row, change) in enumerate(MUTATIONS):
         scenario = next(iter(_examples(kind)))
-        said = real.play(scenario)
         table = load_table()
-        assert differences(kind, said, play_mutated(tmp_path / f"{number}a", real.session.url, scenario, table)) == []
+        for again in range(2):
+            said = real.play(scenario)
+            imitated = play_mutated(tmp_path / f"{number}a{again}", real.session.url, scenario, table)
+            if not (found := differences(kind, said, imitated)):
+                break
+        assert found == []
         change(table["frames"][row])
         assert differences(kind, said, play_mutated(tmp_path / f"{number}b", real.session.url, scenario, table)) != [], (
             kind,
