@@ -111,9 +111,9 @@ def note(
 
 
 def _side(value: object) -> str:
-    """Return one side of a comparison as text."""
+    """Return one side of a comparison as text: JSON where it can be, so that the two sides can be laid beside each other."""
     try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=repr)
     except (TypeError, ValueError, RecursionError):
         text = repr(value)
     return text[:LONGEST_SIDE]
