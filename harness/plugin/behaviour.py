@@ -174,6 +174,7 @@ class Keeper:
             "early": end.early,
             "sentence": end.sentence,
         }
+        said["racy"] = next((server.racy for server in case.servers if server.racy), "")
         said["servers"] = [_input_ended(server, end, number) for number, server in enumerate(case.servers)]
         for number, server in enumerate(case.servers, 1):
             frozen = end.frozen[number - 1] if number <= len(end.frozen) else None

@@ -151,7 +151,7 @@ def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
         *("-c", str(draft / "pytest.ini"), "--rootdir", str(draft), "--basetemp", str(scratch / "t"), "-p", "no:cacheprovider"),
         *("-p", "harness.plugin.behaviour", "--keep-behaviour", str(draft), "--app-server", f"codex@{run.version}"),
         *("--record", "none", "--validate", "no", "--profile", "default", "--wait", f"{run.wait:g}", "--report", str(scratch)),
-        *("-q", "-n", str(run.jobs), *chosen),
+        *("-q", "-n", str(run.jobs) if run.jobs > 1 else "0", *chosen),
     ]
 
 
