@@ -197,7 +197,7 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
             del thread.history[users[-1] :]
     if thread.total is not None:
         thread.last = dict.fromkeys(thread.total, 0)
-    usage = usage_values(thread.total, thread.last, thread.settings.window())
+    usage = usage_values(thread.total, thread.last, thread.settings.window(), thread.limits)
     thread.emit("usage", {"turn": number, **usage})
     thread.emit("thread-rolled-back", {"turn": number, "count": count})
     session.answer(request, {"thread": thread.as_v2(turns=True)})

@@ -7,6 +7,7 @@ fake backend and the fake Codex. The heavy modules are imported at the first nee
 from __future__ import annotations
 
 from harness.core.jsontext import NotJson, dumps, loads
+from harness.protocol.turn import limits_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +36,19 @@ _REASONS = {
 
 
 class Reply:
-    """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results."""
+    """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
 
-    def __init__(self, acts: list[Any], results: dict[str, Any], failure: dict[str, Any] | None = None) -> None:
-        self.acts, self.results, self.failure = acts, results, failure
+    `limits` is what the answer's headers tell of rate limits (`turn.limits_of`).
+    """
+
+    def __init__(
+        self,
+        acts: list[Any],
+        results: dict[str, Any],
+        failure: dict[str, Any] | None = None,
+        limits: dict[str, Any] | None = None,
+    ) -> None:
+        self.acts, self.results, self.failure, self.limits = acts, results, failure, limits
 
 
 class Model:
@@ -213,7 +223,8 @@ class Model:
             turn = as_status(turn)
         if turn.status != 200:
             return turn.status, Reply([], {}, _status(turn.status, _error_body(turn), url))
-        return 200, Reply(_acts(turn, body, label), _results(turn, label))
+        limits = limits_of({name.lower(): value for name, value in turn.headers}) if turn.headers else None
+        return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits)
 
     def unused(self) -> list[int]:
         """Return the indexes of the turns that nothing has asked for."""

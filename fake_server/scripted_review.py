@@ -42,7 +42,7 @@ class _Inner:
         self.history: list[dict[str, Any]] = []
         self.steered: list[Any] = []
         self.dynamic_tools: list[Any] = []
-        self.total = self.last = None
+        self.total = self.last = self.limits = None
         self._submissions = 0
 
     def __getattr__(self, name: str) -> Any:

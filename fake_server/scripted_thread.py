@@ -130,6 +130,7 @@ class Thread:
         self.allowed = list(out.rules)  # command prefixes that need no approval
         self.total: dict[str, int] | None = None
         self.last: dict[str, int] | None = None
+        self.limits: dict[str, Any] | None = None  # rate limits, as the last answer told them
         self.interrupts: list[Any] = []  # interrupt requests without an answer: (id, api)
         self.steered: list[list[dict[str, Any]]] = []  # input that came while a turn ran
         self.turn: Turn | None = None

@@ -105,9 +105,11 @@ class Turn:
         """Ask the model until a reply is whole; `sampling` is the last attempt. Sets the turn's error when it must give up."""
         requests, streams = self.thread.settings.retries()
         requested = streamed = 0
+        thread = self.thread
         self._tools.ran = 0
         while True:
             reply = self._model.ask(self.body(), {"thread": self.thread.id, "turn": self.id}, self.thread.settings.url())
+            thread.limits = reply.limits or thread.limits
             if reply.failure is None:
                 self._usage()
                 yield from self._stream(reply.acts, reply.results, sampling)
@@ -168,7 +170,7 @@ class Turn:
 
     def _usage(self) -> None:
         thread = self.thread
-        thread.emit("usage", usage_values(thread.total, thread.last, thread.settings.window()))
+        thread.emit("usage", usage_values(thread.total, thread.last, thread.settings.window(), thread.limits))
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
 

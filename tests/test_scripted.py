@@ -454,60 +454,6 @@ def test_a_lone_surrogate_is_no_message(start: Callable[..., Started]) -> None:
     assert 9 not in [message.get("id") for message in fake.client.messages()]
 
 
-# -- what it leaves alone -----------------------------------------------------------------------------------------------
-
-WATCH = """
-import sys
-kinds = {"open": [], "other": []}
-def hook(event, args):
-    if event == "open" and isinstance(args[1], str) and (set(args[1]) & set("wax+") or args[1] == "w"):
-        kinds["open"].append(str(args[0]))
-    elif event.startswith(("socket.", "subprocess.", "os.exec", "os.fork", "os.spawn", "os.system", "os.remove", "os.mkdir")):
-        kinds["other"].append(event)
-sys.addaudithook(hook)
-from fake_server.fake_codex import main
-status = main(["app-server"])
-print(kinds, file=sys.stderr)
-sys.exit(status)
-"""
-
-
-def test_a_script_cannot_make_it_run_write_or_call_anything(tmp_path: Path) -> None:
-    """Watched by audit hooks: no process, no socket, and no file opened for writing but its ledger and capture."""
-    evil = tmp_path / "evil"
-    command = f"touch {evil}; curl http://127.0.0.1:1/"
-    shell = {"type": "function_call", "name": "shell_command", "arguments": {"command": command}, "call_id": "c", "result": {}}
-    patch = f"*** Begin Patch\n*** Add File: {evil}\n+x\n*** End Patch\n"
-    apply = {"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "p"}
-    image = {"type": "function_call", "name": "view_image", "arguments": {"path": "/etc/passwd"}, "call_id": "i"}
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps([{"items": [shell, apply, image]}, "ok"]))
-    home = HermeticHome(tmp_path / "home", "http://127.0.0.1:39999", sandbox_mode="danger-full-access")
-    capture, ledger = tmp_path / "capture.ndjson", tmp_path / "ledger.ndjson"
-    env = {
-        **home.env,
-        "FAKE_CODEX_SCRIPT": str(script),
-        "FAKE_CODEX_LEDGER": str(ledger),
-        "FAKE_CODEX_CAPTURE": str(capture),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    client = Client([sys.executable, "-c", WATCH], env=env, cwd=str(Path(__file__).parent.parent), timeout=10)
-    try:
-        initialize(client)
-        thread = client.request("thread/start", {"cwd": str(tmp_path)})["thread"]["id"]
-        client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})
-        assert client.notification("turn/completed")["turn"]["status"] == "completed"
-        assert client.close() == 0
-        said = client.process.stderr_tail(1)[0]
-    finally:
-        client.stop()
-    assert not evil.exists()
-    seen = eval(said)
-    assert seen["other"] == []
-    assert {Path(name).name.split(".")[0] for name in seen["open"]} <= {"ledger", "capture"}
-    assert len(ledger.read_bytes().splitlines()) == 2
-
-
 # -- races --------------------------------------------------------------------------------------------------------------
 
 

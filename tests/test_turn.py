@@ -20,7 +20,7 @@ from harness.shell.codex import HermeticHome
 from tests.conversing import Conversation, initialize
 from tests.differing import differences
 from tests.in_process import InProcess
-from tests.test_scripted_recordings import SHOWN
+from tests.test_scripted_recordings import FRAMES_SHOWN, SHOWN
 
 MEMBERS = [
     "id",
@@ -85,7 +85,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 #: The others are shown by recordings of the suite, and held to them in the same way (`tests.test_scripted_recordings`).
 HERE = [name for name in TABLE["frames"] if name not in SHOWN]
-TEMPLATES = [(name, i) for name in HERE for i in range(len(TABLE["frames"][name]))]
+TEMPLATES = [(name, i) for name in HERE for i in range(len(TABLE["frames"][name])) if (name, i) not in FRAMES_SHOWN]
 
 
 def said_with(name: str, row: int, changed: Any, used: dict[str, list[str]], tmp_path: Path) -> bool:

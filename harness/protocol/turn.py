@@ -94,14 +94,39 @@ def camel(value: Any) -> Any:
     return value
 
 
-def usage_values(total: Mapping[str, int] | None, last: Mapping[str, int] | None, window: int | None) -> dict[str, Any]:
-    """Return the values of the happening "usage": what v1 and v2 are told of the tokens (counts) and rate limits."""
+def limits_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the windows of the rate limits (in minutes, and seconds since the epoch) that an answer's headers tell.
+
+    The names of `headers` are in lower case; None if they tell nothing.
+    """
+    found: dict[str, Any] = {}
+    for name in ("primary", "secondary"):
+        used = headers.get(f"x-codex-{name}-used-percent")
+        minutes, at = (headers.get(f"x-codex-{name}-{key}") for key in ("window-minutes", "reset-at"))
+        if used is not None:
+            window = {"used_percent": float(used), "window_minutes": int(minutes) if minutes else None}
+            found[name] = {**window, "resets_at": int(at) if at else None}
+    return found or None
+
+
+def _window_v2(window: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    used = int(window["used_percent"] + 0.5)  # v2 rounds
+    return {"usedPercent": used, "windowDurationMins": window["window_minutes"], "resetsAt": window["resets_at"]}
+
+
+def usage_values(
+    total: Mapping[str, int] | None, last: Mapping[str, int] | None, window: int | None, told: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the values of the happening "usage": what v1 and v2 are told of the tokens (counts) and rate limits (`told`)."""
     info = tokens = None
     if total is not None and last is not None:
         info = {"total_token_usage": dict(total), "last_token_usage": dict(last), "model_context_window": window}
         tokens = {"total": _tokens_v2(total), "last": _tokens_v2(last), "modelContextWindow": window}
-    limits = {"primary": None, "secondary": None, "credits": None, "plan_type": None}
-    limits_v2 = {"primary": None, "secondary": None, "credits": None, "planType": None}
+    limits: dict[str, Any] = {name: (told or {}).get(name) for name in ("primary", "secondary")}
+    limits_v2 = {**{name: _window_v2(value) for name, value in limits.items()}, "credits": None, "planType": None}
+    limits |= {"credits": None, "plan_type": None}
     return {"info": info, "tokenUsage": tokens, "rateLimits": limits, "rateLimitsV2": limits_v2}
 
 
