@@ -24,6 +24,9 @@ _PYTEST: tuple[tuple[str, str, Any], ...] = (
     ("importmode", "--import-mode", "prepend"),
 )
 
+#: Stands for the user's home while a command is made.
+_HOME = "\ue000"
+
 
 class Again:
     """Makes the commands of one run. They are to be given in the folder in which the run was started."""
@@ -80,9 +83,8 @@ def shell_line(words: Iterable[str], redact: Callable[[Iterable[str]], list[str]
 
 def _without_home(word: str, home: str) -> str:
     able = len(home) > 1 and home in word and not any(c in word for c in '"\\$`!\n')
-    return word.replace(home, "$HOME") if able else word
+    return word.replace(home, _HOME) if able else word
 
 
 def _quoted(word: str) -> str:
-    able = "$HOME" in word and not any(c in word.replace("$HOME", "") for c in '"\\$`!\n')
-    return f'"{word}"' if able else shlex.quote(word)
+    return '"' + word.replace(_HOME, "$HOME") + '"' if _HOME in word else shlex.quote(word)

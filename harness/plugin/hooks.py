@@ -304,7 +304,8 @@ class Collector:
         path = Path(report.nodeid.partition("::")[0])
         if report.failed and "suites" in path.parts[:-1]:
             said = asdict(name_of_node(f"{path}::(collection)", self.session.root))
-            self.session.verdict.add(report.nodeid, said, "failed", 0.0, _message(report), report.longreprtext)
+            clean = self.session.taker().clean
+            self.session.verdict.add(report.nodeid, said, "failed", 0.0, clean(_message(report)), clean(report.longreprtext))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in one phase of a case."""
@@ -318,8 +319,12 @@ class Collector:
             return  # another plugin runs it again
         known = getattr(report, "wasxfail", None) if report.skipped else None
         outcome = report.outcome if known is None else "known"
-        message = (known or "").removeprefix("known: ") or _message(report)
-        verdict.add(report.nodeid, said, outcome, report.duration, message, "" if report.passed else _details(report))
+        if report.passed:
+            verdict.add(report.nodeid, said, "passed", report.duration)
+        else:
+            clean = self.session.taker().clean
+            message = (known or "").removeprefix("known: ") or _message(report)
+            verdict.add(report.nodeid, said, outcome, report.duration, clean(message), clean(_details(report)))
         if said.get("shown"):
             self.session.coverage().add("{suite}/{module}/{case}".format(**said), said["shown"])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
 #: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.
 PASSED, FAILED = (120, 4096), (2000, 1 << 16)
 LONGEST_SIDE = 1 << 14
+_CUT = "[cut]"
+_RUN = r"[A-Za-z0-9_+=.%~@/-]"
+_TORN = re.compile(rf"(?:{_RUN}{{6,}})?\.\.\.(?:{_RUN}{{6,}})?")
+#: Letters of both cases with digits, or many hexadecimal digits, or an address.
+_OPAQUE = re.compile(
+    r"(?=[^\s]*[A-Z])(?=[^\s]*[a-z])(?=[^\s]*[0-9])[A-Za-z0-9_+=%~/-]{8,}|(?=[0-9a-f-]*[0-9])[0-9a-f-]{16,}|[\w.%+-]+@[\w.-]"
+)
 
 
 def key_of(nodeid: str) -> str:
@@ -96,7 +104,7 @@ def note(
         name = "{suite}/{module}/{case}".format(**said)
         said["title"], said["spec"] = title_of(item, said["case"]), spec_of(item, name)
     if report.failed and session.compared is not None and call.excinfo is not None and call.excinfo.type is AssertionError:
-        said["compared"] = [_side(value) for value in session.compared]
+        said["compared"] = [session.taker().clean(_side(value))[:LONGEST_SIDE] for value in session.compared]
     if not session.tells or not (report.failed or (report.when == "call" and report.passed)):
         return
     if report.passed and case is not None and not session.subject.live:
@@ -116,7 +124,15 @@ def _side(value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=repr)
     except (TypeError, ValueError, RecursionError):
         text = repr(value)
-    return text[:LONGEST_SIDE]
+    return text
+
+
+def without_torn(text: str) -> str:
+    """Return a text for people without what may be the half of a secret: whoever shortens a value may cut one in two.
+
+    Half a token has neither the form nor the name by which it could be known; so what touches an ellipsis and looks it goes.
+    """
+    return _TORN.sub(lambda found: _CUT if _OPAQUE.search(found[0]) else found[0], text)
 
 
 class Taker:
@@ -124,6 +140,10 @@ class Taker:
 
     def __init__(self, paths: dict[str, str] | None = None) -> None:
         self._redactor = Redactor(paths=paths)
+
+    def clean(self, text: str) -> str:
+        """Return what a failure says without its secrets, whole or torn."""
+        return without_torn(self._redactor.text(text))
 
     def take(self, funcargs: dict[str, Any], case: Case | None, *, passed: bool) -> dict[str, Any] | None:
         """Return a story without its case, or None where there is nothing to tell."""

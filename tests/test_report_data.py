@@ -1,0 +1,440 @@
+"""What a run writes: the data of the report and its stories, JUnit and Markdown, without a secret in any of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from harness.core.frames import Frame
+from harness.plugin.hooks import name_of_node
+from harness.plugin.spec import place, source_of
+from harness.plugin.story import Spool, without_torn
+from harness.report import model
+from harness.report.beside import beside, values
+from harness.report.junit import junit
+from harness.report.markdown import markdown
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).resolve().parent.parent
+MINIATURE = ROOT / "tests" / "miniatures" / "server.py"
+ALONE = [word for name in ("xdist", "cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+SUBPROCESS = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:syrupy", "-p", "no:hypothesispytest")
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTQyIiwiZW1haWwiOiJqb0BleGFtcGxlLm9yZyJ9.c2lnbmF0dXJlLW9mLWpv"
+SECRETS = {
+    "bearer": "Zk3rT9vQp2LmX8sWn4Yb",
+    "key": "sk-proj-AbCdEfGhIjKlMnOpQrStUvWx",
+    "jwt": JWT,
+    "mail": "jo.secret@corp.example.org",
+    "home": "/home/josecret/work",
+}
+#: What must be nowhere: of a JWT its claims and its signature (its header tells nobody anything).
+PARTS = [SECRETS["bearer"], SECRETS["key"][:20], *JWT.split(".")[1:], "jo.secret", "josecret"]
+CASES = """
+    import pytest
+
+    WORDS = {words!r}
+
+    def test_good(app_server):
+        "A good case; nothing is to be seen."
+        app_server(bad_input=True).initialize()
+
+    @pytest.mark.spec("its-check", "payloads.md, 2. The turn", "the `cwd` is given")
+    def test_bad(app_server):
+        server = app_server(bad_input=True)
+        server.initialize()
+        server.request("turn/start", WORDS)
+        assert {{"said": WORDS}} == {{"said": "Authorization: Bearer " + WORDS["access_token"]}}, "of " + WORDS["mail"]
+
+    @pytest.mark.skip(reason="later, says jo.secret@corp.example.org")
+    def test_later(app_server):
+        pass
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.path.joinpath("server.py").write_bytes(MINIATURE.read_bytes())
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    words = {
+        "access_token": SECRETS["bearer"],
+        "api": f"OPENAI_API_KEY={SECRETS['key']}",
+        "jwt": JWT,
+        "mail": SECRETS["mail"],
+        "cwd": SECRETS["home"],
+    }
+    pytester.makepyfile(test_it=CASES.format(words=words))
+    return pytester
+
+
+def subject(suite: pytest.Pytester) -> str:
+    return f"{sys.executable} -I {suite.path / 'server.py'}"
+
+
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report in a folder by case and its stories, each held to the schema by another validator than the code's own."""
+    report = json.loads((folder / "report.json").read_bytes())
+    jsonschema.Draft202012Validator(model.schema(), format_checker=jsonschema.FormatChecker()).validate(report)
+    of_story = jsonschema.Draft202012Validator({"$ref": "#/$defs/story", "$defs": model.schema()["$defs"]})
+    stories = {}
+    for line in (folder / "stories.ndjson").read_bytes().splitlines():
+        story = json.loads(line)
+        of_story.validate(story)
+        assert [frame["n"] for frame in story["frames"]] == list(range(1, len(story["frames"]) + 1))
+        stories[story["case"]] = story
+    assert set(stories) == {case["story"] for case in report["cases"]} - {None}
+    return report, stories
+
+
+def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {case["case"]: case for case in report["cases"]}
+
+
+# ------------------------------------------------------------------------------------------------------------- a whole run
+
+
+def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    spooled: list[str] = []
+    put = Spool.put
+    monkeypatch.setattr(Spool, "put", lambda self, node, story: (spooled.append(json.dumps(story)), put(self, node, story)))
+    result = suite.runpytest_inprocess(*ALONE, "--app-server", subject(suite), "--report", "out", "-k", "not nothing")
+    assert result.ret == 1
+    folder = suite.path / "out"
+    names = ["junit.xml", "report.html", "report.json", "stories.ndjson", "summary.md"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    result.stdout.fnmatch_lines(["Report: *report.json", "*and junit.xml, report.html, stories.ndjson, summary.md beside it"])
+
+    report, stories = read(folder)
+    cases = by_name(report)
+    assert {name: case["outcome"] for name, case in cases.items()} == {"good": "passed", "bad": "failed", "later": "skipped"}
+    assert (report["report"], report["verdict"], report["profiles"]) == (2, "failed", ["default"])
+    assert report["command"].startswith("pytest ")
+    assert (cases["good"]["title"], cases["later"]["title"]) == ("A good case; nothing is to be seen.", "later")
+    assert cases["bad"]["spec"] == {
+        "check": "its-check",
+        "document": "payloads.md",
+        "section": "2. The turn",
+        "line": None,
+        "text": "the `cwd` is given",
+    }
+    bad = cases["bad"]
+    assert re.match(r"AssertionError: of user-\d@redacted\.example", bad["message"])
+    assert "Traffic" in bad["details"]
+    assert "test_it.py" in bad["details"]
+    assert "Bearer redacted-" in bad["expected"]
+    assert '"api"' in bad["actual"]
+    (turn,) = [frame for frame in stories["tests/test_it/bad"]["frames"] if frame["what"].startswith("turn/start")]
+    assert (turn["from"], turn["kind"], turn["seam"]) == ("client", "request", "rpc")
+    assert json.loads(turn["text"])["params"]["cwd"] == "/home/user/work"
+    assert stories["tests/test_it/good"]["source"] == "this run"
+
+    assert len(spooled) == 2
+    written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} | {"spool": "".join(spooled)}
+    for name, text in written.items():
+        assert [part for part in PARTS if part in text] == [], name
+    assert "@redacted.example" in written["junit.xml"]
+    assert "its-check" not in written["summary.md"]
+    root = ElementTree.fromstring(written["junit.xml"])
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("3", "1", "1")
+
+
+def test_a_replay_that_departs_is_told_beside_its_recording(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_it="""
+        def test_turn(app_server):
+            server = app_server(bad_input=True)
+            server.initialize()
+            server.request("turn/start", {"model": "one"})
+            server.request("thread/read", {})
+        """
+    )
+    assert suite.runpytest_inprocess(*ALONE, "--app-server", subject(suite), "--record", "all").ret == 0
+    good = suite.runpytest_inprocess(*ALONE, "--validate", "no", "--report", "good")
+    assert good.ret == 0
+    report, stories = read(suite.path / "good")
+    (story,) = stories.values()
+    assert (story["source"], story["cassette"]) == ("recorded", "cassettes/tests/test_it/turn.ndjson")
+    assert all(frame["mark"] is None for frame in story["frames"])
+
+    (path,) = suite.path.joinpath("cassettes").rglob("*.ndjson")
+    path.write_bytes(path.read_bytes().replace(b'"model":"one"', b'"model":"two"'))
+    assert suite.runpytest_inprocess(*ALONE, "--validate", "no", "--report", "bad").ret == 1
+    report, stories = read(suite.path / "bad")
+    (story,) = stories.values()
+    assert story["source"] == "this run"
+    (turn,) = [frame for frame in story["frames"] if frame["mark"] == "different"]
+    assert turn["paths"] == ["$.params.model"]
+    assert (json.loads(turn["text"])["params"], json.loads(turn["expected"])["params"]) == ({"model": "one"}, {"model": "two"})
+    missing = [frame for frame in story["frames"] if frame["mark"] == "missing"]
+    assert missing
+    assert all(frame["text"] == "" and frame["expected"] for frame in missing)
+    (case,) = report["cases"]
+    assert case["expected"].endswith('"two"')
+    assert case["actual"].endswith('"one"')
+
+
+def test_again_runs_the_case_again(suite: pytest.Pytester) -> None:
+    """The command is given to a shell as it stands: a subject with a quoted word, a parameter with quotes and a space."""
+    suite.path.joinpath("tests dir").mkdir()
+    suite.path.joinpath("tests dir", "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('word', ['a', \"b 'c' $HOME [d]\"])\n"
+        "def test_turn(app_server, word):\n"
+        "    server = app_server(bad_input=True)\n"
+        "    server.initialize()\n"
+        "    assert server.request('turn/start', {}) == {'word': word}\n"
+    )
+    options = ["--app-server", f"{subject(suite)} 'no such way'", "--wait", "20", "--report", "out"]
+    result = suite.runpytest_inprocess(*ALONE, *options, "tests dir")
+    assert result.ret == 1
+    report, _ = read(suite.path / "out")
+    again = report["cases"][1]["again"]
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(
+        again, shell=True, cwd=suite.path, env=environ, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    second, _ = read(suite.path / "out" / "again")
+    assert [case["nodeid"] for case in second["cases"]] == [report["cases"][1]["nodeid"]]
+    assert second["subject"] == report["subject"]
+    assert second["cases"][0]["outcome"] == "failed"
+    assert len(read(suite.path / "out")[0]["cases"]) == 2  # the whole report is still there
+
+
+def test_a_worker_that_dies_fails_its_case(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    folder = pytester.mkpydir("suites")
+    text = "import os\ndef test_dies(): os._exit(9)\ndef test_lives(): pass\n"
+    folder.joinpath("test_it.py").write_text(text)
+    folder.joinpath("test_broken.py").write_text("import no_such_module\n")
+    options = ["-n", "1", "--report", "out"]
+    assert pytester.runpytest_subprocess(*SUBPROCESS, *options, "suites/test_it.py").ret == 1
+    cases = by_name(read(pytester.path / "out")[0])
+    assert cases["dies"]["outcome"] == "failed"
+    assert "crashed" in cases["dies"]["message"]
+    assert cases["lives"]["outcome"] == "passed"
+    assert pytester.runpytest_subprocess(*SUBPROCESS, *options, "suites/test_broken.py").ret != 0
+    cases = by_name(read(pytester.path / "out")[0])
+    assert cases["(collection)"]["outcome"] == "failed"
+    assert "no_such_module" in cases["(collection)"]["details"]
+
+
+def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_it="""
+        def test_a(app_server):
+            app_server(bad_input=True).initialize()
+        def test_b(app_server):
+            raise KeyboardInterrupt
+        """
+    )
+    result = suite.runpytest_inprocess(*ALONE, "--app-server", subject(suite), "--report", "out", no_reraise_ctrlc=True)
+    assert result.ret == 2
+    report, _ = read(suite.path / "out")
+    assert (report["verdict"], report["interrupted"]) == ("failed", True)
+    result.stdout.fnmatch_lines(["INTERRUPTED: *"])
+
+
+def test_known_failures_are_told_with_their_reason(suite: pytest.Pytester) -> None:
+    suite.path.joinpath("known.yaml").write_text(
+        "- {check: its-check, reason: not yet done}\n- {check: '*/good', reason: old, flaky: true}\n"
+    )
+    options = ["--app-server", subject(suite), "--baseline", "known.yaml", "--report", "out"]
+    result = suite.runpytest_inprocess(*ALONE, *options)
+    assert result.ret == 0
+    report, stories = read(suite.path / "out")
+    case = by_name(report)["bad"]
+    assert (report["verdict"], case["outcome"], case["message"]) == ("verified", "known", "not yet done")
+    assert case["id"] in stories
+    assert "--baseline" not in case["again"]
+    assert "1 known failures" in result.stdout.str()
+    summary = (suite.path / "out" / "summary.md").read_text()
+    assert "### Known failures: 1" in summary
+    assert "not yet done" in summary
+
+
+def test_the_cases_of_every_suite_have_stories(tmp_path: Path) -> None:
+    chosen = [
+        "suites/backend/test_auth.py::test_an_access_token_with_its_account_is_taken",
+        "suites/lite_client/test_auth.py::test_chatgpt_bearer",
+        "suites/editor_client/test_turns.py::test_the_thread_is_started_in_the_project",
+        "suites/proxy/test_auth.py::test_a_bearer_is_required[chat-none]",
+        "suites/proxy/test_envelope.py",
+        "suites/app_server/test_v1.py::test_listener",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--report",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout
+    report, stories = read(tmp_path / "out")
+    assert {case["suite"] for case in report["cases"] if case["story"]} == set(model.ROLES) | {"app_server"}
+    seams = {suite: {frame["seam"] for story in stories.values() if story["case"].startswith(suite) for frame in story["frames"]}
+             for suite in (*model.ROLES, "app_server")}  # fmt: skip
+    assert seams["backend"] == seams["lite_client"] == {"http"}
+    assert seams["editor_client"] == {"rpc"}
+    assert seams["proxy"] == seams["app_server"] == {"rpc", "http"}
+    assert "Bearer access-1" not in json.dumps(stories)
+    # A word that a secret often follows is no secret: what stands in titles, ids and commands stays as it is.
+    assert "redacted" not in json.dumps(
+        [[case[key] for key in ("id", "nodeid", "title", "spec", "again")] for case in report["cases"]]
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- its parts
+
+
+def case(name: str = "a", **given: Any) -> model.Case:
+    base: dict[str, Any] = {
+        "id": f"s/m/{name}",
+        "suite": "s",
+        "module": "m",
+        "case": name,
+        "nodeid": f"suites/s/m.py::test_{name}",
+    }
+    base |= {"title": name, "spec": None, "outcome": "passed", "seconds": 0.1, "message": "", "details": "", "expected": None}
+    return {**base, "actual": None, "recorded": [], "again": "pytest x", "story": None, **given}  # type: ignore[return-value]
+
+
+def report_of(*cases: model.Case, **given: Any) -> model.Report:
+    base: dict[str, Any] = {"report": 2, "verdict": model.verdict(cases), "subject": {"app-server": "fake"}, "codex": "0.92.0"}
+    base |= {"profile": "default", "profiles": ["default"], "record": "none", "validated": True, "command": "pytest"}
+    return {**base, "started": "2026-01-01T00:00:00Z", "seconds": 1.0, "cases": list(cases), **given}  # type: ignore[return-value]
+
+
+def test_junit_holds_what_xml_has_no_form_for() -> None:
+    nasty = "".join(map(chr, range(32))) + "\x7f\ud800\ufffe\uffff]]>&<\"'\U0001f600"
+    text = junit(
+        report_of(case(nasty, outcome="failed", message=nasty, details=nasty), case("k", outcome="known", message="why"))
+    )
+    root = ElementTree.fromstring(text.encode())
+    failure = root.find("testsuite/testcase/failure")
+    assert failure is not None
+    assert "]]>&<\"'\U0001f600" in str(failure.text)
+    assert "\ufffd" in str(failure.get("message"))
+    skipped = root.find("testsuite/testcase/skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "known: why"
+
+
+def test_markdown_is_short_whatever_failed() -> None:
+    spec: model.Spec = {"check": "c", "document": "d.md", "section": "1 | x", "line": None, "text": "t"}
+    cases = [case(f"c{i}", outcome="failed", message="m" * 5000, spec=spec, again="pytest " + "x" * 900) for i in range(500)]
+    text = markdown(report_of(*cases), 20_000)
+    assert len(text) <= 20_000
+    assert "failures more: report.json" in text
+    assert text.count("pytest xxx") < 100
+    assert len(markdown(report_of(*cases))) <= 60_000
+
+
+def test_markdown_takes_no_word_for_markup() -> None:
+    evil = "<script>x</script> @everyone [a](http://e) `code` **b** | c\n## head"
+    text = markdown(report_of(case(outcome="failed", message=evil, again="pytest 'a``b'\n")))
+    line = next(line for line in text.splitlines() if "script" in line)
+    assert "\\<script\\>" in line
+    assert "\\@everyone" in line
+    assert "\\[a\\]" in line
+    assert "\\#\\# head" in line
+    assert "```pytest 'a``b'```" in text
+    assert not any(line.startswith("## head") for line in text.splitlines())
+
+
+def frames(*said: tuple[str, dict[str, Any]]) -> list[Frame]:
+    lines = [json.dumps(value, separators=(",", ":")).encode() + b"\n" for _, value in said]
+    return [Frame(n, n / 10, "rpc", said[n - 1][0], "msg", line) for n, line in enumerate(lines, 1)]
+
+
+ASK = {"id": 1, "method": "turn/start", "params": {"model": "x"}}
+
+
+def test_beside_finds_what_differs_is_missing_and_is_new() -> None:
+    recorded = frames(
+        ("client", ASK), ("server", {"id": 1, "result": {"n": "a"}}), ("server", {"method": "warned", "params": {}})
+    )
+    same, found = beside(recorded, recorded)
+    assert found == []
+    assert [frame["mark"] for frame in same] == [None, None, None]
+    assert values(found) == (None, None)
+    live = frames(("client", ASK), ("server", {"id": 1, "result": {"n": "b"}}), ("server", {"method": "new", "params": {}}))
+    told, found = beside(recorded, live)
+    assert [(frame["what"], frame["mark"]) for frame in told] == [
+        ("turn/start #1", None),
+        ("result #1 of turn/start", "different"),
+        ("warned", "missing"),
+        ("new", "unexpected"),
+    ]
+    assert told[1]["paths"] == ["$.result.n"]
+    assert json.loads(str(told[1]["expected"]))["result"] == {"n": "a"}
+    expected, actual = values(found)
+    assert {str(expected)[-3:], str(actual)[-3:]} <= {'"a"', '"b"', "{}}", "one", "}"} or expected or actual
+
+
+def test_of_a_run_that_ended_early_not_all_that_never_came_is_told() -> None:
+    recorded = frames(("client", ASK), *(("server", {"method": f"m{i}", "params": {}}) for i in range(100)))
+    told, _ = beside(recorded, recorded[:1])
+    assert [frame["mark"] for frame in told] == [None, *["missing"] * 20]
+    assert told[-1]["what"].endswith("(and 80 frames more that never came)")
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("{'jwt': 'eyJhbG...dWIiOiJ1c2VyLTQyIi.c2lnbmF0dXJl', 'n': 1}", "{'jwt': '[cut]', 'n': 1}"),
+        ("'0123456789abcdef01...' and jo.secret@cor...", "'[cut]' and [cut]"),
+        ("got {...}, recorded some words... of Chapter 12...and on", "got {...}, recorded some words... of Chapter 12...and on"),
+        ("/tmp/cassettes/app_server/test_it.nd...", "/tmp/cassettes/app_server/test_it.nd..."),
+    ],
+)
+def test_half_a_secret_is_left_out(text: str, left: str) -> None:
+    assert without_torn(text) == left
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("codex-lite-protocol.md, Auth", ("codex-lite-protocol.md", "Auth")),
+        ("real-codex-0.92.md section 4, Bad input: CRLF", ("real-codex-0.92.md", "section 4, Bad input: CRLF")),
+        ("real-codex-0.92.md", ("real-codex-0.92.md", "")),
+        ("known of the real service", ("known of the real service", "")),
+    ],
+)
+def test_the_place_of_a_check(where: str, found: tuple[str, str]) -> None:
+    assert place(where) == found
+
+
+@pytest.mark.parametrize(
+    ("docstring", "found"),
+    [
+        ('X.\n\nSource: real-codex-0.92.md section 4, "Bad input". Silence.', ("real-codex-0.92.md", 'section 4, "Bad input"')),
+        ("X. Source: spec/schema-0.92-tools.md; each.", ("schema-0.92-tools.md", "")),
+        ("Source: real-codex-0.92.md sections 1 and 2, and the bundle's Account.", ("real-codex-0.92.md", "sections 1 and 2")),
+        ("Source: the bundle's EventMsg (terminal_interaction).", ("the schema bundle", "")),
+        ("No word of where it comes from.", None),
+    ],
+)
+def test_the_source_of_a_case(docstring: str, found: tuple[str, str] | None) -> None:
+    assert source_of(docstring) == found
+
+
+def test_the_name_of_a_test_that_cannot_be_asked() -> None:
+    name = name_of_node("suites/app_server/test_v1.py::TestX::test_hello[a b-1]", ROOT)
+    assert str(name) == "app_server/test_v1/hello-a_b-1"
