@@ -6,6 +6,7 @@ Documents with commands that need the real Codex are run whole in tests/real/tes
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -65,7 +66,7 @@ def unknown(document: Document) -> list[str]:
     named = [*re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", document.text, flags=re.M | re.S))]
     named += [command.text for block in document.sessions("no") for command in block.commands()]
     for text in named:
-        words = text.split("#")[0].split()
+        words = _words(text.split("#")[0])
         if words[:1] == ["make"] and len(words) > 1 and not set(words[1:2]) <= set(TARGETS):
             said.append(f"{document.name}: `{text}`: make has no such target.")
         if words[:1] == ["codex-replay"] and len(words) > 1:
@@ -74,6 +75,13 @@ def unknown(document: Document) -> list[str]:
             options = [word.split("=")[0] for word in words if word.startswith("--")]
             said += [f"{document.name}: `{text}`: no option {option}." for option in options if option not in PYTEST]
     return said
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # half a quotation
+        return text.split()
 
 
 PYTEST = {f"--{key}" for key in KEYS} | {
