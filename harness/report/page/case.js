@@ -27,7 +27,7 @@ function caseView(light, beside) {
 function head(light) {
   return el("header", { cls: "case-head" },
     el("p", {}, badge(light.outcome), el("span", { cls: "id" }, light.id), el("span", { cls: "muted" }, seconds(light.seconds))),
-    el("h1", { tabindex: "-1" }, light.title || light.id));
+    el("h1", { tabindex: "-1" }, prose(light.title || light.id)));
 }
 
 async function fill(light, rest, self) {
@@ -65,7 +65,7 @@ function about(full) {
 
 function quote(spec) {
   return el("section", { cls: "spec" }, el("h2", {}, "What it is held to"),
-    spec.text && el("blockquote", {}, spec.text),
+    spec.text && el("blockquote", {}, prose(spec.text)),
     el("p", { cls: "muted" }, el("code", {}, spec.check), " ",
       [spec.document, spec.section, spec.line ? `line ${spec.line}` : ""].filter(Boolean).join(", ")));
 }

@@ -58,7 +58,7 @@ function comparison(expected, actual, notes = NO_NOTES) {
     let end = i;
     while (end < rows.length && rows[end].same) end += 1;
     const [head, tail] = [i === 0 ? 0 : AROUND, end === rows.length ? 0 : AROUND];
-    if (end - i > head + tail + 3) {
+    if (end - i > head + tail + 6) {
       table.append(...rows.slice(i, i + head).map(make), folded(rows.slice(i + head, end - tail), make, "equal lines"));
       i = end - tail;
       shown += head + 1;

@@ -91,9 +91,10 @@ function glance(text, most, known) {
   const inner = ["params", "result", "error", "data", "body"].find((key) => value[key] !== undefined);
   if (inner) value = value[inner];
   else if (!Array.isArray(value)) value = Object.fromEntries(Object.entries(value).filter(([key]) => !LABELLED.has(key)));
-  if (typeof value.delta === "string") value = { delta: value.delta, ...value };
+
   const parts = [];
-  let left = most;
+  const ids = []; // say least, so they come last
+  let left = 2 * most;
   const walk = (key, each, depth) => {
     if (left <= 0 || depth > 6 || each === null) return;
     if (Array.isArray(each)) {
@@ -103,13 +104,19 @@ function glance(text, most, known) {
       for (const [name, inner] of Object.entries(each)) {
         if (!DULL.has(name)) walk(key && key !== "msg" ? `${key}.${name}` : name, inner, depth + 1);
       }
-    } else if (typeof each !== "string" || each.length < 4 || !known.includes(each)) add(`${key ? key + "=" : ""}${JSON.stringify(typeof each === "string" ? each.slice(0, 80) : each)}`);
+    } else if (typeof each !== "string" || each.length < 4 || !known.includes(each)) {
+      add(`${key ? key + "=" : ""}${JSON.stringify(typeof each === "string" ? each.slice(0, 80) : each)}`, NUMBERING.test(key));
+    }
   };
-  const add = (part) => { parts.push(part); left -= part.length + 1; };
+  const add = (part, last) => {
+    (last ? ids : parts).push(part);
+    left -= part.length + 1;
+  };
   walk("", value, 0);
-  return parts.join(" ").slice(0, most);
+  return [...parts, ...ids].join(" ").slice(0, most);
 }
 
 // Keys that stand in nearly every message and say little in a line.
+const NUMBERING = /(^|\.)(id|\w+_id|\w+Id|\w+_index|sequence_number|created_?[aA]t)$/;
 const LABELLED = new Set(["id", "method", "jsonrpc", "path", "status", "event"]);
 const DULL = new Set(["conversationId", "threadId", "turnId", "thread_id", "turn_id", "headers"]);

@@ -47,7 +47,7 @@ function caseList() {
   function item(each, word) {
     return el("div", { cls: `case ${each.outcome}` }, el("a", { href: address(each) },
       el("span", { cls: "glyph", title: each.outcome }, el("span", { "aria-hidden": "true" }, GLYPHS[each.outcome]), el("span", { cls: "unseen" }, each.outcome)),
-      el("span", { cls: "title" }, highlighted(each.title || each.id, word)),
+      el("span", { cls: "title" }, word ? highlighted(each.title || each.id, word) : prose(each.title || each.id)),
       el("span", { cls: "id" }, highlighted(each.id, word)),
       el("span", { cls: "took" }, seconds(each.seconds)),
       each.message && el("span", { cls: "message" }, highlighted(each.message, word))));

@@ -63,7 +63,7 @@ function sequence(story, suite) {
     const [from, to] = right ? [lanes.names[segment], lanes.names[segment + 1]] : [lanes.names[segment + 1], lanes.names[segment]];
     const inWhat = query && frame.what.toLowerCase().includes(query.toLowerCase());
     const head = el("button", { type: "button", cls: "line-head", "aria-expanded": "false" },
-      el("span", { cls: "when" }, frame.t === null || frame.t === undefined ? `#${frame.n}` : frame.t.toFixed(3)),
+      el("span", { cls: "when" }, typeof frame.t === "number" ? frame.t.toFixed(3) : "\u2013"),
       el("span", { cls: `arrow segment-${segment} ${right ? "right" : "left"}` },
         el("span", { cls: "unseen" }, `frame ${frame.n}, ${from} to ${to}, ${KINDS[frame.kind] || frame.kind}: `),
         frame.mark && el("span", { cls: "mark" }, MARKS[frame.mark] || frame.mark),

@@ -29,6 +29,13 @@ function wellFormed(text) {
   return text.replace(HIDDEN, named);
 }
 
+// Prose with `code` in it, as Markdown has it; nodes.
+function prose(text) {
+  const parts = text.split("`");
+  if (parts.length < 3 || parts.length % 2 === 0) return visible(text);
+  return parts.flatMap((part, i) => i % 2 ? el("code", {}, part) : visible(part));
+}
+
 // `text` with every place marked where `query` stands in it; nodes.
 function highlighted(text, query) {
   const at = query ? text.toLowerCase().indexOf(query.toLowerCase()) : -1;
