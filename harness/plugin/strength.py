@@ -120,6 +120,11 @@ class Measure:
             self._say(found, result, len(rows))
 
         run_jobs(session, [variant_job(row, checks, seconds) for row in rows], self._jobs, ended)
+        again = {result.name for result in found.results if result.incomplete}
+        if again:  # a port that another program took, a machine that was too busy: whoever is really broken is so twice
+            self._tell_again(again)
+            found.results = [result for result in found.results if result.name not in again]
+            run_jobs(session, [variant_job(row, checks, seconds) for row in rows if row.name in again], self._jobs, ended)
         honest: list[Told] = []
         broken: list[str] = []
 
@@ -161,6 +166,13 @@ class Measure:
         if self._config.option.verbose >= 0:
             said = f"killed by {', '.join(killers)}" if killers else f"NOT KILLED: {result.reason}"
             reporter.write_line(f"[{len(found.results):3}/{of}] {result.name}: {said} ({result.seconds:.1f} s)")
+
+    def _tell_again(self, names: set[str]) -> None:
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"once more, because they did not run to their end: {', '.join(sorted(names))}")
+            for stat in ("killed", "not killed"):
+                reporter.stats[stat] = [result for result in reporter.stats.get(stat, []) if result.name not in names]
 
     def _tell(self, **said: Any) -> None:
         progress = self._config.pluginmanager.getplugin("codex-replay-progress")

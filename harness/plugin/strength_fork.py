@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from harness.plugin.options import read_settings
+from harness.plugin.proxy import SETTINGS
+
 #: The proxy that a case asked, kept for the verdict: pytest forgets it with the case.
 PROXY: pytest.StashKey[Any] = pytest.StashKey()
 Cases = list[tuple[str, list[pytest.Item]]]
@@ -80,11 +83,12 @@ def run_jobs(session: pytest.Session, jobs: list[Job], most: int, ended: Ended) 
     waiting = list(reversed(jobs))
     running: list[_Running] = []
     base: Path = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to end, it ends its forks as with Ctrl-C
     try:
         with selectors.DefaultSelector() as selector:
             while waiting or running:
                 while waiting and len(running) < most:
-                    running.append(one := _start(session, waiting.pop(), base))
+                    running.append(one := _start(session, waiting.pop(), base, [each.pipe for each in running], before))
                     selector.register(one.pipe, selectors.EVENT_READ, one)
                 for key, _ in selector.select(0.5):
                     one = key.data
@@ -101,6 +105,7 @@ def run_jobs(session: pytest.Session, jobs: list[Job], most: int, ended: Ended) 
                 os.kill(one.pid, signal.SIGTERM)
         for one in running:
             _finish(one, GRACE)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _hurry(one: _Running) -> None:
@@ -138,7 +143,8 @@ def _end_strays(folder: Path) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
 
 
-def _start(session: pytest.Session, job: Job, base: Path) -> _Running:
+def _start(session: pytest.Session, job: Job, base: Path, pipes: list[int], on_term: Any) -> _Running:
+    """Fork. The others' pipes are closed in it, so that every fork notices when its parent is gone."""
     sys.stdout.flush()
     sys.stderr.flush()
     number = len(list(base.iterdir()))
@@ -152,16 +158,16 @@ def _start(session: pytest.Session, job: Job, base: Path) -> _Running:
         return _Running(job, pid, read, folder, time.monotonic())
     status = 1
     try:
-        os.close(read)
+        signal.signal(signal.SIGTERM, on_term)
+        for pipe in (read, *pipes):
+            os.close(pipe)
         _work(session, job, folder, write)
         status = 0
     except KeyboardInterrupt:
         status = 2
-    except BaseException:
-        import traceback
-
+    except BaseException as error:  # of ours, or the parent is gone
         with contextlib.suppress(OSError):
-            (base / "strength-errors.txt").open("a").write(traceback.format_exc())
+            os.write(write, _line(Told("the run itself", job.name, job.profile, "crash", f"{type(error).__name__}: {error}")))
     finally:
         from harness.shell.process import stop_all
 
@@ -179,6 +185,7 @@ def _work(session: pytest.Session, job: Job, folder: Path, pipe: int) -> None:
     config.option.codex_replay_proxy = shlex.join(job.argv)
     if job.profile is not None:
         config.option.codex_replay_profile = job.profile
+    config.stash[SETTINGS] = read_settings(config)
     if (capture := config.pluginmanager.getplugin("capturemanager")) is not None:
         config.pluginmanager.unregister(capture)  # its files are shared with the other forks
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -186,8 +193,8 @@ def _work(session: pytest.Session, job: Job, folder: Path, pipe: int) -> None:
         os.dup2(nothing, number)
 
     def tell(check: str, item: pytest.Item) -> str:
-        outcome, why = _run(item, session)
-        os.write(pipe, json.dumps(Told(check, item.nodeid, job.profile, outcome, why[:300])).encode() + b"\n")
+        outcome, why = _run(item, session, job)
+        os.write(pipe, _line(Told(check, item.nodeid, job.profile, outcome, why)))
         return outcome
 
     try:
@@ -200,6 +207,10 @@ def _work(session: pytest.Session, job: Job, folder: Path, pipe: int) -> None:
         pass
     finally:
         session._setupstate.teardown_exact(None)
+
+
+def _line(told: Told) -> bytes:
+    return json.dumps(told._replace(why=told.why[:300])).encode() + b"\n"
 
 
 class _Broken(Exception):
@@ -219,12 +230,14 @@ def _check(tell: Callable[[str, pytest.Item], str], check: str, cases: list[pyte
     return worst
 
 
-def _run(item: pytest.Item, session: pytest.Session) -> tuple[str, str]:
+def _run(item: pytest.Item, session: pytest.Session, job: Job) -> tuple[str, str]:
     """Run a case; what the session shares is kept for the next one."""
     from _pytest.runner import runtestprotocol
 
     reports = runtestprotocol(item, log=False, nextitem=session)  # type: ignore[arg-type]
     proxy = item.stash.get(PROXY, None)
+    if proxy is not None and proxy.running is not None and list(proxy.running.subject.argv[1:]) != job.argv[1:]:
+        return "crash", f"another program was asked: {shlex.join(proxy.running.subject.argv)}"
     for report in reports:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)

@@ -47,12 +47,19 @@ class Result:
         return next((one for one in self.told if one.outcome == "crash"), None)
 
     @property
+    def incomplete(self) -> bool:
+        """Whether nothing was found, and the run did not go to its end."""
+        return not self.killers and bool(self._crash or self.why)
+
+    @property
     def reason(self) -> str:
         """Why it was not killed, in a sentence."""
         if crash := self._crash:
             return f"it is not wrong but broken, in {crash.check}: {crash.why}"
         if self.why:
-            return self.why
+            seen = {one.check for one in self.told if one.outcome == "green"}
+            blind = [check for check in self.named if check in seen]
+            return self.why + (f"; until then it was not seen, by {', '.join(blind)} among others" if blind else "")
         if self.worthless and not self.red:
             return f"{', '.join(sorted(self.worthless))} is red on the honest proxy too"
         if self.elsewhere:

@@ -28,7 +28,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["sum"],
     "additionalProperties": False,
 }
-WIDE = "a\u2028b \U0001f600\u0085 é " * 40
+WIDE = "aa\u2028b \U0001f600\u0085 é " * 40
 
 
 @BOTH

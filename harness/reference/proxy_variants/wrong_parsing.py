@@ -191,11 +191,6 @@ def fences_within_not_understood() -> None:
 
 
 @variant
-def a_trailing_bracket_is_text() -> None:
-    toolcalls.AFTER = re.compile(r"(?:\s*</tool_call>)*")
-
-
-@variant
 def a_trailing_bracket_spoils_the_call() -> None:
     toolcalls.TAIL = re.compile(r"(?:[\s\]}]|```)*")
     toolcalls.JUNK = re.compile(r"[\s\]}]*")
