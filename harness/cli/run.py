@@ -81,6 +81,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @_options
 @click.option("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
 @click.option("--backend-cost-ok", is_flag=True, help="A --backend on another host may be asked, and may cost money.")
+@click.option("--update-baseline", is_flag=True, help="Write the file of --baseline anew from what fails.")
 @click.option("-n", "jobs", metavar="N", default="2", show_default=True, help="How many cases run at a time.")
 @click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
 @click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
@@ -97,6 +98,7 @@ def command(
     chosen: str | None,
     plain: bool,
     backend_cost_ok: bool,
+    update_baseline: bool,
     strength: bool,
     as_json: bool,
     **given: str | None,
@@ -112,6 +114,8 @@ def command(
             arguments.append(f"--{name.replace('_', '-')}={value}")
     if backend_cost_ok:
         arguments.append("--backend-cost-ok")
+    if update_baseline:
+        arguments.append("--update-baseline")
     if strength:
         from harness.cli.strength import run_strength
 
