@@ -318,6 +318,23 @@ def test_what_a_second_run_does_not_confirm_is_noise() -> None:
     assert again["totals"]["noise"] == 1
 
 
+def test_what_only_a_racy_case_shows_stands_apart() -> None:
+    """There the server has more than one right way, as the case says: no change is claimed, and nothing is hidden."""
+    after = talk()
+    put("codex/event/one", 8, "params", "msg", "a")(after)
+    base = runs(kept(talk(), racy="either call may come first"))
+    found = outcome(base, base, runs(kept(after)), V)
+    assert told(found) == set()
+    assert [(each["rule"], each["path"]) for each in found["racy"]] == [("value", "$.params.msg.a")]
+    assert doubtful(found) == ["app_server/test_x/a"]
+    assert "Seen only where the server has more than one right way" in markdown(found)
+    one, two = "app_server/test_x/a", "app_server/test_x/b"
+    base = runs(kept(talk(), one, racy="either"), kept(talk(), two))
+    assert told(outcome(base, base, runs(kept(after, one), kept(after, two)), V)) == {
+        ("value", "codex/event/one", "$.params.msg.a")
+    }
+
+
 # ------------------------------------------------------------------ what cannot be compared
 
 

@@ -64,13 +64,17 @@ RULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A case as one run left it: a form for each of its servers, and how it ended."""
+    """A case as one run left it: a form for each of its servers, and how it ended.
+
+    `racy` says why the real server has more than one right way there, if the case has declared that.
+    """
 
     case: str
     outcome: str
     early: bool = False
     sentence: str = ""
     servers: tuple[Form, ...] = field(default=(), repr=False)
+    racy: str = ""
 
     @property
     def client(self) -> int:

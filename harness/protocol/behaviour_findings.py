@@ -2,7 +2,8 @@
 
 Strategy. The first version is run twice. What differs between its two runs in a case is noise there, and is counted as such and
 never reported; an order that is noise in one case is noise in all, for a race that no table declares shows itself seldom. A case
-that one of the three runs has not left comparable stands under `not_compared` with the reason, never under noise or unchanged.
+that one of the three runs has not left comparable stands under `not_compared` with the reason, never under noise or unchanged. A
+case may have declared that the real server has more than one right way in it; what only such cases show stands apart (`racy`).
 
 The changes that are left are gathered over the cases: one finding for one rule, method and path; one for all methods when the
 same member has changed in the same way in several; and one for a whole family (`codex/event/*`) of which nothing is left.
@@ -102,8 +103,10 @@ def outcome(
         found[name] = loud
         muted.update(noise[name])
     findings = _findings(found, before, after)
-    many = [finding for finding in findings if len(finding.cases) > 1]
-    single = [finding for finding in findings if len(finding.cases) == 1]
+    sure = [finding for finding in findings if not all(_racy(case, before, after) for case in finding.cases)]
+    racy = [finding for finding in findings if finding not in sure]
+    many = [finding for finding in sure if len(finding.cases) > 1]
+    single = [finding for finding in sure if len(finding.cases) == 1]
     ends = [_end(after[name], versions[1]) for name in found if after[name].early]
     ends += [_end(before[name], versions[0]) for name in found if before[name].early]
     changed = [name for name, loud in found.items() if loud]
@@ -118,12 +121,14 @@ def outcome(
             "unchanged": len(found) - len(changed),
             "not_compared": len(not_compared),
             "ended_early": len(ends),
-            "findings": len(findings),
+            "findings": len(sure),
             "single_case": len(single),
+            "racy": len(racy),
             "noise": len(muted),
         },
         "findings": [finding.value(names) for finding in many],
         "single": [finding.value(names) for finding in single],
+        "racy": [finding.value(names) for finding in racy],
         "ended_early": ends,
         "not_compared": [{"case": name, "why": why} for name, why in not_compared.items()],
         "noise": [
@@ -134,9 +139,14 @@ def outcome(
     }
 
 
+def _racy(case: str, before: Mapping[str, Kept], after: Mapping[str, Kept]) -> bool:
+    return bool(before[case].racy or after[case].racy)
+
+
 def doubtful(found: Mapping[str, Any]) -> list[str]:
-    """Return the cases that alone show one of the findings: those worth a second run on the second version."""
-    return [found["cases"][at] for at in sorted({finding["cases"][0] for finding in found["single"]})]
+    """Return the cases that alone show one of the findings, or are racy: those worth a second run on the second version."""
+    alone = {finding["cases"][0] for finding in found["single"]}
+    return [found["cases"][at] for at in sorted(alone | {at for finding in found["racy"] for at in finding["cases"]})]
 
 
 def _end(kept: Kept, version: str) -> dict[str, str]:
@@ -252,6 +262,7 @@ def examples(before: Any, after: Any) -> tuple[str, str]:
 def shown(text: str) -> str:
     """Return a sentence for people: names of one run reduced, one line, not too long."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
+    plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
     return _cut(_TIME.sub("<date>", plain).replace("\n", " "))
 
 

@@ -34,10 +34,14 @@ def markdown(found: Mapping[str, Any]) -> str:
         summary(found),
         "",
     ]
-    if totals["findings"] - totals["single_case"]:
+    if found["findings"]:
         lines += ["## Seen in several cases", "", *_table(found["findings"], found["cases"])]
     if found["single"]:
         lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
+    if found["racy"]:
+        lines += ["## Seen only where the server has more than one right way", ""]
+        lines += ["The cases themselves declare it (`racy`), so that another run may show something else.", ""]
+        lines += _table(found["racy"], found["cases"])
     if found["ended_early"]:
         lines += ["## Cases that end early", ""]
         lines += ["Their frames are compared up to there.", "", "| case | on | ends early at |", "|---|---|---|"]
@@ -64,6 +68,7 @@ def summary(found: Mapping[str, Any]) -> str:
     said = f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
     said += f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. "
     said += f"{totals['findings']} findings, {many} of them in several cases"
+    said += f", and {totals['racy']} where the server has more than one right way" if totals["racy"] else ""
     return f"{said}; {totals['ended_early']} cases end early."
 
 

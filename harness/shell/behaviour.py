@@ -226,7 +226,7 @@ def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) 
                     servers.append(form(list(reader), version, closed))
         except CassetteError as error:
             outcome, sentence = "lost", str(error)
-        found[said["case"]] = Kept(said["case"], outcome, said["early"], sentence, tuple(servers))
+        found[said["case"]] = Kept(said["case"], outcome, said["early"], sentence, tuple(servers), said.get("racy", ""))
         step()
     return found
 
