@@ -16,6 +16,7 @@ from harness.plugin.proxy_http import Exchange
 from harness.plugin.proxy_subject import BadProxy, parse_proxy
 from harness.plugin.proxy_wire import Wire, WireFrame
 from harness.plugin.vectors import load_vectors
+from tests.proxy_driver import running
 
 pytest_plugins = ["pytester"]
 LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -68,18 +69,24 @@ def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> Non
 @pytest.mark.parametrize(
     ("way", "sentence"),
     [
-        ("never", "The proxy was not ready within 1 s: GET /v1/models gave no end of the answer"),
+        ("never", "The proxy was not ready within 5 s: GET /v1/models gave no end of the answer"),
         ("exits", "The proxy ended (status 3) before it answered GET /v1/models. It said on stderr:*no database"),
         ("http10", "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
-        ("always500", "The proxy was not ready within 1 s: GET /v1/models gave status 500."),
+        ("always500", "The proxy was not ready within 5 s: GET /v1/models gave status 500."),
+        ("deaf", "The proxy was not ready within 1 s: GET /v1/models gave the connection failed (ConnectionRefusedError"),
+        ("garbage", "The proxy was not ready within 5 s: GET /v1/models gave the connection failed (BadStatusLine"),
+        ("post500", "POST /v1/chat/completions must succeed, but was answered 500"),
         ("hangs", "POST /v1/responses: no end of the answer within 1 s."),
+        ("drips", "POST /v1/responses: no end of the answer within 1 s."),
         ("children", "assert 'Hello there.' in"),
+        ("stubborn", "assert 'Hello there.' in"),
     ],
 )
 def test_a_bad_proxy_gets_a_verdict_in_time(suite: pytest.Pytester, way: str, sentence: str) -> None:
     """The sentence stands in every case, though only one has waited; and nothing of the proxy is left."""
+    seconds = next((found for found in (1, 5) if f"within {found} s: GET" in sentence), 30)
     suite.path.joinpath("pyproject.toml").write_text(
-        "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.bad]\nready_seconds = 1\n"
+        f"[tool.pytest.ini_options]\n[tool.codex-replay.proxy.bad]\nready_seconds = {seconds}\n"
         f"command = {json.dumps(f'{sys.executable} {suite.path}/bad_proxy.py {way}')}\n"
     )
     result = run(suite, "--wait", "1")
@@ -163,6 +170,33 @@ def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> Non
     result = run(suite, "-rs")
     result.assert_outcomes(skipped=1)
     assert "not verified: small does not claim to be capable of models" in result.stdout.str()
+
+
+def test_a_proxy_that_runs_is_attached_to_and_left_alone(suite: pytest.Pytester) -> None:
+    """What needs an environment is skipped with its reason; what looks at the other seam fails."""
+    with running(suite.path, PROXY_PROFILE="works-on-0.92", PROXY_API_KEY="sk-mine") as found:
+        suite.path.joinpath("pyproject.toml").write_text(
+            "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.there]\nkey = 'sk-mine'\n"
+            f"url = 'http://127.0.0.1:{found.port}/v1'\nready = '/health'\n"
+        )
+        suite.makepyfile(
+            test_it="""
+            def test_answers(proxy):
+                assert proxy.chat().json["choices"][0]["message"]["content"] == "Hello."
+
+            def test_payload(proxy):
+                proxy.responses().params("newConversation")
+
+            def test_environment(proxy):
+                proxy.chat(env={"PROXY_SANDBOX_MODE": "read-only"})
+            """
+        )
+        result = suite.runpytest_inprocess(*ALONE, "-rs")
+        result.assert_outcomes(passed=1, failed=1, skipped=1)
+        shown = result.stdout.str()
+        assert "not verified: a proxy that is attached to by its URL cannot be given an environment" in shown
+        assert "The proxy must send newConversation once for this request; it came 0 times." in shown
+        assert found.process.poll() is None
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------------

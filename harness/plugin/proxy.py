@@ -217,7 +217,7 @@ class Fields:
         """Take in the fields of one case."""
         for name, found in report.user_properties:
             if name == FIELDS and isinstance(found, dict):
-                for profile, rows in found.items():
+                for profile, rows in ((profile, rows) for profile, rows in found.items() if rows):
                     self.rows.setdefault(profile, []).extend(rows)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -117,7 +117,7 @@ class RunningProxy:
         __tracebackhide__ = True
         deadline = time.monotonic() + self.subject.ready_seconds
         last = "nothing was asked"
-        while (left := deadline - time.monotonic()) > 0:
+        while (left := deadline - time.monotonic()) > 0.1:
             if self.process is not None and self.process.exited.is_set():
                 why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}."
                 raise self._not_ready(why)

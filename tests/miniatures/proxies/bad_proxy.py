@@ -1,11 +1,13 @@
 """Proxies that cannot be tested, each in one way: the plugin must say so in time, and leave no process.
 
-python bad_proxy.py never|exits|http10|always500|hangs|children
+python bad_proxy.py never|deaf|garbage|exits|http10|always500|post500|hangs|drips|children|stubborn
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +32,16 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if way == "hangs":
             time.sleep(60)
+        if way == "post500":
+            self.send_error(500)
+            return
+        if way == "drips":  # an answer that never ends, and is never silent for long
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            while True:
+                self.wfile.write(b": still here\n\n")
+                time.sleep(0.05)
         self.do_GET()
 
     def log_message(self, *args: object) -> None:
@@ -39,6 +51,16 @@ class Handler(BaseHTTPRequestHandler):
 if way == "exits":
     sys.stderr.write("no database\n")
     sys.exit(3)
+if way == "deaf":
+    time.sleep(600)
+if way == "garbage":
+    listening = socket.create_server(("127.0.0.1", int(os.environ["PORT"])))
+    while True:
+        with listening.accept()[0] as connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"220 smtp.example ready\r\n")
+if way == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if way == "children":
     code = "import time; time.sleep(600)  # " + __file__
     subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
