@@ -388,6 +388,17 @@ def test_beside_finds_what_differs_is_missing_and_is_new() -> None:
     assert {str(expected)[-3:], str(actual)[-3:]} <= {'"a"', '"b"', "{}}", "one", "}"} or expected or actual
 
 
+def test_a_seam_of_which_only_requests_were_kept_is_told_and_not_compared() -> None:
+    def seen(n: int, method: str) -> Frame:
+        return Frame(n, n / 10, "http", "client", "request", payload={"method": method, "path": "/", "headers": []}, conn=1)
+
+    recorded = [*frames(("client", ASK)), seen(2, "POST")]
+    live = [*frames(("client", ASK)), seen(2, "GET")]
+    told, found = beside(recorded, live, only=("rpc",))
+    assert ([frame["mark"] for frame in told], found) == ([None, None], [])
+    assert {frame["mark"] for frame in beside(recorded, live)[0]} != {None}
+
+
 def test_of_a_run_that_ended_early_not_all_that_never_came_is_told() -> None:
     recorded = frames(("client", ASK), *(("server", {"method": f"m{i}", "params": {}}) for i in range(100)))
     told, _ = beside(recorded, recorded[:1])

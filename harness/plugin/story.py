@@ -16,6 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from harness.core import frames as core
 from harness.core.redact import Redactor
@@ -174,7 +175,9 @@ class Taker:
         story = _story(frames)
         for number, server in enumerate(case.servers, 1):
             live, cut = _live(server)
-            told, found = beside(_recorded(server), live, case.version)
+            # A ledger is no recording of the http seam: it has no events, and so is told without being compared.
+            whole = server.recorded is not None or server.upstream is None
+            told, found = beside(_recorded(server), live, case.version, ("rpc", "http") if whole else ("rpc",))
             story["truncated"] = story["truncated"] or cut
             if found and "expected" not in story:
                 story["expected"], story["actual"] = (None if text is None else text[: FAILED[1]] for text in values(found))
@@ -218,7 +221,12 @@ def _ledger(server: Server) -> Iterator[core.Frame]:
         entries = server.upstream.ledger() if server.upstream is not None else []
     except Exception:
         return
+    if server.upstream is None:
+        return
+    # The ledger counts its seconds from the session's beginning, and names the session in its paths.
+    later, prefix = server.upstream.started - server.started, urlsplit(server.upstream.url).path
     for entry in entries:
+        entry = {**entry, "t": max(0.0, entry["t"] + later), "path": entry["path"].removeprefix(prefix)}
         head = {"method": entry["method"], "path": entry["path"], "headers": entry["headers"], "body": entry.get("body")}
         yield core.Frame(0, entry["t"], "http", "client", "request", b"", head, entry["n"])
         if entry["status"] is not None:

@@ -8,7 +8,7 @@ stands after the frame that was said for the one recorded before it. Pure: frame
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -29,20 +29,25 @@ MOST_COMPARED = 3000
 
 
 def beside(
-    recorded: Sequence[core.Frame], live: Sequence[core.Frame], version: str = tables.DEFAULT_VERSION
+    recorded: Sequence[core.Frame],
+    live: Sequence[core.Frame],
+    version: str = tables.DEFAULT_VERSION,
+    only: Collection[str] = ("rpc", "http"),
 ) -> tuple[list[Frame], list[Difference]]:
     """Return the frames of a run with their marks, and the differences, smallest first.
 
-    Both runs are redacted already. Seams that the run did not see are left out of the recording.
+    Both runs are redacted already. Seams that the run did not see are left out of the recording; those that are not among `only`
+    are told, and not compared.
     """
     told = list(story_frames(live, version))
-    seams = {frame.seam for frame in live} or {"rpc"}
+    seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)
     wanted = [frame for frame in recorded if frame.seam in seams]
     if not wanted or max(len(wanted), len(live)) > MOST_COMPARED:
         return told, []
     ours = {frame.n: frame for frame in wanted}
     theirs = {frame["n"]: frame for frame in told}
-    found = list(compare(wanted, live, version).differences)
+    said = [frame for frame in live if frame.seam in seams]
+    found = list(compare(wanted, said, version).differences)
     missing = []
     # An id is never compared; that it has another name here only follows from what else is different.
     named = {(one.a, one.b) for one in found if one.path != "$.msg.id"}

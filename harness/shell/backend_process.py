@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,8 @@ class BackendSession:
     def __init__(self, process: BackendProcess, name: str) -> None:
         self._process = process
         self.name = name
+        #: When the session began, by time.monotonic(): the ledger counts its seconds from there.
+        self.started = time.monotonic()
         self.url = f"{process.url}/s/{quote(name, safe='')}"
         self._path = PREFIX + quote(name, safe="")
 
