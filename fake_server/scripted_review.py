@@ -15,6 +15,7 @@ from fake_server.scripted_refused import Refused
 from fake_server.scripted_thread import Pause
 from fake_server.scripted_turn import Turn, user_history, user_values
 from harness.core.jsontext import NotJson, loads
+from harness.protocol.refusals import type_name
 from harness.protocol.turn import error_v2, fill
 
 TYPE_CHECKING = False
@@ -44,6 +45,7 @@ class _Inner:
         self.dynamic_tools: list[Any] = []
         self.total = self.last = self.limits = None
         self._submissions = 0
+        self._words: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._thread, name)
@@ -55,8 +57,16 @@ class _Inner:
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
         """Tell what may be told."""
+        if name == "agent-message-completed":
+            # The last words are the review; what was said before them is told when more is said.
+            if self._words is not None:
+                self._thread.emit("agent-message-plain", self._words)
+            self._words = values
         if name not in _HIDDEN:
-            self._thread.emit(name, {**(values or {}), "inner": (self.id, "0")}, ticket)
+            told = {**(values or {}), "inner": (self.id, "0")}
+            self._thread.emit(name, told, ticket)
+            if name + "-again" in self._thread._out.table["frames"]:
+                self._thread.emit(name + "-again", told)  # what has a plain event beside its item is told by both, twice
 
 
 class Review(Turn):
@@ -75,24 +85,30 @@ class Review(Turn):
     def run(self) -> Run:
         """Run the review to its end."""
         thread = self.outer
-        thread.turns.append(self._shown)
+        asked = {"type": "userMessage", "content": user_values(self._items)["contentV2"]}
+        self._shown["items"].append(asked)
+        thread.turns += [{"items": [asked], "status": "completed", "error": None}, self._shown]
         thread.emit("review-entered", {"target": self._target, "hint": self._hint})
         thread.emit("mcp-startup-complete")
         thread.emit("task-started", {"window": thread.settings.window()})
         values = {"item": uuid4(), **user_values(self._items)}
         self.thread.history.append(user_history(self._items))
         self.thread.emit("user-message", values)
-        self.thread.emit("user-message-again", values)
         yield Pause()
         yield from self._samplings()
         output = None if self._error is not None else review_output(self._last_message)
-        self._exit(output, rendered(output, self.table["sentences"]["review-failed"]))
-        thread.emit("task-complete", {"lastMessage": None, "status": "completed", "error": None})
+        sentences = self.table["sentences"]
+        self._exit(
+            output, rendered(output, sentences["review-failed"]), sentences["review-interrupted"] if output is None else None
+        )
+        status = "failed" if self._error is not None else "completed"
+        thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
 
     def _exit(self, output: Any, text: str, said: str | None = None) -> None:
         self.outer.emit("review-exited", {"output": output, "text": text})
         said = text if said is None else said
         self.outer.emit("review-said", {"text": said})
+        self._shown["items"] = [*self._shown["items"][:1], {"type": "agentMessage", "text": said}]
         content = [{"type": "output_text", "text": said}]
         self.outer.history.append({"type": "message", "role": "assistant", "content": content})
 
@@ -145,15 +161,17 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
     target = params["target"]
     thread = session.thread(params["threadId"])
     row = _row(session, target)
-    given = {"title": None, **target}
+    shown: dict[str, Any] = {"type": target["type"]}
     for name in row["needs"]:
         if name not in target:
             raise Refused(f"Invalid request: missing field `{name}`")
-        given[name] = target[name].strip()
-        if not given[name]:
+        shown[name] = target[name].strip()
+        if not shown[name]:
             raise Refused(f"{name} must not be empty")
-    given["short"] = given.get("sha", "")[:7]
-    form = "titled" if given["title"] else "plain"
+    if "sha" in shown:
+        shown["title"] = (target.get("title") or "").strip() or None
+    given = {**shown, "short": shown.get("sha", "")[:7]}
+    form = "titled" if shown.get("title") else "plain"
     hint = fill(row.get(f"hint-{form}", row["hint"]), given)
     if params.get("delivery") == "detached":
         thread = copy(session, thread, {})
@@ -162,7 +180,6 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
         thread.emit("thread-started", {"threadObject": thread.as_v2()})
     base = session.model.git.get("mergeBase") or session.model.git.get("sha")
     prompt = fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
-    shown = {key: value for key, value in target.items() if value is not None}
     review = Review(thread, session.model, session.table, shown, prompt, hint)
     item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
     turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
@@ -180,7 +197,10 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
 def _row(session: Session, target: Any) -> dict[str, Any]:
     """Return the table's row for a kind of target."""
     rows: dict[str, Any] = session.table["reviews"]
-    kind = target.get("type") if type(target) is dict else None
+    if type(target) is not dict:
+        expected = "internally tagged enum ReviewTarget"
+        raise Refused(f"Invalid request: invalid type: {type_name(target)}, expected {expected}")
+    kind = target.get("type")
     if kind is None:
         raise Refused("Invalid request: missing field `type`")
     if kind not in rows:

@@ -6,6 +6,7 @@ A conversation is JSON, so that a counterexample can be read, kept and played ag
         {"thread": 0, "text": "...", "params": {...of turn/start}, "decide": {"call_1": decision}, "answer": {"call_2": result},
          "interrupt": "the method after which to interrupt", "steer": "text", "steer_after": "a method", "gate": "name"},
         {"thread": 0, "call": "thread/read", "params": {...}},
+        {"thread": 0, "review": {...the target of review/start}},
         [{...}, {...}]]}                                                  steps of several threads at once
 
 `decide` is by call id, with "*" for all others; so is `answer` (dynamic tools, user input). A "cancel" and an interrupt wait
@@ -85,6 +86,9 @@ class Conversation:
         thread = self.threads[step.get("thread", 0)]
         if "call" in step:
             self.client.call(step["call"], {"threadId": thread, **step.get("params", {})})
+        elif "review" in step:
+            begun = self.client.request("review/start", {"threadId": thread, "target": step["review"], **step.get("params", {})})
+            step["turn"] = begun["turn"]["id"]
         elif self.v1:
             items = [{"type": "text", "data": {"text": step["text"]}}]
             params = {"conversationId": thread, "items": items}

@@ -1,4 +1,4 @@
-"""The conversations that the mapping table was derived from: `python -m tests.real.record_scripted` records them anew.
+"""The conversations that the mapping table was derived from: `python -m tests.real.record_scripted [NAME...]` records them anew.
 
 Each is a pair in tests/data/scripted: NAME.json (script and conversation) and NAME.ndjson (what the real binary said). The tests
 of the table replay them on the scripted fake, without the real binary.
@@ -87,14 +87,21 @@ def conversations() -> dict[str, dict[str, Any]]:
     found["retried"] = conversation(
         [{"items": ["Part."], "fault": "missing_completed"}, {"items": ["Ok."]}], [GO], settings=settings
     )
+    thought = {"type": "reasoning", "summary": ["**One** and", "two"], "content": ["raw thought"]}
+    reviewed = [{"items": [thought, {"type": "web_search_call", "query": "codex"}, "Not yet.", plan("call_1", STEPS)]}]
+    found["review"] = conversation(
+        [*reviewed, {"items": ["It is fine."]}, {"items": ["Ok."]}],
+        [{"review": {"type": "custom", "instructions": "Look."}}, NEXT],
+    )
     step = {**GO, "params": {"collaborationMode": PLAN_MODE}, "answer": {"*": {"answers": {"q": {"answers": ["A"]}}}}}
     found["asked"] = conversation([{"items": [function("request_user_input", questions=[QUESTION])]}, {"items": ["Ok."]}], [step])
     return found
 
 
 def main() -> None:
-    """Record them all."""
-    found = conversations()
+    """Record them all, or those that are named."""
+    wanted = sys.argv[1:]
+    found = {name: scenario for name, scenario in conversations().items() if not wanted or name in wanted}
     FOLDER.mkdir(parents=True, exist_ok=True)
     extra = {"suppress_unstable_features_warning": True}
     with BackendProcess() as backend:

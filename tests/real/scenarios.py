@@ -317,6 +317,38 @@ def _steer(text: str, more: str, params: dict[str, Any], api: str) -> dict[str, 
     return conversation(script, [step, NEXT], api)
 
 
+def _reviews(items: list[Any], more: str | None, target: dict[str, Any], then: bool) -> dict[str, Any]:
+    """A review, of one request to the model or (with a plan between them) of two, and perhaps a turn after it."""
+    words = [] if more is None else [plan("call_1", []), more]
+    script: list[Any] = [{"items": [*items, *words[:1]]}, *([{"items": [words[1]]}] if words else []), GREETING]
+    return conversation(script, [{"review": target}, *([NEXT] if then else [])])
+
+
+_targets = st.sampled_from(
+    [
+        {"type": "uncommittedChanges"},
+        {"type": "custom", "instructions": " Look at it. "},
+        {"type": "commit", "sha": "0123456789abcdef"},
+        {"type": "commit", "sha": "0123456789abcdef", "title": "A ☂"},
+    ]
+)
+_finding = st.fixed_dictionaries(
+    {
+        "title": words,
+        "body": words,
+        "confidence_score": st.just(0.5),
+        "priority": st.sampled_from([0, 3]),
+        "code_location": st.just({"absolute_file_path": "/x/a", "line_range": {"start": 1, "end": 2}}),
+    }
+)
+_verdicts = st.builds(
+    lambda findings, text: json.dumps(
+        {"findings": findings, "overall_correctness": "ok", "overall_explanation": text, "overall_confidence_score": 0.5}
+    ),
+    st.lists(_finding, max_size=2),
+    words,
+)
+
 apis = st.sampled_from(["v1", "v2"])
 policies = st.sampled_from(["untrusted", "untrusted", "on-request", "never"])
 KINDS: dict[str, st.SearchStrategy[Any]] = {
@@ -361,6 +393,13 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
         words,
     ),
     "steering": st.builds(_steer, words, words, st.sampled_from([{}, {"effort": "low"}]), apis),
+    "reviews": st.builds(
+        _reviews,
+        st.lists(st.one_of(texts, reasonings, searches), min_size=1, max_size=2),
+        st.none() | _verdicts | words,
+        _targets,
+        st.booleans(),
+    ),
     "overrides": st.builds(_overrides, _params, words, st.booleans()),
     "v1": saying(st.one_of(texts, reasonings, searches), "v1"),
 }
