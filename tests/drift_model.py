@@ -171,11 +171,9 @@ def make(random: Random, names: list[str], depth: int = 0) -> Node:
     if sort == "ref":
         return {"k": sort, "name": random.choice(names)}
     if sort == "tagged":
-        return {
-            "k": sort,
-            "variants": {_name(random): make_object(random, names, depth) for _ in range(2)}
-            | {"kept": make_object(random, names, depth)},
-        }
+        # Two of the three differ in nothing but their names.
+        one, other = make_object(random, names, depth), make_object(random, names, depth)
+        return {"k": sort, "variants": {_name(random): one, _name(random): other, "kept": copy.deepcopy(one)}}
     if sort == "ext":
         return {
             "k": sort,

@@ -44,7 +44,7 @@ def hold(seed: int, name: str, *, plain: bool = False) -> bool:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(seed=SEEDS)
 def test_a_planted_change_is_found_and_nothing_else(name: str, seed: int) -> None:
     hold(seed, name)
@@ -52,10 +52,10 @@ def test_a_planted_change_is_found_and_nothing_else(name: str, seed: int) -> Non
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_finds_room(name: str) -> None:
-    assert sum(hold(seed, name) for seed in range(30)) >= 8
+    assert sum(planted(seed, name) is not None for seed in range(30)) >= 8
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=SEEDS)
 def test_another_spelling_is_no_change(seed: int) -> None:
     random = Random(seed)
@@ -252,12 +252,17 @@ def test_a_change_in_the_real_bundle_is_found_and_nothing_else(rule: str, seed: 
 # --- the law bites: what is judged or left out wrongly turns it red
 
 
+@cache
+def _plants(seed: int, name: str) -> set[tuple[str, str]]:
+    made = planted(seed, name)
+    return set() if made is None else {(made[2].rule, where[2]) for where in made[2].where}
+
+
 def case_of(rule: str, sender: str) -> tuple[int, str]:
     """Return a seed and a change in which `rule` must be found in what `sender` sends."""
     for seed in range(60):
         for name in CHANGES:
-            made = planted(seed, name)
-            if made is not None and made[2].rule == rule and sender in {where[2] for where in made[2].where}:
+            if (rule, sender) in _plants(seed, name):
                 return seed, name
     raise LookupError(f"no change plants {rule} in what the {sender} sends")
 
@@ -313,7 +318,7 @@ LEFT_OUT = {
 @pytest.mark.parametrize("what", LEFT_OUT)
 def test_a_comparison_that_is_left_out_turns_the_law_red(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, instead, change = LEFT_OUT[what]
-    seeds = [seed for seed in range(25) if hold(seed, change)]
+    seeds = [seed for seed in range(10) if hold(seed, change)]
     monkeypatch.setattr(owner, name, instead)
     with pytest.raises(AssertionError):
         any(not hold(seed, change) for seed in seeds)
