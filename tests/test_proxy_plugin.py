@@ -106,6 +106,32 @@ def test_a_failure_shows_both_seams(suite: pytest.Pytester) -> None:
     assert [shown.index(word) for word in order] == sorted(shown.index(word) for word in order)
 
 
+def test_the_app_server_can_write_in_fragments(suite: pytest.Pytester) -> None:
+    """The tap cuts what the server says, and takes it down whole; the proxy is told nothing of it."""
+    suite.makepyfile(
+        test_it="""
+        import os, subprocess
+
+        def test_it(proxy):
+            done = proxy.chat(env={"CODEX_REPLAY_PIECE": "37"})
+            assert done.json["choices"][0]["message"]["content"] == "Hello."
+            assert "CODEX_REPLAY_PIECE" not in proxy.running.env
+            codex = subprocess.Popen([proxy.running.folder / "codex", "app-server"], stdin=-1, stdout=-1)
+            codex.stdin.write(b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"a","version":"1"}}}\\n')
+            codex.stdin.flush()
+            first = os.read(codex.stdout.fileno(), 37)
+            assert first.startswith(b'{"id":1,') and len(first) == 37
+            line = first + codex.stdout.readline()
+            codex.stdin.close()
+            codex.stdout.close()
+            codex.wait(20)
+            ledger = (proxy.running.folder / f"wire.{codex.pid}").read_text()
+            assert line.decode().strip().replace('"', '\\\\"') in ledger
+        """
+    )
+    run(suite).assert_outcomes(passed=1)
+
+
 def test_cases_with_one_environment_share_a_process(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         test_it="""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: How many processes of one run may stand side by side.
 MOST = 5
+#: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
+PIECE = "CODEX_REPLAY_PIECE"
 PROFILES = ("as-specified", "works-on-0.92")
 #: What the real Codex would find in its config.toml; nothing that a proxy sets itself is here.
 _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
@@ -74,11 +76,12 @@ class RunningProxy:
         environ = {**HermeticHome(self.folder / "codex-home", url, version=version).env, **added}
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
         tap = shlex.join([sys.executable, "-I", "-m", "harness.shell.timed_tap"])
+        piece = self.env.pop(PIECE, "")
         where = shlex.quote(str(self.folder))
         path = self.folder / "codex"
         path.write_text(
             f'#!/bin/sh\nexec env -i {settings} FAKE_CODEX_LEDGER={where}/ledger.$$ {MARK}="${{{MARK}-}}" '
-            f'{tap} {where}/wire.$$ -- {shlex.join(argv)} "$@"\n',
+            f'{tap} {where}/wire.$$ {piece} -- {shlex.join(argv)} "$@"\n',
             encoding="utf-8",
         )
         path.chmod(0o755)

@@ -38,7 +38,7 @@ class Lane:
         self.sink = sink
         self.waiting = bytearray()
         self._sender = sender
-        self._piece = piece
+        self.piece = piece
         self._log = log
         self._splitter = LineSplitter()
         self._held = 0
@@ -94,7 +94,7 @@ class Lane:
     def write(self) -> None:
         """Write once to the sink; if its reader is gone, the source is closed too, so that its writer learns of it."""
         try:
-            del self.waiting[: os.write(self.sink, self.waiting[: self._piece])]
+            del self.waiting[: os.write(self.sink, self.waiting[: self.piece])]
         except BlockingIOError:
             return
         except OSError:

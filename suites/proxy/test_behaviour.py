@@ -62,7 +62,10 @@ PIECES: dict[str, tuple[str, int]] = {
     "37": (WIDE * 10, 37),
     "1": (WIDE, 1),
     "100K": ("x\u2028" * 50_000, 100_000),
+    "fragments": (WIDE, 120),
 }
+#: The app-server writes 37 bytes at a time: in the middle of a line, and of a character.
+FRAGMENTS = {"CODEX_REPLAY_PIECE": "37"}
 IN_PIECES: list[dict[str, Any]] = [
     {
         "match": f"pieces of {name};",
@@ -78,10 +81,11 @@ IN_PIECES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("size", PIECES)
 @pytest.mark.spec("deltas", TURNS, "item/agentMessage/delta")
 def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: str) -> None:
-    """Small pieces, U+2028, astral characters and a delta of 100 KB pass unchanged."""
+    """Small pieces, lines in fragments, U+2028, astral characters and a delta of 100 KB pass unchanged."""
     prompt = f"Give me pieces of {size};"
     body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
-    done = proxy.post(endpoint, {**body, "stream": stream}, script=IN_PIECES)
+    env = FRAGMENTS if size == "fragments" else None
+    done = proxy.post(endpoint, {**body, "stream": stream}, env=env, script=IN_PIECES)
     assert read(done).text == PIECES[size][0]
 
 
