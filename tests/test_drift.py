@@ -20,7 +20,7 @@ from harness.protocol import schema_files
 from harness.protocol.bundle import Bundle, BundleError
 from harness.protocol.drift import compare
 from harness.protocol.drift_report import as_json
-from harness.protocol.drift_rules import RULES
+from harness.protocol.drift_rules import IDS, RULES
 from harness.protocol.drift_use import TESTS, Usage
 from harness.shell import bundles, schema_gen
 from harness.shell.codex import install
@@ -400,3 +400,11 @@ def test_the_report_counts_what_it_lists() -> None:
     report = as_json(compare(made(of(TEXT), of(TEXT)), made(of(WHOLE), of({"type": ["string", "null"]}))))
     assert (report["counts"]["breaking"], report["counts"]["additive"]) == (2, 0)
     assert {finding["class"] for finding in report["findings"]} == {"breaking"}
+
+
+def test_the_page_on_drift_has_every_rule_as_it_is() -> None:
+    page = (ROOT / "docs" / "drift.md").read_text()
+    for rule in IDS:
+        client, server = RULES[rule, "client"], RULES[rule, "server"]
+        assert f"| `{rule}` | {client.cls} | {client.sentence} | {server.cls} | {server.sentence} |" in page
+    assert page.count("\n| `") >= len(IDS)

@@ -113,12 +113,13 @@ def verdict(report: Report) -> str:
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     changes = f"{_some(breaking, 'change breaks', 'changes break')} clients, {_some(additive, 'adds', 'add')} to what there is"
     cassettes = report["cassettes"]
+    if not report["findings"]:
+        spared = f", so none of your {_some(cassettes['cases'], 'case', 'cases')} breaks" if cassettes else ""
+        return f"Nothing changed between {report['from']} and {report['to']}{spared}."
     if cassettes:
         used = len({number for numbers in cassettes["hits"].values() for number in numbers})
         them = _some(used, "of them is", "of them are")
         return f"{cassettes['hit']} of your {cassettes['cases']} cases break at {report['to']}: {changes}, and {them} used there."
-    if not report["findings"]:
-        return f"Nothing changed between {report['from']} and {report['to']}."
     return f"From {report['from']} to {report['to']}, {changes}."
 
 
