@@ -1,5 +1,7 @@
 """An environment for each real client: made on demand from a requirement file with hashes, kept under .venv-clients/.
 
+With the standard library's venv and pip, and npm: what a clean machine has, with the certificates that it trusts.
+
 The clients are no dependency of ours, and two versions of one package cannot live side by side.
 """
 
@@ -10,7 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -26,13 +30,22 @@ def python_with(name: str) -> str:
     if stamp.exists() and stamp.read_text() == tag and python.exists():
         return str(python)
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, stdin=subprocess.DEVNULL)
     argv = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(wanted)]
-    done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "PIP_NO_INPUT": "1"})
-    if done.returncode:
-        raise RuntimeError(f"The environment for {name} could not be made: {done.stderr[-500:]}")
+    _fetch(argv, f"The environment for {name} could not be made", env={**os.environ, "PIP_NO_INPUT": "1"})
     stamp.write_text(tag)
     return str(python)
+
+
+def _fetch(argv: list[str], failed: str, **how: Any) -> None:
+    """Run a command that downloads, again if it fails: a registry may be busy. Raises `RuntimeError` at the third failure."""
+    for wait in (2, 5, None):
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, **how)
+        if done.returncode == 0:
+            return
+        if wait is not None:
+            time.sleep(wait)
+    raise RuntimeError(f"{failed}, at the third try neither: {done.stderr[-500:]}")
 
 
 def node_modules(name: str) -> Path:
@@ -51,8 +64,6 @@ def node_modules(name: str) -> Path:
     for file in ("package.json", "package-lock.json"):
         shutil.copy(wanted / file, folder)
     argv = ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]
-    done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"The packages for {name} could not be installed: {done.stderr[-500:]}")
+    _fetch(argv, f"The packages for {name} could not be installed", cwd=folder)
     stamp.write_text(tag)
     return folder
