@@ -52,7 +52,7 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 	$(call again,tests/real)
 
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
-	$(call twice,tests/browser -n $(JOBS))
+	$(call again,tests/browser -n $(JOBS))
 
 differential: $(STAMP) ## 600 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
 	@$(codex)
