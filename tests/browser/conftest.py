@@ -36,13 +36,13 @@ def program(names: tuple[str, ...]) -> str:
 
 @pytest.fixture(scope="session")
 def session_browser() -> Iterator[Browser]:
-    folder = tempfile.mkdtemp(prefix="codex-replay-browser-")
     options = Options()
     options.binary_location = program(PROGRAMS)
+    service = Service(program(("chromedriver",)))
+    folder = tempfile.mkdtemp(prefix="codex-replay-browser-")
     for flag in [*FLAGS.split(), f"--user-data-dir={folder}"]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = Service(program(("chromedriver",)))
     with pytest.MonkeyPatch.context() as patch:
         # The driver is on this machine, whatever proxy the machine has.
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
