@@ -40,7 +40,8 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def broken_links(text: str, folder: Path) -> list[str]:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+    prose = re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.M | re.S)
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose)
     named = re.findall(r"(?<![\w./-])docs/[\w./-]+?\.md\b", text)
     return [link for link in links if not (folder / link).exists()] + [name for name in named if not (ROOT / name).exists()]
 
