@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test real differential browser wheel-test docs drift-matrix bench lint record lock clean
+.PHONY: help setup conformance test real differential browser wheel-test docs drift-matrix bench strength lint record lock clean
 
 PYTHON ?= python3
 CODEX ?= 0.92.0
@@ -39,6 +39,9 @@ conformance: $(STAMP) ## the suites on the embedded fakes: no network, no accoun
 
 test: $(STAMP) lint ## the project's own tests, lint and types
 	$(call again,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)
+
+strength: $(STAMP) ## the proxy suite's checks on broken proxies: each must be found, each check must find one
+	$(BIN)/python -m pytest suites/proxy $(LEAN) --strength --strength-jobs $(JOBS)
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -91,6 +91,8 @@ PYTEST = {f"--{key}" for key in KEYS} | {
     "--backend-cost-ok",
     "--strength",
     "--strength-json",
+    "--strength-report",
+    "--variants",
     "--collect-only",
     "--pyargs",
 }
