@@ -123,6 +123,42 @@ def test_what_does_not_run_is_kept(run, pytester: pytest.Pytester) -> None:
     assert parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
 
 
+@pytest.mark.parametrize("distributed", [False, True], ids=["alone", "xdist"])
+def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(pytester: pytest.Pytester, distributed: bool) -> None:
+    """One list can hold both profiles of the proxy suite; a run of one judges its own lines alone."""
+    run = runner(pytester, distributed)
+    pytester.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.proxy_profile("as-specified")
+        @pytest.mark.spec("payload", "doc", "line")
+        def test_payload():
+            assert False
+
+        @pytest.mark.proxy_profile("works-on-0.92")
+        @pytest.mark.spec("answer", "doc", "line")
+        def test_answer():
+            assert False
+        """
+    )
+    both = "- {check: payload, reason: x}\n- {check: answer, reason: y}\n"
+    run(both).assert_outcomes(xfailed=2)
+    for profile in ("works-on-0.92",) if distributed else ("as-specified", "works-on-0.92"):
+        result = run(both, "--profile", profile)
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["1 known failures, 0 stale lines of 2."])
+        run(both, "--profile", profile, "--update-baseline")
+        assert len(parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it")) == 2, "the other's line is kept"
+        assert run(both + "- {check: nothing, reason: z}\n", "--profile", profile).ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_flaky_and_stale_lines_with_workers(run_both) -> None:
+    text = KNOWN + "- {check: good-one, reason: sometimes, flaky: true}\n"
+    assert run_both(text).ret == 0
+    assert run_both(KNOWN + '- {check: "*good*", reason: no more}\n- {check: "*/good", reason: no more}\n').ret == 1
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
