@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -205,6 +206,13 @@ def test_a_script_that_did_would_be_seen(line: str) -> None:
 def test_every_part_of_the_page_is_used() -> None:
     there = {path.name for path in (ROOT / "harness" / "report" / "page").iterdir()}
     assert there == {*page.SCRIPTS, "page.html", "page.css"}
+
+
+def test_the_gate_looks_at_the_page_in_a_browser() -> None:
+    """A target of make without a command succeeds in silence, and nobody would have looked."""
+    plan = subprocess.run(["make", "-n", "browser"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "pytest tests/browser" in plan
+    assert "step make browser" in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
 # ---------------------------------------------------------------------------------------------------- cassettes as stories
