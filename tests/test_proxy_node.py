@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-PROXY = "tests/miniatures/proxies/small_proxy.mjs"
+PROXY = ROOT / "tests" / "miniatures" / "proxies" / "small_proxy.mjs"
+EXAMPLES = ROOT / "docs" / "examples"
 #: Each defect, and the checks that are there for it.
 DEFECTS = {
     "one-spelling": {"turn-choices"},
@@ -24,28 +29,53 @@ DEFECTS = {
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
 
 
-def judge(tmp_path: Path, *defects: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-    """Run the profile on the small proxy; return the run and the checks that failed, as --update-baseline names them."""
-    known = tmp_path / "known.yaml"
-    command = f"node {PROXY} {','.join(defects)}".strip()
-    options = ["--profile", "as-specified", "--proxy", command, "--baseline", str(known), "--report", str(tmp_path / "report")]
-    argv = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "suites/proxy", *options]
-    first = subprocess.run([*argv, "--update-baseline"], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    return first, [line["check"] for line in yaml.safe_load(known.read_text(encoding="utf-8"))]
+def gate(folder: Path, *defects: str, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run the gate of the example on a project with the small proxy in it.
+
+    The options are those that the example gives to the action, which passes each on under its own name.
+    """
+    example = yaml.safe_load((EXAMPLES / "github-actions-proxy.yml").read_text(encoding="utf-8"))
+    given = dict(example["jobs"]["contract"]["steps"][-1]["with"])
+    assert given == {"suites": "proxy", "proxy": "node server.js", "baseline": "known.yaml"}
+    shutil.copy(PROXY, folder / "small_proxy.mjs")
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    planted = json.dumps(",".join(defects))
+    (folder / "server.js").write_text(f"process.argv[2] = {planted}\nawait import('./small_proxy.mjs')\n", encoding="utf-8")
+    argv = [
+        str(Path(sys.executable).with_name("codex-replay")),
+        "run",
+        given.pop("suites"),
+        *(f"--{name}={value}" for name, value in given.items()),
+    ]
+    argv += ["--plain", "-n", "2", "--profile", "as-specified", "--report", "contract", *options]
+    return subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
 
 
 def test_it_passes_every_check_of_the_profile(tmp_path: Path) -> None:
-    result, failed = judge(tmp_path)
-    assert failed == []
+    (tmp_path / "known.yaml").write_text("[]\n", encoding="utf-8")
+    result = gate(tmp_path)
     assert result.returncode == 0, result.stdout[-3000:]
 
 
-def test_the_suite_finds_the_five_defects_and_nothing_else(tmp_path: Path) -> None:
-    result, failed = judge(tmp_path, *DEFECTS)
-    assert result.returncode == 1
-    found = {check.partition("[")[0] for check in failed}
-    assert {defect for defect, checks in DEFECTS.items() if checks & found} == set(DEFECTS)
-    assert found == set().union(*DEFECTS.values()), "\n".join(failed)
-    lines = [check for check in failed if check.startswith("instructions-line")]
-    assert len(lines) == 2, "one line is wrong, on either endpoint"
-    assert lines[0].partition("line-14")[1], lines
+def test_the_gate_is_green_with_the_five_defects_listed_and_they_are_all_there_is(tmp_path: Path) -> None:
+    """Green says both: nothing that is not listed fails, and every line of the list has a case that does."""
+    shutil.copy(EXAMPLES / "proxy-known.yaml", tmp_path / "known.yaml")
+    result = gate(tmp_path, *DEFECTS)
+    assert result.returncode == 0, result.stdout[-3000:]
+    listed = {line["check"].partition("[")[0] for line in yaml.safe_load((tmp_path / "known.yaml").read_text(encoding="utf-8"))}
+    assert all(any(fnmatchcase(check, name) for name in listed) for checks in DEFECTS.values() for check in checks)
+    known = re.search(r"^(\d+) known failures, 0 stale lines of 6\.$", result.stdout, re.M)
+    assert known, result.stdout[-3000:]
+    assert int(known[1]) >= len(DEFECTS)
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_each_defect_turns_just_its_own_checks_red(tmp_path: Path, defect: str) -> None:
+    """Judged by cases of all the checks that the five are found by, each once at least."""
+    known = tmp_path / "known.yaml"
+    known.write_text("[]\n", encoding="utf-8")
+    chosen = "line-14 or fixed_block or sampling or closing-tag-in-a-string or test_ids or test_choices"
+    result = gate(tmp_path, defect, options=["-k", chosen, "--update-baseline"])
+    assert result.returncode == 1, result.stdout[-3000:]
+    found = [line["check"] for line in yaml.safe_load(known.read_text(encoding="utf-8"))]
+    assert {check.partition("[")[0] for check in found} == DEFECTS[defect], "\n".join(found)
