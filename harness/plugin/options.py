@@ -34,7 +34,7 @@ KEYS: dict[str, tuple[Any, str, str]] = {
     "backend": (None, "SUBJECT", "The Responses backend under test: fake (default), fake:CMD, or a URL (docs/backend-suite.md)."),
     "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
     "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
-    "report": (None, "DIR", "Where report.json and junit.xml go. Default: reports/<subject>."),
+    "report": (None, "DIR", "Where report.json and what goes with it go. Default: reports/<subject>."),
     "cassettes": (None, "DIR", "The folder of the cassettes. Default: cassettes beside the suites folder."),
     "validate": ("yes", "yes|no", "Whether every frame must also satisfy the schema bundle of its Codex version. Default: yes."),
     "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),

@@ -24,15 +24,11 @@ from harness.plugin.spec import spec_of, title_of
 from harness.report.model import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     import pytest
 
-    from harness.plugin.backend import Backend
-    from harness.plugin.editor_client import EditorClient
     from harness.plugin.hooks import Session
-    from harness.plugin.lite_client import LiteClient
-    from harness.plugin.proxy import Proxy
     from harness.plugin.run import Case, Server
 
 #: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.
@@ -150,7 +146,15 @@ class Taker:
         """Return a story without its case, or None where there is nothing to tell."""
         if case is not None:
             return self._app_server(case) if case.servers else None
-        for name, tell in (("backend", _backend), ("lite_client", _lite_client), ("editor_client", _editor), ("proxy", _proxy)):
+        from harness.plugin.captures import backend_frames, editor_frames, lite_client_frames, proxy_frames
+
+        kept: dict[str, Callable[[Any], Iterator[Frame]]] = {
+            "backend": backend_frames,
+            "lite_client": lite_client_frames,
+            "editor_client": editor_frames,
+            "proxy": proxy_frames,
+        }
+        for name, tell in kept.items():
             fixture: Any = funcargs.get(name)
             if type(fixture).__module__.startswith("harness.plugin."):
                 most, longest = PASSED if passed else FAILED
@@ -253,116 +257,3 @@ def _recorded(server: Server) -> list[core.Frame]:
     except CassetteError:
         pass  # there is none yet, or it is what the case failed of
     return frames
-
-
-# -- the other subjects: frames as their fixtures have kept them, not redacted yet ---------------------------------------------
-
-
-def _frame(t: float | None, seam: str, sender: str, conn: str | int | None, kind: str, what: str, text: str) -> Frame:
-    return {
-        "n": 0,
-        "t": t,
-        "seam": "http" if seam == "http" else "rpc",
-        "from": "client" if sender == "client" else "server",
-        "conn": conn,
-        "kind": kind,
-        "what": what,
-        "text": text,
-        "mark": None,
-        "expected": None,
-        "paths": [],
-        "bound": [],
-        "masked": [],
-    }
-
-
-def _request(t: float | None, conn: int, method: str, path: str, headers: Any, body: Any) -> Frame:
-    said = {"method": method, "path": path, "headers": [list(pair) for pair in headers], "body": _readable(body)}
-    return _frame(t, "http", "client", conn, "http-request", f"{method} {path}", _json(said))
-
-
-def _answer(t: float | None, conn: int, status: int | None, headers: Any, body: bytes) -> Iterator[Frame]:
-    """Yield an answer: its head, with the body in it or, of an event stream, each event by itself."""
-    pairs = [list(pair) for pair in headers]
-    stream = any(name.lower() == "content-type" and "event-stream" in value for name, value in pairs)
-    head = {"status": status, "headers": pairs, **({} if stream or not body else {"body": _readable(body)})}
-    yield _frame(t, "http", "server", conn, "http-response", f"HTTP {status or 'no answer'}", _json(head))
-    for block in body.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n\n") if stream else ():
-        if block.strip():
-            first = block.partition("\n")[0]
-            name = first.removeprefix("event:").strip() if first.startswith("event:") else first[:40]
-            yield _frame(t, "http", "server", conn, "sse", f"event {name}", block)
-
-
-def _readable(body: Any) -> Any:
-    if not isinstance(body, bytes):
-        return body
-    try:
-        return json.loads(body)
-    except ValueError:
-        return body.decode("utf-8", "backslashreplace")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _backend(backend: Backend) -> Iterator[Frame]:
-    start = backend.said[0].started if backend.said else 0.0
-    for conn, one in enumerate(backend.said, 1):
-        yield _request(one.started - start, conn, one.method, one.path, one.headers.items(), one.body)
-        if one.answer is not None:
-            yield from _answer(one.ended - start, conn, one.answer.status, one.answer.headers, one.answer.body)
-
-
-def _lite_client(client: LiteClient) -> Iterator[Frame]:
-    requests = [request for run in client.runs for request in run.requests]
-    for conn, request in enumerate(requests, 1):
-        yield _request(None, conn, request.method, request.path, request.headers, request.body)
-        said = {"status": request.status, **({"refused": request.sentence} if request.sentence else {})}
-        what = f"HTTP {request.status or 'no answer'}"
-        yield _frame(None, "http", "server", conn, "http-response", what, _json(said))
-
-
-def _editor(client: EditorClient) -> Iterator[Frame]:
-    conn = 0
-    for editor in client.editors:
-        lines: list[tuple[float | None, int, str, str]] = []
-        for entry in editor.ledger():
-            conn += "run" in entry
-            lines += [(None, conn, sender, str(entry[key])) for key, sender in _SIDES if key in entry]
-        yield from _rpc(lines)
-
-
-_SIDES = (("got", "client"), ("said", "server"), ("sent", "server"))
-
-
-def _rpc(lines: Iterable[tuple[float | None, int, str, str]]) -> Iterator[Frame]:
-    from harness.report.cassette_story import kind_of
-    from harness.report.labels import Labels
-
-    labels: dict[int, Labels] = {}
-    for t, conn, sender, line in lines:
-        raw = line.encode("utf-8", "surrogateescape")
-        frame = core.Frame(0, t or 0.0, "rpc", sender, "msg", raw)
-        label = labels.setdefault(conn, Labels()).label(frame)
-        yield _frame(t, "rpc", sender, conn, kind_of(frame), label, raw.decode("utf-8", "backslashreplace"))
-
-
-def _proxy(proxy: Proxy) -> Iterator[Frame]:
-    told: list[tuple[float, Frame]] = []
-    if not proxy.exchanges:
-        return
-    start = proxy.exchanges[0].started
-    children: dict[str, int] = {}
-    for conn, one in enumerate(proxy.exchanges, 1):
-        told.append((one.started, _request(one.started - start, conn, one.method, one.path, (), one.sent)))
-        told += [(one.ended, frame) for frame in _answer(one.ended - start, conn, one.status, one.headers, one.body)]
-        times = [frame.t for frame in one.frames]
-        lines = [
-            (frame.t - start, children.setdefault(frame.child, len(children) + 1), frame.sender, frame.raw)
-            for frame in one.frames
-        ]
-        told += zip(times, _rpc(lines), strict=True)
-    told.sort(key=lambda pair: pair[0])
-    yield from (frame for _, frame in told)
