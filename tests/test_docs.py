@@ -136,7 +136,9 @@ def test_what_is_not_run_is_little() -> None:
 def test_the_site_has_every_page_and_loads_nothing(tmp_path: Path) -> None:
     """That it builds without a warning is `make docs`; this is what can be seen without building it."""
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
-    pages = set(re.findall(r"[\w./-]+\.md", str(config["nav"])))
+    listed = re.findall(r"[\w./-]+\.md", str(config["nav"]))
+    pages = set(listed)
+    assert len(listed) == len(pages), "a page stands twice in the nav"
     assert {str(path.relative_to(ROOT / "docs")) for path in PATHS[2:]} <= pages
     assert config["theme"]["font"] is False
     (tmp_path / "page.html").write_text(
