@@ -225,12 +225,13 @@ def test_options_that_do_not_fit_are_usage_errors(pytester: pytest.Pytester, opt
 
 
 def test_the_command_prints_json_alone() -> None:
-    argv = [sys.executable, "-m", "harness.cli.main", "run", "proxy", "--strength", "--json", "-k", "test_jsonrpc"]
     code = "from harness.cli.main import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, *argv[3:]], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    argv = [sys.executable, "-c", code, "run", "proxy", "--strength", "--json", "-k", "test_jsonrpc"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300)
     found = json.loads(done.stdout)["strength"]
     assert (found["survivors"], found["idle_checks"], found["checks"]) == ([], [], 1)
     assert "no-jsonrpc" in found["kills"]
+    assert found["complete"] is False
     assert done.returncode == 0
 
 

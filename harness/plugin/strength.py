@@ -111,6 +111,7 @@ class Measure:
         rows = self._rows(set(checks))
         self._tell(collected=len(rows))
         self.found = found = Strength(sorted(_looked_at(rows, checks, bool(self._config.getoption("--variants")))))
+        found.complete = len(rows) == len(read_table()) and not self._config.option.keyword
         seconds = float(self._config.getoption("--variant-seconds"))
 
         def ended(job: Job, told: list[Told], why: str | None, took: float) -> None:
@@ -181,12 +182,16 @@ class Measure:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Write the result where it was asked for, and beside the other reports."""
+        """Write the result where it was asked for, and, of a measurement of everything, beside the other reports."""
         if self.found is None or not self.found.settled:
             return
         from harness.plugin.hooks import SESSION
 
-        paths = [self._config.stash[SESSION].report_folder / "strength.json"] if SESSION in self._config.stash else []
+        paths = (
+            [self._config.stash[SESSION].report_folder / "strength.json"]
+            if SESSION in self._config.stash and self.found.complete
+            else []
+        )
         if asked := self._config.getoption("--strength-report"):
             paths.append(self._config.invocation_params.dir / asked)
         for path in paths:

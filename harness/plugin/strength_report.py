@@ -75,6 +75,7 @@ class Strength:
         self.results: list[Result] = []
         self.broken: list[str] = []
         self.settled = False
+        self.complete = True
 
     def red_cases(self) -> set[tuple[str, str | None]]:
         """The cases that were red on a variant, each with the profile that it was run in."""
@@ -120,6 +121,7 @@ class Strength:
                 "survivors": [one.name for one in self.survivors],
                 "idle_checks": self.idle,
                 "kills": self.kills,
+                "complete": self.complete,
                 "reasons": {one.name: one.reason for one in self.survivors},
                 "named_but_green": {one.name: one.blind for one in self.results if one.blind and one.killers},
                 "wrong": {one.name: one.wrong for one in self.results},
