@@ -260,7 +260,7 @@ def leave(draft: Path, case: str, **said: Any) -> None:
     with CassetteWriter(place / f"{case}.1.ndjson", Header("0.92.0", "unknown", case, {"rpc": "recorded"})) as writer:
         writer.write(Frame(1, 0.0, "rpc", "client", "msg", b'{"method":"initialized"}\n'))
         writer.write(Frame(2, 0.1, "rpc", "server", "msg", b'{"method":"hello"}\n'))
-    value = {"case": f"app_server/test_x/{case}", "node": f"test_x.py::{case}", "outcome": "passed", "early": False}
+    value = {"case": f"app_server/test_x/{case}", "node": f"app_server/test_x.py::{case}", "outcome": "passed", "early": False}
     (place / f"{case}.json").write_text(json.dumps({**value, "sentence": "", "servers": [0.2], **said}))
 
 
@@ -289,7 +289,10 @@ def test_a_run_is_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "passed",
         ["hello"],
     )
-    assert nodes(place, ["app_server/test_x/a", "app_server/test_x/unknown"]) == ("test_x.py::a",)
+    assert str(ROOT / "suites" / "app_server") in made[0]
+    assert nodes(place, ["app_server/test_x/a", "app_server/test_x/unknown"]) == ("app_server/test_x.py::a",)
+    kept(Run(ROOT / "suites", "0.92.0", nodes=("app_server/test_x.py::a",)))
+    assert str(ROOT / "suites" / "app_server" / "test_x.py::a") in made[1]
 
 
 def test_what_cannot_be_read_is_lost_and_not_compared(tmp_path: Path) -> None:

@@ -161,12 +161,13 @@ class Keeper:
         result = yield
         case, end = item.stash.get(CASE, None), item.stash.get(END, None)
         if case is not None and end is not None:
-            self._keep(case, f"{item.path}::{item.name}", end, item.config.stash[SESSION].subject.version)
+            self._keep(case, item.name, end, item.config.stash[SESSION].subject.version)
         return result
 
-    def _keep(self, case: Case, node: str, end: End, version: str) -> None:
+    def _keep(self, case: Case, test: str, end: End, version: str) -> None:
         place = self.folder / "cases" / case.name.suite / case.name.module
         place.mkdir(parents=True, exist_ok=True)
+        node = f"{case.name.suite}/{case.name.module}.py::{test}"  # below the suites, wherever they lie
         said: dict[str, Any] = {
             "case": str(case.name),
             "node": node,

@@ -52,8 +52,8 @@ class CannotRun(Exception):
 class Run:
     """What to run: the folder that holds the suites, the Codex version, which of its runs (1, or 2 for the control), which cases.
 
-    `chosen` is an expression as pytest's -k, `nodes` are single cases (path::name); `wait` is how many seconds a case waits for
-    one frame, `jobs` how many cases run at a time.
+    `chosen` is an expression as pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is how many seconds a
+    case waits for one frame, `jobs` how many cases run at a time.
     """
 
     suites: Path
@@ -147,7 +147,7 @@ def _run(run: Run, draft: Path, step: Step) -> None:
 def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
     chosen = ["-k", run.chosen] if run.chosen else []
     return [
-        *(sys.executable, "-m", "pytest", *(run.nodes or [str(run.suites / SUITE)])),
+        *(sys.executable, "-m", "pytest", *(str(run.suites / node) for node in run.nodes or (SUITE,))),
         *("-c", str(draft / "pytest.ini"), "--rootdir", str(draft), "--basetemp", str(scratch / "t"), "-p", "no:cacheprovider"),
         *("-p", "harness.plugin.behaviour", "--keep-behaviour", str(draft), "--app-server", f"codex@{run.version}"),
         *("--record", "none", "--validate", "no", "--profile", "default", "--wait", f"{run.wait:g}", "--report", str(scratch)),
@@ -232,6 +232,6 @@ def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) 
 
 
 def nodes(folder: Path, cases: Sequence[str]) -> tuple[str, ...]:
-    """Return the path::name of each of these cases of a kept run."""
+    """Return for each of these cases of a kept run its path below the suites::name."""
     said: Mapping[str, str] = {each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))}
     return tuple(said[case] for case in cases if case in said)
