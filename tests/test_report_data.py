@@ -300,6 +300,23 @@ def test_the_cases_of_every_suite_have_stories(tmp_path: Path) -> None:
     )
 
 
+def test_run_says_the_verdict_as_json(tmp_path: Path) -> None:
+    """On stdout nothing but that; without a case to judge both are null."""
+    program = str(Path(sys.executable).with_name("codex-replay"))
+
+    def ask(*words: str) -> tuple[int, Any]:
+        command = [program, "run", *words, "--json", "--report", str(tmp_path / "out")]
+        done = subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        )
+        return done.returncode, json.loads(done.stdout)
+
+    status, said = ask("schema/test_counts.py", "-n", "1")
+    assert (status, said) == (0, {"verdict": "verified", "exit": 0, "report": str(tmp_path / "out" / "report.json")})
+    assert read(tmp_path / "out")[0]["verdict"] == "verified"
+    assert ask("schema/test_counts.py", "--record", "some") == (4, {"verdict": None, "exit": 4, "report": None})
+
+
 # ---------------------------------------------------------------------------------------------------------------- its parts
 
 
