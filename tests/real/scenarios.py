@@ -212,8 +212,8 @@ def _interrupt(sort: str, before: list[Any], text: str, api: str) -> dict[str, A
         settings = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
         step |= {"interrupt": "applyPatchApproval" if api == "v1" else "item/fileChange/requestApproval"}
     elif sort == "running":
-        line = "printf begun; sleep 20"
-        result = {"stdout": "begun", "actions": [{"type": "unknown", "cmd": "sleep 20"}], "hang": True}
+        line = "printf begun; sleep 100"
+        result = {"stdout": "begun", "actions": [{"type": "unknown", "cmd": "sleep 100"}], "hang": True}
         items = [*before, {**vocabulary.shell(line, "call_1"), "result": result}]
         settings = dict(FREE)
         step |= {"interrupt": "item/commandExecution/outputDelta", "whole": True}
