@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,21 @@ def _story(case: str, path: str, truncated: bool, told: list[Frame]) -> Story:
     return {"case": case, "source": "recorded", "cassette": path, "truncated": truncated, "frames": told}
 
 
+#: Recordings of one suite say the same short strings again and again: what is volatile of them is found out once.
+_REMEMBERED = 200
+
+
+@cache
+def _rules(version: str) -> tuple[Rules, dict[tuple[str, str], bool]]:
+    return Rules(tables.load("normalise", version)), {}
+
+
 class Notes:
     """Turns the frames of one run into those of a story, with what a replay would bind and mask in each."""
 
     def __init__(self, version: str = tables.DEFAULT_VERSION) -> None:
         """`version` is the Codex whose table of volatile values holds."""
-        self._rules = Rules(tables.load("normalise", version))
+        self._rules, self._known = _rules(version)
         self._labels = Labels()
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
@@ -109,10 +119,18 @@ class Notes:
         elif type(value) is str:
             if "-" in value:
                 bound += [self._bind(parent, key, uuid, len(uuid) == len(value)) for uuid in UUID.findall(value)]
-            if self._rules.mask(key, value) != value:
+            if self._is_masked(key, value):
                 masked.append(path)
         elif type(value) in (int, float) and (inherited is not None or self._rules.masked_key(key) is not None):
             masked.append(path)
+
+    def _is_masked(self, key: str, text: str) -> bool:
+        if len(text) > _REMEMBERED:
+            return bool(self._rules.mask(key, text) != text)
+        found = self._known.get((key, text))
+        if found is None:
+            found = self._known[key, text] = bool(self._rules.mask(key, text) != text)
+        return found
 
     def _bind(self, parent: str, key: str, uuid: str, whole: bool) -> str:
         name = self._names.get(uuid.lower())
