@@ -24,6 +24,9 @@ from harness.shell.cassette import CassetteReader
 MOST_FRAMES = 100_000
 MOST_TEXT = 64 << 20
 
+#: Where a value stands: the place around it and its key or number there; None is the whole. Few places are ever spelled out.
+Place = tuple["Place", str | int] | None
+
 _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "close": "close"}
 
 
@@ -56,8 +59,9 @@ _REMEMBERED = 200
 
 
 @cache
-def _rules(version: str) -> tuple[Rules, dict[tuple[str, str], bool]]:
-    return Rules(tables.load("normalise", version)), {}
+def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], bool]]:
+    table = tables.load("normalise", version)
+    return Rules(table), frozenset(table["keys"]), {}
 
 
 class Notes:
@@ -65,7 +69,7 @@ class Notes:
 
     def __init__(self, version: str = tables.DEFAULT_VERSION) -> None:
         """`version` is the Codex whose table of volatile values holds."""
-        self._rules, self._known = _rules(version)
+        self._rules, self._keys, self._known = _rules(version)
         self._labels = Labels()
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
@@ -76,7 +80,7 @@ class Notes:
         bound: list[str] = []
         masked: list[str] = []
         try:
-            self._walk("", "", "$", frame.value, bound, masked, None)
+            self._walk("", "", None, frame.value, bound, masked, None)
         except RecursionError:  # nested beyond what anybody reads: shown without notes
             bound, masked = [], []
         if frame.kind == "request" and "$.path" in masked:  # of a request that is no path of the machine
@@ -103,26 +107,34 @@ class Notes:
         return told
 
     def _walk(
-        self, parent: str, key: str, path: str, value: Any, bound: list[str], masked: list[str], inherited: str | None
+        self, parent: str, key: str, path: Place, value: Any, bound: list[str], masked: list[str], inherited: str | None
     ) -> None:
         if type(value) is dict:
             inside = self._rules.masked_key(key) or inherited
+            inside = None if inside == "path" else inside
             for name, inner in value.items():
-                self._walk(key, name, path + path_step(name), inner, bound, masked, None if inside == "path" else inside)
+                if not self._is_plain(name, inner, inside):
+                    self._walk(key, name, (path, name), inner, bound, masked, inside)
         elif type(value) is list:
             headers = key == "headers" and is_headers(value)
             for i, inner in enumerate(value):
                 if headers and self._rules.masked_header(inner[0]) is not None:
-                    masked.append(f"{path}[{i}][1]")
-                else:
-                    self._walk(parent, key, f"{path}[{i}]", inner, bound, masked, inherited)
+                    masked.append(f"{spelled(path)}[{i}][1]")
+                elif not self._is_plain(key, inner, inherited):
+                    self._walk(parent, key, (path, i), inner, bound, masked, inherited)
         elif type(value) is str:
             if "-" in value:
                 bound += [self._bind(parent, key, uuid, len(uuid) == len(value)) for uuid in UUID.findall(value)]
             if self._is_masked(key, value):
-                masked.append(path)
+                masked.append(spelled(path))
         elif type(value) in (int, float) and (inherited is not None or self._rules.masked_key(key) is not None):
-            masked.append(path)
+            masked.append(spelled(path))
+
+    def _is_plain(self, key: str, value: Any, inherited: str | None) -> bool:
+        """Tell, for most leaves and quickly, that nothing of them is bound or masked."""
+        if type(value) is str:
+            return self._known.get((key, value)) is False and "-" not in value
+        return value is None or type(value) is bool or (type(value) is int and inherited is None and key not in self._keys)
 
     def _is_masked(self, key: str, text: str) -> bool:
         if len(text) > _REMEMBERED:
@@ -144,6 +156,15 @@ class Notes:
 def path_step(key: str) -> str:
     """Return the piece of a JSON path that leads to the property `key`."""
     return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
+
+
+def spelled(place: Place) -> str:
+    """Return the JSON path of a place."""
+    steps: list[str] = []
+    while place is not None:
+        place, step = place
+        steps.append(f"[{step}]" if type(step) is int else path_step(str(step)))
+    return "$" + "".join(reversed(steps))
 
 
 def text_of(frame: core.Frame) -> str:
