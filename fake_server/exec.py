@@ -17,7 +17,7 @@ from typing import Any
 from fake_server.exec_output import JsonOutput, Output, TextOutput
 from fake_server.scripted_session import Session
 from fake_server.scripted_settings import Settings, sandbox_v2
-from fake_server.scripted_thread import Gate, Never, Thread
+from fake_server.scripted_thread import Gate, Never, Thread, Ticket
 from fake_server.scripted_turn import Turn
 from harness.core.jsontext import NotJson, loads
 
@@ -145,6 +145,8 @@ class _Exec:
         while self._thread.waits is not None:
             if isinstance(self._thread.waits, Gate | Never):
                 raise ValueError("the script waits for a gate, which nobody can open here: leave it out.")
+            if isinstance(self._thread.waits, Ticket):
+                raise ValueError("the script has the client asked (an approval, a tool), and here nobody is: leave that out.")
             due = self._session.next_due()
             if due is not None:
                 time.sleep(max(0.0, due - time.monotonic()))

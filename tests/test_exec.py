@@ -58,7 +58,16 @@ def test_it_resumes_under_the_given_id_and_keeps_a_ledger(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("script", "said"), [("{", "is not JSON"), ('[{"items": ["x", {"type": "gate", "name": "g"}]}]', "waits for a gate")]
+    ("script", "said"),
+    [
+        ("{", "is not JSON"),
+        ('[{"items": ["x", {"type": "gate", "name": "g"}]}]', "waits for a gate"),
+        (
+            '[{"items": [{"type": "function_call", "name": "shell_command", "call_id": "c", '
+            '"arguments": "{\\"command\\": \\"ls\\"}", "result": {"approval": true}}]}]',
+            "has the client asked",
+        ),
+    ],
 )
 def test_what_cannot_be_run_is_a_sentence(script: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "script.json"
