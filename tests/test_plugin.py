@@ -171,6 +171,28 @@ def test_a_report_that_cannot_be_written(suite: pytest.Pytester) -> None:
     assert "The report cannot be written to" in result.stdout.str()
 
 
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_what_has_no_form_in_utf_8_fails_its_case_alone(pytester: pytest.Pytester, workers: str) -> None:
+    pytest.importorskip("xdist")
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    text = r"""
+        import json
+        HALF = json.loads('"' + chr(92) + 'ud800 of a pair"')
+        def test_compared(): assert {"said": HALF} == {"said": "all"}
+        def test_told(): raise AssertionError(HALF)
+        def test_good(): pass
+        """
+    pytester.mkpydir("suites")
+    pytester.makepyfile(**{"suites/test_it": text})
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", workers, "--report", "out")
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, failed=2)
+    cases = {case["case"]: case for case in json.loads((pytester.path / "out" / "report.json").read_bytes())["cases"]}
+    assert {name: case["outcome"] for name, case in cases.items()} == {"compared": "failed", "told": "failed", "good": "passed"}
+    assert "\\ud800 of a pair" in cases["told"]["message"]
+    assert "\\ud800 of a pair" in cases["compared"]["actual"]
+
+
 def test_cases_are_collected_from_workers(suite: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_again"))

@@ -427,6 +427,14 @@ def test_redacting_twice_is_redacting_once(soup: str) -> None:
     assert redactor.findings(once) == []
 
 
+def test_a_lone_surrogate_hides_no_secret_and_ends_nothing() -> None:
+    redactor = Redactor(**OWN)
+    assert redactor.text("\ud800 and Authorization: Bearer Zk3rT9vQp2LmX8sWn4Yb").startswith("\\ud800 and Authorization: Bearer ")
+    assert "Zk3rT9vQp2LmX8sWn4Yb" not in redactor.text("\ud800 and Authorization: Bearer Zk3rT9vQp2LmX8sWn4Yb")
+    assert redactor.text("\udcff stays") == "\udcff stays"
+    assert redactor.argv(["--api-key", "\ud800Zk3rT9vQp2LmX8sWn4Yb"]) != ["--api-key", "\ud800Zk3rT9vQp2LmX8sWn4Yb"]
+
+
 keys = st.one_of(
     st.sampled_from([fragment for fragment in FRAGMENTS if fragment.isascii() and "redacted" not in fragment]),
     st.text(max_size=4),

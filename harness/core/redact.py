@@ -80,10 +80,11 @@ class Redactor:
         return value if redacted is text else jsontext.loads(redacted)
 
     def text(self, text: str) -> str:
-        """Return a text with its secrets replaced; characters that are no UTF-8 pass as surrogate escapes."""
-        data = text.encode("utf-8", "surrogateescape")
-        redacted = self.redact(data)
-        return text if redacted is data else redacted.decode("utf-8", "surrogateescape")
+        """Return a text with its secrets replaced.
+
+        Bytes that are no UTF-8 pass as surrogate escapes; lone surrogates, which stand for no byte, become their escapes.
+        """
+        return self.redact(_bytes(text)).decode("utf-8", "surrogateescape")
 
     def headers(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return HTTP headers with their secrets replaced: by name (authorization, cookie, ...) and by content."""
@@ -123,7 +124,7 @@ class Redactor:
         """Redact a value that stands alone under its name, as the finders would if it stood in JSON."""
         kind = kind_of_name(name) or (None if strict else weak_kind_of_name(name))
         if kind is not None:
-            data = value.encode("utf-8", "surrogateescape")
+            data = _bytes(value)
             self._placeholders.reserve(data)
             spans = list(secret_parts(data, kind, 0, len(data)))
             value = self._splice(data, spans).decode("utf-8", "surrogateescape")
@@ -161,6 +162,13 @@ class Redactor:
         made = self._placeholders.of(kind, secret)
         # An address in a query keeps its percent sign, so that the query stays one.
         return made.replace(b"@", b"%40") if kind == "email" and b"%40" in secret else made
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a lone surrogate, as JSON may escape one
+        return text.encode("utf-8", "backslashreplace")
 
 
 def _merged(spans: list[Span]) -> list[Span]:

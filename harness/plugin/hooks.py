@@ -287,6 +287,15 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """See to it that pytest-xdist can send what a failure says, whatever the subject said."""
+    from harness.plugin.encodable import encodable
+
+    found: dict[str, Any] | None = encodable((yield))
+    return found
+
+
 class Collector:
     """Collects the verdict in the process that prints it (the controller, when pytest-xdist distributes)."""
 
