@@ -119,6 +119,17 @@ def test_joining_joined_reports_says_the_same_as_joining_all_at_once(tmp_path: P
         assert {name: told[0] for name, told in shape(flat).items()} == {name: told[0] for name, told in shape(back).items()}
 
 
+def test_the_second_of_two_cases_of_one_name_is_joined_with_itself(tmp_path: Path) -> None:
+    def shard(subject: str, outcome: str) -> model.Report:
+        return report_of(case("a"), case("a#2", outcome, case="a"), subject={"proxy": subject})
+
+    reports = [shard("node a.js", "passed"), shard("node b.js", "passed"), shard("node a.js", "failed")]
+    parts = [Part(tmp_path / str(i), report) for i, report in enumerate(reports)]
+    flat, first = merge(parts, "m"), merge(parts[:2], "m")
+    assert shape(flat)["proxy/m/a#2 (node a.js)"] == ("failed", [(0, "passed"), (2, "failed")])
+    assert shape(merge([Part(tmp_path / "f", first), parts[2]], "m")) == shape(flat)
+
+
 def shape(report: model.Report) -> dict[str, tuple[str, list[tuple[int, str]]]]:
     return {
         one["id"]: (one["outcome"], [(told["run"], told["outcome"]) for told in one.get("told", [])]) for one in report["cases"]

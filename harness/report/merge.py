@@ -7,6 +7,7 @@ and read whole; stories are streamed, each with the verdict that counts. Pure, b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,14 +108,19 @@ def _cases(parts: Sequence[Part]) -> list[Case]:
     found: dict[str, dict[Variant, list[tuple[Part, Case]]]] = {}
     for part in parts:
         for case in part.report["cases"]:
-            plain = "/".join((case["suite"], case["module"], case["case"]))
-            name = plain if case["id"].startswith(plain + " (") else case["id"]
-            found.setdefault(name, {}).setdefault(_variant(part.report, case), []).append((part, case))
+            found.setdefault(_name(case), {}).setdefault(_variant(part.report, case), []).append((part, case))
     joined = []
     for name, variants in found.items():
         for variant, same in variants.items():
             joined.append(_join(name + _difference(variant, list(variants)), same))
     return joined
+
+
+def _name(case: Case) -> str:
+    """Return the id that a case had before it was joined with others."""
+    plain = "/".join((case["suite"], case["module"], case["case"]))
+    found = re.fullmatch(rf"({re.escape(plain)}(?:#\d+)?) \(.*\)", case["id"], re.DOTALL)
+    return found[1] if found else case["id"]
 
 
 def _difference(one: Variant, all_of: list[Variant]) -> str:
