@@ -259,16 +259,7 @@ class Comparer:
         if a.extra == b.extra == "map":
             yield from _below(("rest",), self._place(a.values, b.values, here.at(("rest",))))
         elif a.extra != b.extra:
-            rule = (
-                "map-gone"
-                if a.extra == "map"
-                else "map-new"
-                if b.extra == "map"
-                else "keys-opened"
-                if b.extra == "open"
-                else "keys-closed"
-            )
-            yield (), Change(rule, *here, before=a.extra, after=b.extra)
+            yield (), Change(_REST[a.extra, b.extra], *here, before=a.extra, after=b.extra)
 
 
 #: At so many places at most one type is told below one root.
