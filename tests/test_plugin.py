@@ -428,6 +428,48 @@ def test_usage_of_the_command(tmp_path: Path, arguments: list[str], status: int,
     assert done.returncode == status
 
 
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (signal.SIGINT, {"verdict": "failed", "exit": 2, "report": "report.json"}),
+        (signal.SIGTERM, {"verdict": None, "exit": 143, "report": None}),
+    ],
+)
+def test_an_ended_command_ends_its_run_and_says_what_came_of_it(suite: pytest.Pytester, number: int, expected: object) -> None:
+    """An interrupt goes to the whole group, as from a terminal; a TERM to the command alone, as from a CI."""
+    suite.makepyfile(
+        test_it="""
+        import sys
+        def test_hello(app_server, capfd):
+            server = app_server()
+            server.initialize()
+            with capfd.disabled():
+                print("server is up", file=sys.stderr, flush=True)
+            server.notification("what never comes")
+        """
+    )
+    options = ["--app-server", subject(suite, "ignore-sigterm"), "-n", "1", "--wait", "60", "--report", "out", "--json"]
+    with subprocess.Popen(
+        codex_replay("test_it.py", *options),
+        cwd=suite.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert any(b"server is up" in line for line in child.stderr)
+        if number == signal.SIGINT:
+            os.killpg(child.pid, number)
+        else:
+            child.send_signal(number)
+        said, _ = child.communicate(timeout=60)
+    assert left_over(suite.path) == []
+    found = json.loads(said)
+    assert {**found, "report": found["report"] and Path(found["report"]).name} == expected
+    assert child.returncode == found["exit"]
+
+
 def test_the_live_display(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_other").replace("== {}", "== 5"))
     master, slave = pty.openpty()

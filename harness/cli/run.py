@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from harness.plugin.options import KEYS
 from harness.plugin.progress import VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class NoSuchSuite(click.UsageError):
@@ -127,7 +128,7 @@ def command(
     if as_json:
         raise SystemExit(_run_json(arguments))
     live = not plain and sys.stdout.isatty()
-    raise SystemExit(_run_live(arguments) if live else subprocess.call(arguments))
+    raise SystemExit(run_live(arguments) if live else run_plain(arguments))
 
 
 def _has_xdist() -> bool:
@@ -146,24 +147,51 @@ def _run_json(arguments: list[str]) -> int:
     child = subprocess.Popen([*arguments, "-q"], stdout=2, env=environment, pass_fds=(write,))
     os.close(write)
     found: dict[str, object] = {"verdict": None, "exit": None, "report": None}
-    with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
-        for line in events:
-            said = json.loads(line)
-            found.update({key: said[key] for key in ("verdict", "report") if key in said})
-    found["exit"] = status = _wait(child)
+    with ending(child), open(read, encoding="utf-8") as events:
+        while True:
+            try:
+                for line in events:
+                    said = json.loads(line)
+                    found.update({key: said[key] for key in ("verdict", "report") if key in said})
+                break
+            except KeyboardInterrupt:  # pytest got it too, and has its verdict still to tell
+                continue
+        found["exit"] = status = wait(child)
     click.echo(json.dumps(found))
     return status
 
 
-def _wait(child: subprocess.Popen[bytes]) -> int:
+def run_plain(arguments: list[str]) -> int:
+    """Run pytest with all that it prints as it comes, and return its status."""
+    child = subprocess.Popen(arguments)
+    with ending(child):
+        return wait(child)
+
+
+@contextlib.contextmanager
+def ending(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Hand a TERM on to pytest, which ends what it has started: told to end, a run leaves nothing behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: child.terminate())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def wait(child: subprocess.Popen[bytes]) -> int:
+    """Return the exit status of pytest, as a shell tells it; an interrupt does not hurry it past the end of its servers."""
     while True:
         try:
-            return child.wait()
-        except KeyboardInterrupt:  # pytest got it too, and ends its servers first
+            status = child.wait()
+        except KeyboardInterrupt:  # pytest got it too
             continue
+        return status if status >= 0 else 128 - status
 
 
-def _run_live(arguments: list[str]) -> int:
+def run_live(arguments: list[str]) -> int:
     """Run pytest with a progress bar; what it printed from the first failure on is shown when it has ended."""
     from rich.console import Console
 
@@ -178,9 +206,10 @@ def _run_live(arguments: list[str]) -> int:
     assert child.stdout is not None
     reader = threading.Thread(target=_keep, args=(child.stdout, printed))
     reader.start()
-    with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
-        _show(events, console)
-    status = _wait(child)
+    with ending(child):
+        with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
+            _show(events, console)
+        status = wait(child)
     reader.join()
     child.stdout.close()
     sys.stdout.buffer.write(_from_first_section(b"".join(printed)))

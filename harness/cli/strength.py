@@ -33,7 +33,7 @@ def run_strength(arguments: list[str], jobs: str, as_json: bool, plain: bool) ->
         return _as_json(arguments)
     from harness.cli import run
 
-    return run._run_live(arguments) if sys.stdout.isatty() and not plain else subprocess.call(arguments)
+    return run.run_live(arguments) if sys.stdout.isatty() and not plain else run.run_plain(arguments)
 
 
 def _as_json(arguments: list[str]) -> int:
@@ -53,7 +53,7 @@ def _watched(arguments: list[str]) -> tuple[int, str]:
     """Run pytest with a progress bar on stderr where that is a terminal; return its status and what it printed."""
     from rich.console import Console
 
-    from harness.cli.run import _show
+    from harness.cli.run import _show, ending, wait
 
     read, write = os.pipe()
     child = subprocess.Popen(
@@ -64,13 +64,9 @@ def _watched(arguments: list[str]) -> tuple[int, str]:
     assert child.stdout is not None
     reader = threading.Thread(target=lambda out: printed.append(out.read()), args=(child.stdout,))
     reader.start()
-    with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
-        _show(events, Console(stderr=True, quiet=not sys.stderr.isatty()))
-    while True:
-        try:
-            status = child.wait()
-            break
-        except KeyboardInterrupt:  # pytest got it too, and ends its variants first
-            continue
+    with ending(child):
+        with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
+            _show(events, Console(stderr=True, quiet=not sys.stderr.isatty()))
+        status = wait(child)
     reader.join()
     return status, b"".join(printed).decode("utf-8", "replace")
