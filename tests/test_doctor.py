@@ -87,13 +87,21 @@ def test_for_people_it_is_a_line_each_and_a_verdict(tmp_path: Path) -> None:
     [
         ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD"),
         ("[pytest]\naddopts = --no-such-option\n", {}, "mend that"),
+        ("[pytest]\naddopts = -p no:codex_replay\n", {}, "look for `-p no:codex_replay`"),
     ],
 )
 def test_a_plugin_that_is_not_loaded(
     tmp_path: Path, ini: str, environment: dict[str, str], mend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "pytest.ini").write_text(ini)
-    monkeypatch.chdir(tmp_path)
+    # Another's plugin in a folder of such a name is not ours, though pytest tells where it lies.
+    place = tmp_path / "codex-replay-mine"
+    (place / "beside-1.0.dist-info").mkdir(parents=True)
+    (place / "beside-1.0.dist-info" / "METADATA").write_text("Name: beside\nVersion: 1.0\n")
+    (place / "beside-1.0.dist-info" / "entry_points.txt").write_text("[pytest11]\nbeside = beside\n")
+    (place / "beside.py").touch()
+    (place / "pytest.ini").write_text(ini)
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    monkeypatch.chdir(place)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     found = doctor.plugin()

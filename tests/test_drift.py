@@ -134,6 +134,8 @@ def test_a_part_of_a_bundle_is_compared_as_far_as_it_goes(tmp_path: Path) -> Non
     report = json.loads(done.stdout)
     assert report["findings"] == []
     assert report["uncompared"] == ["ServerRequest was not compared: part.json does not define it."]
+    said = "Nothing changed between 0.92.0 and part.json in what could be compared; 1 part could not be."
+    assert drift_pages.verdict(report) == said
 
 
 NONE: dict[str, bytes] = {
@@ -277,7 +279,9 @@ USES: list[tuple[str, str, Any, Any, Any, Any]] = [
     ("limits-narrowed", "client", of(TEXT), of({"type": "string", "maxLength": 2}), {"x": "abc"}, {"x": "ab"}),
     ("limits-widened", "server", of({"type": "integer", "format": "int32"}), of(WHOLE), {"x": 1}, {}),
     ("keys-closed", "client", of(OPEN), of(CLOSED), {"x": {"other": 1}}, {"x": {}}),
+    ("keys-closed", "client", of(TEXT), of(TEXT) | {"additionalProperties": False}, {"x": "a", "other": 1}, {"x": "a"}),
     ("map-gone", "client", of(MAP), of(OPEN), {"x": {"key": "a"}}, {"x": {}}),
+    ("map-gone", "client", of(TEXT) | {"additionalProperties": TEXT}, of(TEXT), {"x": "a", "other": "b"}, {"x": "a"}),
     ("keyword-changed", "client", of({**TEXT, "not": {"const": "a"}}), of(TEXT), {"x": "a"}, {}),
 ]
 

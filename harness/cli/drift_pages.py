@@ -115,7 +115,9 @@ def verdict(report: Report) -> str:
     cassettes = report["cassettes"]
     if not report["findings"]:
         spared = f", so none of your {_some(cassettes['cases'], 'case', 'cases')} breaks" if cassettes else ""
-        return f"Nothing changed between {report['from']} and {report['to']}{spared}."
+        left = len(report["uncompared"])
+        far = f" in what could be compared; {_some(left, 'part', 'parts')} could not be" if left else ""
+        return f"Nothing changed between {report['from']} and {report['to']}{spared}{far}."
     if cassettes:
         used = len({number for numbers in cassettes["hits"].values() for number in numbers})
         them = _some(used, "of them is", "of them are")

@@ -259,7 +259,8 @@ class Comparer:
         if a.extra == b.extra == "map":
             yield from _below(("rest",), self._place(a.values, b.values, here.at(("rest",))))
         elif a.extra != b.extra:
-            yield (), Change(_REST[a.extra, b.extra], *here, before=a.extra, after=b.extra)
+            listed = tuple(sorted({*a.properties, *b.properties}))
+            yield (), Change(_REST[a.extra, b.extra], *here, "", a.extra, b.extra, listed)
 
 
 #: At so many places at most one type is told below one root.

@@ -195,7 +195,7 @@ def plugin() -> Finding:
     if done.returncode != 0:
         last = (said.strip().splitlines() or ["it says nothing"])[-1]
         return Finding("plugin", "always", False, f"pytest does not start here: {last}", "mend that, or try in another folder")
-    if f"{DISTRIBUTION}-" not in said:
+    if re.search(rf"^\s*{DISTRIBUTION}-\S+ at ", said, re.MULTILINE) is None:
         if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
             mend = "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD, or add -p harness.plugin.hooks"
         else:
