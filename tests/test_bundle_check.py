@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ def test_a_bundle_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     done = CliRunner().invoke(group, ["lint", str(cassette(tmp_path / "a", ("client", ASK))), "--codex", "0.0.1"])
     assert done.exit_code == 2
     assert "codex install 0.0.1" in done.stderr
+
+
+def test_a_bundle_that_drift_has_kept_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(schema_files.folder("0.92.0"), tmp_path / "cache" / "bundles" / "0.0.2")
+    assert findings(cassette(tmp_path / "a", ("client", ASK), ("server", ANSWER)), "--codex", "0.0.2") == (0, [])
 
 
 def test_every_recording_of_the_repository_is_sound() -> None:

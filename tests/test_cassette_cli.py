@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -216,6 +217,14 @@ def test_a_closed_pipe_ends_show_in_silence(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize(("verb", "status"), [("show", 0), ("stats", 0), ("lint", 0)])
+def test_a_stdout_that_is_closed_from_the_start_leaves_the_status(tmp_path: Path, verb: str, status: int) -> None:
+    path = write(tmp_path / "a.ndjson", b'{"method":"m"}\n')
+    command = shlex.join(_program(verb, str(path))) + " >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (status, "")
 
 
 # ----------------------------------------------------------------------------------------------------------- diff, stats

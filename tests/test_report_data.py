@@ -428,6 +428,8 @@ def test_of_a_run_that_ended_early_not_all_that_never_came_is_told() -> None:
     [
         ("{'jwt': 'eyJhbG...dWIiOiJ1c2VyLTQyIi.c2lnbmF0dXJl', 'n': 1}", "{'jwt': '[cut]', 'n': 1}"),
         ("'0123456789abcdef01...' and jo.secret@cor...", "'[cut]' and [cut]"),
+        ("{'key': 'sk-pro...CdEfGhIjKlMn', 'n': 1} or sk-p...", "{'key': '[cut]', 'n': 1} or [cut]"),
+        ("a task-..., the risk-free...", "a task-..., the risk-free..."),
         ("got {...}, recorded some words... of Chapter 12...and on", "got {...}, recorded some words... of Chapter 12...and on"),
         ("/tmp/cassettes/app_server/test_it.nd...", "/tmp/cassettes/app_server/test_it.nd..."),
     ],

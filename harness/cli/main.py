@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 
 import click
 
@@ -46,3 +48,5 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="codex-replay", prog_name="codex-replay")
 def main() -> None:
     """Record what Codex really says, replay it byte for byte, and check who still speaks the protocol."""
+    if sys.stdout is None:  # started with a closed stdout (`>&-`): what is printed goes nowhere, and the status tells
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")

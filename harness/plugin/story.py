@@ -36,9 +36,12 @@ PASSED, FAILED = (120, 4096), (2000, 1 << 16)
 LONGEST_SIDE = 1 << 14
 _CUT = "[cut]"
 _RUN = r"[A-Za-z0-9_+=.%~@/-]"
-_TORN = re.compile(rf"(?:{_RUN}{{6,}})?\.\.\.(?:{_RUN}{{6,}})?")
-#: Letters of both cases with digits, or many hexadecimal digits, or an address.
+#: What keys begin with: enough to know one by, however little is left of it.
+_BEGUN = r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|glpat-|xox[abp]-|eyJ|AKIA)"
+_TORN = re.compile(rf"(?:{_BEGUN}{_RUN}*|{_RUN}{{6,}})?\.\.\.(?:{_RUN}{{6,}})?")
+#: The beginning of a key, or letters of both cases with digits, or many hexadecimal digits, or an address.
 _OPAQUE = re.compile(
+    rf"{_BEGUN}|"
     r"(?=[^\s]*[A-Z])(?=[^\s]*[a-z])(?=[^\s]*[0-9])[A-Za-z0-9_+=%~/-]{8,}|(?=[0-9a-f-]*[0-9])[0-9a-f-]{16,}|[\w.%+-]+@[\w.-]"
 )
 
