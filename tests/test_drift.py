@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -191,6 +192,19 @@ def test_json_loads_no_rich() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
     assert json.loads(done.stdout)["findings"] == []
     assert done.stderr.strip() == "[]"
+
+
+def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path: Path) -> None:
+    """A pipe, or /dev/stdout, which a rename would put a file in the place of."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        try:
+            assert run("0.92.0", "0.92.0", "--markdown", pipe).exit_code == 0
+            assert pipe.is_fifo()
+            assert reader.communicate(timeout=60)[0].startswith("# Drift from 0.92.0 to 0.92.0")
+        finally:
+            reader.kill()
 
 
 def test_markdown_and_html_show_a_strange_name_and_run_nothing(tmp_path: Path) -> None:

@@ -206,6 +206,12 @@ def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "reports" / "new", report_of(case("a")))
     page = tmp_path / "reports" / "new" / "report.html"
     assert json.loads(run("open", "--json").stdout)["page"] == str(page.resolve())
+    page.with_name("stories.ndjson").write_text('{"case":')
+    page.unlink()
+    result = run("open")
+    assert (result.exit_code, isinstance(result.exception, SystemExit)) == (2, True)
+    assert "stories.ndjson, line 1: it is not whole" in result.output
+    put(tmp_path / "reports" / "new", report_of(case("a")))
     if sys.platform == "linux":
         assert run("open").stdout.strip() == str(page.resolve())
     shown = tmp_path / "shown"

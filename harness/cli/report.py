@@ -43,7 +43,10 @@ def open_report(folder: Path | None, as_json: bool) -> None:
     if not page.exists():
         from harness.report.page import write_html
 
-        write_html(report, model.read_stories(place), page)
+        try:
+            write_html(report, model.read_stories(place), page)
+        except model.BadReport as error:
+            raise Unable(str(error)) from None
     if as_json:
         click.echo(json.dumps({"page": str(page), "report": str(page.with_name(model.REPORT)), "verdict": report["verdict"]}))
         return

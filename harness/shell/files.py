@@ -29,8 +29,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to `path` in one step: a reader sees the old file or the new one, never half of it."""
-    with replacing(path) as draft, open(draft, "wb") as file:
+    """Write `data` to `path` in one step: a reader sees the old file or the new one, never half of it.
+
+    What is no file (a pipe, a device such as /dev/stdout) is written to, and stays what it is.
+    """
+    special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    with contextlib.nullcontext(path) if special else replacing(path) as place, open(place, "wb") as file:
         file.write(data)
 
 
