@@ -779,19 +779,19 @@ def speaks_snake_case() -> None:
 # -- framing -----------------------------------------------------------------------------------------------------------------
 
 
-@variant("framing", "faults")
+@variant("framing")
 def a_read_is_a_message() -> None:
     """Takes each read for one message."""
     Connection.lines = lambda self, data: [data]  # type: ignore[method-assign]
 
 
-@variant("framing")
+@variant("framing", "faults")
 def a_read_is_whole_lines() -> None:
     """Cuts each read into lines, and keeps nothing for the next."""
     Connection.lines = lambda self, data: data.split(b"\n")  # type: ignore[method-assign]
 
 
-@variant("framing", "faults")
+@variant("framing")
 def one_line_a_read() -> None:
     """Drops what stands behind the first line of a read."""
     after(Connection, "lines", lambda lines, *_: lines[:1])
@@ -1096,20 +1096,6 @@ def every_completed_is_an_end() -> None:
         old(self, params)
 
     patch(Session, "on_turn_completed", completed)
-
-
-@variant("faults")
-def silence_is_an_end() -> None:
-    """Takes a prompt for done when nothing has come for half a second."""
-    wait = select.select
-
-    def impatiently(*given: Any) -> Any:
-        ready = wait(*given[:3], 0.5)
-        if not any(ready):
-            program.report("end", status="completed")
-        return ready if any(ready) else wait(*given)
-
-    select.select = impatiently  # type: ignore[assignment]
 
 
 def main(argv: list[str]) -> int:
