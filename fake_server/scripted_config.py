@@ -8,7 +8,7 @@ SHA-256 over the layer as JSON with sorted keys (seen in recordings of config/re
 from __future__ import annotations
 
 from fake_server.scripted_refused import Refused
-from fake_server.scripted_settings import put
+from fake_server.scripted_settings import ONE_OF, put
 from harness.core.jsontext import dumps
 
 TYPE_CHECKING = False
@@ -25,11 +25,6 @@ _TOLD = (
     "profile", "profiles", "instructions", "developer_instructions", "compact_prompt", "model_reasoning_effort",
     "model_reasoning_summary", "model_verbosity", "analytics",
 )  # fmt: skip
-#: Settings that have but a few values: what else is written is refused.
-_ONE_OF = {
-    "approval_policy": ("untrusted", "on-failure", "on-request", "never"),
-    "sandbox_mode": ("read-only", "workspace-write", "danger-full-access"),
-}
 _SYSTEM = "/etc/codex/config.toml"
 
 
@@ -95,11 +90,8 @@ def _write(session: Session, request: Any, params: dict[str, Any], edits: list[d
         raise _refused("configVersionConflict", text)
     config = deepcopy(session.config)
     for edit in edits:
-        for name in ("keyPath", "value", "mergeStrategy"):
-            if name not in edit:
-                raise Refused(f"Invalid request: missing field `{name}`")
         _edit(config, edit["keyPath"], edit["value"], edit["mergeStrategy"])
-    for key, names in _ONE_OF.items():
+    for key, names in ONE_OF.items():
         if config.get(key) is not None and config[key] not in names:
             listed = ", ".join(f"`{name}`" for name in names)
             text = f"Invalid configuration: unknown variant `{config[key]}`, expected one of {listed}\nin `{key}`\n"

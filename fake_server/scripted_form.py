@@ -1,15 +1,17 @@
-"""What the real server says of params of a wrong form, which it judges before anything else, even before the handshake.
+"""What the real server says of params of a wrong form, which it judges before anything else.
 
-Found by sending each form to the real binary; `harness.protocol.refusals` has what holds for every method.
+Of which kind each member is stands in forms.json. The words were found by sending each form to the real binary
+(tests/data/refusals.ndjson); `harness.protocol.refusals` has what holds for every method.
 """
 
 from __future__ import annotations
 
+from fake_server.scripted_ids import uuid_error
 from harness.protocol.refusals import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Any
 
 
@@ -44,3 +46,130 @@ def _client(params: Any) -> str | None:
         if name not in client:
             return f"Invalid request: missing field `{name}`"
     return None
+
+
+# -- the members, which are judged after the handshake ----------------------------------------------------------------------
+
+_WORDS: dict[str, tuple[type, str]] = {
+    "string": (str, "a string"),
+    "path": (str, "path string"),
+    "UUID": (str, "a UUID string"),
+    "boolean": (bool, "a boolean"),
+    "map": (dict, "a map"),
+}
+_NUMBERS = {"u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFFFFFFF, "i64": 0x7FFFFFFFFFFFFFFF}
+
+
+def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
+    """Return what the real server says of the first member that is of another kind; `forms` is forms.json.
+
+    It reads the members as they come and ignores those that it does not know; what is missing it notices afterwards.
+    """
+    for name, value in members.items():
+        if name in kinds and (wrong := _wrong(value, kinds[name], forms)) is not None:
+            return wrong
+    return None
+
+
+def _wrong(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
+    if kind[-1] == "?" and value is None:
+        return None
+    kind = kind.removesuffix("?")
+    if kind[0] == "[":
+        if type(value) is not list:
+            return _unlike(value, "a sequence")
+        return next((wrong for one in value if (wrong := _wrong(one, kind[1:-1], forms)) is not None), None)
+    if kind in _WORDS:
+        wanted, words = _WORDS[kind]
+        if type(value) is not wanted:
+            return _unlike(value, words)
+        if kind == "UUID" and (error := uuid_error(str(value))) is not None:
+            return f"UUID parsing failed: {error}"
+        return None
+    if kind in _NUMBERS:
+        if type(value) is not int:
+            return _unlike(value, kind)
+        fits = (-_NUMBERS[kind] - 1 if kind[0] == "i" else 0) <= value <= _NUMBERS[kind]
+        return None if fits else f"invalid value: {type_name(value)}, expected {kind}"
+    if kind in forms["enums"]:
+        return _no_word(value, forms["enums"][kind])
+    name = kind.rstrip("2")
+    if kind in forms["structs"]:
+        if type(value) is not dict:
+            return _no_list(value, forms["structs"][kind], name) if type(value) is list else _unlike(value, f"struct {name}")
+        return misshapen(value, forms["structs"][kind], forms) or _missing(value, forms["structs"][kind])
+    if kind in forms["tagged"]:
+        return _tagged(value, name, forms["tagged"][kind], forms)
+    return _item_v1(value, forms) if kind == "InputItem" else None
+
+
+def _missing(members: Mapping[str, Any], kinds: Mapping[str, str]) -> str | None:
+    return next((f"missing field `{name}`" for name in kinds if name not in members and kinds[name][-1] not in "?]"), None)
+
+
+def _unlike(value: Any, expected: str) -> str:
+    return f"invalid type: {type_name(value)}, expected {expected}"
+
+
+def _one_of(words: Collection[str]) -> str:
+    quoted = [f"`{word}`" for word in words]
+    return f"expected {' or '.join(quoted)}" if len(quoted) < 3 else "expected one of " + ", ".join(quoted)
+
+
+def _no_word(value: Any, words: Collection[str]) -> str | None:
+    """Judge one of a few words, which may also be the one key of an object."""
+    if type(value) is dict:
+        if len(value) != 1:
+            return "invalid value: map, expected map with a single key"
+        ((value, within),) = value.items()
+        if value in words:
+            return None if within is None else _unlike(within, "unit variant")
+    elif type(value) is not str:
+        return _unlike(value, "string or map")
+    return None if value in words else f"unknown variant `{value}`, {_one_of(words)}"
+
+
+def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
+    """Refuse a list in place of an object (the real server takes one that is long enough, which no client sends)."""
+    return f"invalid length {len(value)}, expected struct {name} with {len(members)} elements"
+
+
+def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, Any]) -> str | None:
+    """Judge an object whose `type` says what it is."""
+    if type(value) not in (dict, list):
+        return _unlike(value, f"internally tagged enum {name}")
+    if not value or (type(value) is dict and "type" not in value):
+        return "missing field `type`"
+    kind = value["type"] if type(value) is dict else value[0]
+    if type(kind) is int:
+        return f"invalid value: {type_name(kind)}, expected variant index 0 <= i < {len(rows)}"
+    if type(kind) is not str:
+        return _unlike(kind, "variant identifier")
+    if kind not in rows:
+        return None if "other" in rows else f"unknown variant `{kind}`, {_one_of(rows)}"
+    if type(value) is list:
+        return _no_list(value, rows[kind], f"variant {name}::{kind}")
+    if (wrong := misshapen(value, rows[kind], forms)) is not None:
+        return wrong
+    return _missing(value, rows[kind]) if name == "UserInput" else None
+
+
+def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:
+    """Judge an item of v1's input, whose `data` is apart from its `type`."""
+    if type(value) is list:
+        return f"invalid length {len(value)}, expected adjacently tagged enum InputItem"
+    if type(value) is not dict:
+        return _unlike(value, "adjacently tagged enum InputItem")
+    kinds = {"text": {"text": "string"}, "image": {"image_url": "string"}, "localImage": {"path": "path"}}
+    if "type" not in value:
+        return "missing field `type`"
+    if (wrong := _no_word(value["type"], kinds)) is not None:
+        return wrong
+    kind = value["type"] if type(value["type"]) is str else next(iter(value["type"]))
+    if "data" not in value:
+        return "missing field `data`"
+    if type(value["data"]) is not dict:
+        return _unlike(value["data"], f"struct variant InputItem::{kind[0].upper()}{kind[1:]}")
+    if (wrong := misshapen(value["data"], kinds[kind], forms)) is not None:
+        return wrong
+    return _missing(value["data"], kinds[kind])

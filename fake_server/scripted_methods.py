@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from time import gmtime, strftime
 
+from fake_server.scripted_ids import uuid_error
 from fake_server.scripted_refused import Refused
 from fake_server.scripted_turn import Turn
 from harness.protocol.turn import fill, usage_values
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from fake_server.scripted_thread import Thread
 
     Method = Callable[[Session, Any, dict[str, Any]], None]
-
-_INPUT_KINDS = ("text", "image", "localImage", "skill")
 
 
 # -- v2: threads ----------------------------------------------------------------------------------------------------------
@@ -40,24 +39,8 @@ def _opened(thread: Thread, turns: bool = False) -> dict[str, Any]:
     }
 
 
-def check_start(params: dict[str, Any]) -> None:
-    """Refuse settings that there are not, and tools that lack a member."""
-    for key, names in (
-        ("approvalPolicy", ("untrusted", "on-failure", "on-request", "never")),
-        ("sandbox", ("read-only", "workspace-write", "danger-full-access")),
-    ):
-        given = params.get(key)
-        if given is not None and given not in names:
-            raise Refused(f"Invalid request: unknown variant `{given}`, expected one of " + ", ".join(f"`{n}`" for n in names))
-    for tool in params.get("dynamicTools") or []:
-        for name in ("name", "description", "inputSchema"):
-            if name not in tool:
-                raise Refused(f"Invalid request: missing field `{name}`")
-
-
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Open a thread: the response, then its two notifications."""
-    check_start(params)
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = params.get("dynamicTools") or []
@@ -83,10 +66,10 @@ def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Load a thread again; it counts anew. With a history of the client's own, that is a thread of its own."""
-    if params.get("history"):
+    if params.get("history") is not None:
         from_elsewhere(session, request, params)
         return
-    thread = stored(session, params["threadId"])
+    thread = _wanted(session, params)
     if not thread.loaded:
         thread.dynamic_tools = []  # they are not kept with what was said
     thread.loaded = True
@@ -100,6 +83,8 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread of a history that the client gives; it has no turns to be shown."""
+    if not params["history"]:
+        raise Refused("history must not be empty")
     thread = session.new_thread(session.settings(params, "v2"))
     thread.history = list(params["history"])
     for item in thread.history:
@@ -112,7 +97,7 @@ def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> No
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread with the history of another."""
-    thread = copy(session, stored(session, params["threadId"]), params)
+    thread = copy(session, _wanted(session, params), params)
     session.answer(request, _opened(thread, turns=True))
     session.listen(thread, "v2")
     thread.emit("mcp-startup-complete")
@@ -130,10 +115,19 @@ def copy(session: Session, source: Thread, params: dict[str, Any]) -> Thread:
     return thread
 
 
+def _wanted(session: Session, params: dict[str, Any]) -> Thread:
+    """Find the thread that is to be loaded: by the path where it would be kept, if one is given, else by its id."""
+    path = params.get("path")
+    if path is None:
+        return stored(session, params["threadId"])
+    for thread in session.threads.values():
+        if thread.path == path:
+            return stored(session, thread.id)
+    raise Refused(f"failed to load rollout `{path}`: No such file or directory (os error 2)")
+
+
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
     """Find a thread that has something to be loaded from, loaded or not, but not archived."""
-    from fake_server.scripted_ids import uuid_error
-
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
@@ -161,7 +155,9 @@ def archive(thread: Thread) -> None:
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Take a thread back; it is not loaded by that."""
-    thread = session.threads.get(params["threadId"])
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid thread id: {error}")
+    thread = session.threads.get(params["threadId"].lower())
     if thread is None or not thread.archived:
         raise Refused(f"no archived rollout found for thread id {params['threadId']}")
     thread.archived = False
@@ -264,12 +260,6 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Start a turn, or steer the one that runs."""
-    for item in params["input"]:
-        if type(item) is not dict or item.get("type") not in _INPUT_KINDS:
-            kind = item.get("type") if type(item) is dict else None
-            names = ", ".join(f"`{name}`" for name in _INPUT_KINDS)
-            raise Refused(f"Invalid request: unknown variant `{kind}`, expected one of {names}")
-        need(item, {"text": "text", "image": "url", "localImage": "path"}.get(item["type"], "type"))
     thread = session.thread(params["threadId"])
     if thread.settings.change(params, "v2"):
         thread.submit()  # the overrides are a submission of their own
@@ -282,12 +272,6 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
         return
     thread.emit("turn-started", {"turn": turn.id})
     begin(thread, turn, params["input"])
-
-
-def need(item: dict[str, Any], name: str) -> None:
-    """Refuse an item that lacks a member."""
-    if name not in item:
-        raise Refused(f"Invalid request: missing field `{name}`")
 
 
 def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:

@@ -10,10 +10,8 @@ from fake_server.scripted_methods import (
     archive,
     begin,
     begun,
-    check_start,
     copy,
     interrupt,
-    need,
     page,
     spoken,
     stamp,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Open a conversation; what happens in it waits for a listener."""
-    check_start(params)
     thread = session.new_thread(session.settings(params, "v1"))
     session.answer(request, _opened_v1(thread))
     begun(session, thread, params)
@@ -85,7 +82,7 @@ def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
 
 def add_listener(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Attach a listener of v1; it gets what nobody has heard yet."""
-    thread = session.thread(params["conversationId"], missing="thread not found:")
+    thread = session.thread(params["conversationId"], "v1", missing="thread not found:")
     subscription = uuid4()
     session.answer(request, {"subscriptionId": subscription})
     thread.listen(subscription, "v1")
@@ -122,15 +119,13 @@ def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def _item_v2(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item of v1 in v2's form; refused when it lacks `data`."""
-    need(item, "data")
+    """Return an item of v1 in v2's form."""
     data = item["data"]
     if item.get("type") == "text":
-        need(data, "text")
         return {"type": "text", "text": data["text"], "text_elements": data.get("text_elements", [])}
     if item.get("type") == "image":
-        return {"type": "image", "url": data.get("image_url") or data.get("imageUrl")}
-    return {"type": "localImage", "path": data.get("path")}
+        return {"type": "image", "url": data["image_url"]}
+    return {"type": "localImage", "path": data["path"]}
 
 
 def interrupt_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:

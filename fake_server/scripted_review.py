@@ -132,9 +132,28 @@ def review_output(text: str | None) -> dict[str, Any] | None:
             given = loads(part.encode("utf-8", "surrogatepass"))
         except NotJson:
             continue
-        if type(given) is dict and empty.keys() <= given.keys():
+        if type(given) is dict and empty.keys() <= given.keys() and _is_review(given):
             return {name: given[name] for name in empty}
     return empty
+
+
+def _is_review(given: dict[str, Any]) -> bool:
+    """Tell whether each member is of the kind that the real server reads; if one is not, the whole is taken as it stands."""
+    texts = [given["overall_correctness"], given["overall_explanation"]]
+    if type(given["overall_confidence_score"]) not in (int, float) or type(given["findings"]) is not list:
+        return False
+    for finding in given["findings"]:
+        try:
+            place = finding["code_location"]
+            numbers = (place["line_range"]["start"], place["line_range"]["end"], finding["priority"])
+            texts += [finding["title"], finding["body"], place["absolute_file_path"]]
+        except (TypeError, KeyError):
+            return False
+        if type(finding.get("confidence_score")) not in (int, float):
+            return False
+        if any(type(number) is not int for number in numbers):
+            return False
+    return all(type(text) is str for text in texts)
 
 
 def rendered(output: dict[str, Any] | None, failed: str) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from time import time
 
 from fake_server import scripted_methods, scripted_methods_v1
+from fake_server.scripted_form import misshapen
 from fake_server.scripted_ids import uuid4, uuid_error
 from fake_server.scripted_model import Model
 from fake_server.scripted_refused import Refused
 from fake_server.scripted_settings import Settings, read_config
 from fake_server.scripted_thread import Sleep, Thread, Ticket
+from fake_server.stdio import say
 from harness.core.jsonrpc import kind
 from harness.core.jsontext import loads
-from harness.protocol.refusals import load_methods, type_name
+from harness.protocol.refusals import load_methods
 from harness.protocol.schema_files import table
 from harness.protocol.turn import load_table
 
@@ -44,11 +46,6 @@ _SELDOM = {
     "account/login/cancel": "account", "account/logout": "account", "getAuthStatus": "account", "userInfo": "account",
     "loginApiKey": "account", "loginChatGpt": "account", "cancelLoginChatGpt": "account", "logoutChatGpt": "account",
 }  # fmt: skip
-
-
-def _article(kind_: str) -> str:
-    """Return what is expected as Codex's JSON reader says it."""
-    return {"string": "a string", "UUID string": "a UUID string"}.get(kind_, kind_)
 
 
 def handler_of(method: str) -> Method | None:
@@ -99,6 +96,8 @@ class Session:
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}
         self._answers: dict[str, Any] | None = None
+        with open(table("0.92.0", "forms.json"), "rb") as file:
+            self._forms: dict[str, Any] = loads(file.read())
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -113,6 +112,12 @@ class Session:
             self._request(message)
         except Refused as refused:
             self.server.answer_error(message["id"], refused.error())
+        except (TypeError, AttributeError, LookupError, ValueError) as error:
+            # A form that no table tells; the real server goes on, so this one must.
+            self.failed = True
+            unread = Refused(f"Invalid request: fake-codex cannot read the params of {message['method']}: {error}")
+            say(f"fake-codex: {unread}")
+            self.server.answer_error(message["id"], unread.error())
 
     def _request(self, message: dict[str, Any]) -> None:
         method, params = message["method"], message.get("params")
@@ -164,19 +169,12 @@ class Session:
             raise Refused(f"Invalid request: invalid length {len(params)}, expected {what}")
         if type(params) is not dict:
             return
-        wanted = self.answers["required"].get(method, {})
-        for name, kind_ in wanted.items():
+        wrong = misshapen(params, self._forms["methods"].get(method, {}), self._forms)
+        if wrong is not None:
+            raise Refused(f"Invalid request: {wrong}")
+        for name in self.answers["required"].get(method, ()):
             if name not in params:
                 raise Refused(f"Invalid request: missing field `{name}`")
-            value = params[name]
-            if kind_.endswith("string") and type(value) is not str:
-                raise Refused(f"Invalid request: invalid type: {type_name(value)}, expected {_article(kind_)}")
-            if kind_ == "list" and type(value) is not list:
-                raise Refused(f"Invalid request: invalid type: {type_name(value)}, expected a sequence")
-        for name in self.answers["optional"].get(method, ()):
-            value = params.get(name)
-            if value is not None and type(value) is not str:
-                raise Refused(f"Invalid request: invalid type: {type_name(value)}, expected a string")
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -231,6 +229,8 @@ class Session:
                 put(config, key, value)
         settings = Settings(config, self.cwd, self.home, self.table["settings"])
         settings.change(params, api)
+        if (wrong := settings.wrong()) is not None:
+            raise Refused(f"error deriving config: {wrong}")
         return settings
 
     def new_thread(self, settings: Settings) -> Thread:

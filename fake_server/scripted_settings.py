@@ -18,6 +18,12 @@ _SANDBOXES = {
     "danger-full-access": "dangerFullAccess",
     "external-sandbox": "externalSandbox",
 }
+#: Settings that have but a few values.
+ONE_OF = {
+    "approval_policy": ("untrusted", "on-failure", "on-request", "never"),
+    "sandbox_mode": ("read-only", "workspace-write", "danger-full-access"),
+}
+_PROVIDERS = ("openai", "ollama", "ollama-chat", "lmstudio")  # those that 0.92 brings along
 
 
 class Settings:
@@ -28,7 +34,8 @@ class Settings:
         self.model: str = config.get("model") or "gpt-5.2-codex"
         self.provider: str = config.get("model_provider") or "openai"
         self.policy: str = config.get("approval_policy") or "on-request"
-        self.sandbox: dict[str, Any] = sandbox_v2(config.get("sandbox_mode") or "read-only")
+        mode = config.get("sandbox_mode")
+        self.sandbox: dict[str, Any] = sandbox_v2(mode if isinstance(mode, str) and mode else "read-only")
         self.effort: str | None = config.get("model_reasoning_effort")
         self.summary: str | None = config.get("model_reasoning_summary")
         self.base_instructions: str | None = None
@@ -63,6 +70,18 @@ class Settings:
             self.model = (mode.get("settings") or {}).get("model") or self.model
             changed = True
         return changed or given.get("personality") is not None
+
+    def wrong(self) -> str | None:
+        """Return what the real server says of a configuration that it cannot derive settings from."""
+        for key, names in ONE_OF.items():
+            given = self.config.get(key)
+            if given is not None and type(given) is not str:
+                return f"invalid type: unit variant, expected string only\nin `{key}`\n"
+            if given is not None and given not in names:
+                return f"unknown variant `{given}`, expected one of " + ", ".join(f"`{n}`" for n in names) + f"\nin `{key}`\n"
+        providers = self.config.get("model_providers")
+        known = (*_PROVIDERS, *(providers if isinstance(providers, dict) else ()))
+        return None if self.provider in known else f"Model provider `{self.provider}` not found"
 
     def retries(self) -> tuple[int, int]:
         """Return how often a request, and how often a stream, is tried again."""

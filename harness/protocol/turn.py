@@ -97,15 +97,22 @@ def camel(value: Any) -> Any:
 def limits_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the windows of the rate limits (in minutes, and seconds since the epoch) that an answer's headers tell.
 
-    The names of `headers` are in lower case; None if they tell nothing.
+    The names of `headers` are in lower case; None if they tell nothing. What is no number is taken for absent.
     """
+
+    def number(name: str, kind: type[int] | type[float]) -> Any:
+        try:
+            value = kind(headers.get(name, ""))
+        except ValueError:
+            return None
+        return value if abs(value) < float("inf") else None
+
     found: dict[str, Any] = {}
     for name in ("primary", "secondary"):
-        used = headers.get(f"x-codex-{name}-used-percent")
-        minutes, at = (headers.get(f"x-codex-{name}-{key}") for key in ("window-minutes", "reset-at"))
+        used = number(f"x-codex-{name}-used-percent", float)
         if used is not None:
-            window = {"used_percent": float(used), "window_minutes": int(minutes) if minutes else None}
-            found[name] = {**window, "resets_at": int(at) if at else None}
+            minutes, at = (number(f"x-codex-{name}-{key}", int) for key in ("window-minutes", "reset-at"))
+            found[name] = {"used_percent": used, "window_minutes": minutes, "resets_at": at}
     return found or None
 
 
