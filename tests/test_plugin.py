@@ -171,6 +171,29 @@ def test_a_report_that_cannot_be_written(suite: pytest.Pytester) -> None:
     assert "The report cannot be written to" in result.stdout.str()
 
 
+def test_the_two_sides_of_a_failure_are_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    text = """
+        import pytest
+        @pytest.fixture
+        def broken(): assert False, "its fixture"
+        def test_first(): assert {"said": 1} == {"said": 2}
+        def test_second(broken): pass
+        def test_third():
+            try:
+                assert {"asked": 1} == {"asked": 2}
+            except AssertionError:
+                pass
+            assert not "whole", "another thing"
+        """
+    pytester.mkpydir("suites")
+    pytester.makepyfile(**{"suites/test_it": text})
+    assert pytester.runpytest_inprocess(*ALONE, "--report", "out").ret == 1
+    first, *others = json.loads((pytester.path / "out" / "report.json").read_bytes())["cases"]
+    assert (first["expected"], first["actual"]) == ('{\n "said": 2\n}', '{\n "said": 1\n}')
+    assert [(case["outcome"], case["expected"], case["actual"]) for case in others] == [("failed", None, None)] * 2
+
+
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_what_has_no_form_in_utf_8_fails_its_case_alone(pytester: pytest.Pytester, workers: str) -> None:
     pytest.importorskip("xdist")

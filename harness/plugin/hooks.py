@@ -281,6 +281,7 @@ def pytest_runtest_makereport(
     if case is not None and call.when == "call" and report.passed:
         said["shown"] = sorted(case.shown)
     note(session, item, call, report, case, said)
+    session.compared = None  # the next failure has sides of its own, or none
     report.user_properties.append((PROPERTY, said))
     if report.failed and case is not None and case.servers and call.when == "call":
         report.sections.append(("Traffic (-> client, <- server)", case.traffic()))

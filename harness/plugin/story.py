@@ -103,7 +103,9 @@ def note(
     if report.when == "setup":
         name = "{suite}/{module}/{case}".format(**said)
         said["title"], said["spec"] = title_of(item, said["case"]), spec_of(item, name)
-    if report.failed and session.compared is not None and call.excinfo is not None and call.excinfo.type is AssertionError:
+    # The last comparison that failed is what the case fails of only if it says so: a case may have caught one.
+    why = call.excinfo.value if report.failed and call.excinfo is not None else None
+    if session.compared is not None and type(why) is AssertionError and " == " in str(why):
         said["compared"] = [session.taker().clean(_side(value))[:LONGEST_SIDE] for value in session.compared]
     if not session.tells or not (report.failed or (report.when == "call" and report.passed)):
         return
