@@ -37,6 +37,8 @@ __all__ = ["Editor", "EditorClient", "SubjectFailure", "Turn"]
 
 #: How long a check waits for one report, in seconds, unless `--wait` says otherwise.
 WAIT, WAIT_LIVE = 10.0, 30.0
+#: Bytes in a piece where lines are split.
+SPLIT = "7"
 #: A Codex that asks before commands and changes, and may do anything once it is allowed to.
 ASKS: Mapping[str, Any] = {"approval_policy": "untrusted", "sandbox_mode": "danger-full-access"}
 
@@ -118,7 +120,9 @@ class EditorClient:
             added["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
         version = subject.version if subject.version[:1].isdigit() else "0.92.0"
         environ = {**HermeticHome(root, url, version=version, extra_config={**ASKS, **config}).env, **added}
-        tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(root / "ledger.ndjson"), "--"]
+        # The tap hands on whole lines, so a fault that splits them must be the tap's own.
+        piece = [SPLIT] if fault is not None and fault.startswith("split-bytes") else []
+        tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(root / "ledger.ndjson"), *piece, "--"]
         return stand_in(root / "codex", [*tap, *argv], environ), upstream
 
 

@@ -1,7 +1,8 @@
 """A tee that keeps the lines of both sides just as they were, for whoever judges a client by what it wrote.
 
-    python -m harness.shell.wire_tap LEDGER -- COMMAND...
+    python -m harness.shell.wire_tap LEDGER [PIECE] -- COMMAND...
 
+With PIECE the client gets what the server says in pieces of so many bytes, each in a write of its own; else line by line.
 Each line is one of LEDGER, before it goes on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and first
 of all `{"run": N, "pid": ..., "argv": [...]}`. Unlike a recording it is redacted of nothing, so it belongs into a test's own
 folder, where the credentials are made up. The recorder is `harness.shell.recorder`'s: bytes, end of file, signals and exit
@@ -48,10 +49,12 @@ class Tap:
 def main(argv: list[str], leave: Callable[[int], None] = leave_as) -> None:
     """Be the command, and take down what passes."""
     open_standard_descriptors()
-    if len(argv) < 3 or argv[1] != "--":
-        sys.stderr.write("Give a file and a command: python -m harness.shell.wire_tap LEDGER -- COMMAND...\n")
+    at = argv.index("--") if "--" in argv else len(argv)
+    before, command = argv[:at], argv[at + 1 :]
+    if len(before) not in (1, 2) or not command or not all(word.isdigit() for word in before[1:]):
+        sys.stderr.write("Give a file and a command: python -m harness.shell.wire_tap LEDGER [PIECE] -- COMMAND...\n")
         sys.exit(2)
-    path, _, *command = argv
+    path = before[0]
     tap = Tap(path)
     tap.add(run=_count(path), pid=os.getpid(), argv=command[1:])
     try:
@@ -59,6 +62,8 @@ def main(argv: list[str], leave: Callable[[int], None] = leave_as) -> None:
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be started ({error.strerror}); check the command.\n")
         sys.exit(2)
+    if before[1:]:
+        recorder.server.piece = int(before[1])
     leave(recorder.run())
 
 

@@ -29,7 +29,7 @@ LEAVE = "`shutdown` ends the server, then exits with status 0"
 #: These are the same whatever the seed.
 EVERYWHERE = {"slow-start", "crlf", "blank-lines", "jsonrpc-member", "snake-case", "doubled-response", "missing-turn-started"}
 EVERYWHERE |= {"missing-item-completed", "missing-deltas", "missing-turn-completed", "exit-at-handshake", "error-at-handshake"}
-EVERYWHERE |= {"wrong-id", "id-of-other-type", "no-response"}
+EVERYWHERE |= {"wrong-id", "id-of-other-type", "no-response", "split-bytes"}
 
 
 def faults(where: str, says: str, *checks: str) -> pytest.MarkDecorator:
