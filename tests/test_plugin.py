@@ -169,6 +169,21 @@ def test_a_report_that_cannot_be_written(suite: pytest.Pytester) -> None:
     suite.path.joinpath("file").write_text("")
     result = run(suite, "--report", "file/below")
     assert "The report cannot be written to" in result.stdout.str()
+    assert result.ret == 1  # it was asked for
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--profile", "as-specifed"), "did you mean 'as-specified'?"),
+        (("--cassettes", "nowhere"), "nowhere: there is no such folder"),
+    ],
+)
+def test_a_slip_in_an_option_is_no_green_run(suite: pytest.Pytester, options: tuple[str, str], says: str) -> None:
+    suite.makepyfile(test_it=GOOD)
+    result = run(suite, *options)
+    assert result.ret == 4
+    assert says in result.stderr.str() + result.stdout.str()
 
 
 def test_the_two_sides_of_a_failure_are_its_own(pytester: pytest.Pytester) -> None:
@@ -439,6 +454,7 @@ def test_the_command(suite: pytest.Pytester) -> None:
     ("arguments", "status", "words"),
     [
         (["no-such-suite"], 4, "There is no suite 'no-such-suite'. The suites are app_server"),
+        ([""], 4, "A SUITE is an empty text"),
         (["app_server", "--record", "all"], 4, "only a real app-server can be recorded"),
         (["app_server", "-k", "no-such-case"], 5, "deselected"),
     ],

@@ -44,6 +44,8 @@ def resolve(names: tuple[str, ...]) -> list[str]:
         raise NoSuchSuite("The suites are neither in this folder nor installed: install codex-replay again.")
     found = []
     for name in names:
+        if not name:
+            raise NoSuchSuite("A SUITE is an empty text; leave it out to run all of them.")
         path, colons, rest = name.partition("::")
         suite = next((folder / path for folder in folders if (folder / path).exists()), None)
         if suite is not None and not path.startswith((".", "/")):

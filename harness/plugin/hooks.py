@@ -302,6 +302,7 @@ class Collector:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.run: pytest.Session | None = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -341,6 +342,7 @@ class Collector:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """A run of cases of which none was verified is not green."""
+        self.run = session
         verdict = self.session.verdict
         verdict.seconds = time.monotonic() - self.session.started
         verdict.interrupted = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
@@ -373,6 +375,9 @@ class Collector:
             path, *others = Reporter(out.config, folder, self.session.began).write(self.session.verdict, self.session.spool)
         except OSError as error:
             out.write_line(f"The report cannot be written to {folder} ({error.strerror}); give --report DIR.")
+            run = self.run
+            if self.session.settings.report is not None and run is not None and run.exitstatus == pytest.ExitCode.OK:
+                run.exitstatus = pytest.ExitCode.TESTS_FAILED  # it was asked for, and whoever waits for it must hear of it
             return
         out.write_line(f"Report: {path}")
         out.write_line(f"        and {', '.join(sorted(each.name for each in others))} beside it")

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 RECORD_MODES = ("none", "new", "all")
+#: The profiles of the suites; a suite of the user's own may have others (`@pytest.mark.profile`).
+PROFILES = ("default", "as-specified", "works-on-0.92")
 
 #: key -> (default, metavar, help). The option is `--KEY`; the key of the table is `KEY`.
 KEYS: dict[str, tuple[Any, str, str]] = {
@@ -87,6 +89,11 @@ def read_settings(config: pytest.Config) -> Settings:
         values[key.replace("-", "_")] = table.get(key, default) if given is None else given
     if values["record"] not in RECORD_MODES:
         raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
+    near = difflib.get_close_matches(values["profile"], PROFILES, 1, 0.8)
+    if near and near[0] != values["profile"]:
+        raise pytest.UsageError(
+            f"--profile {values['profile']}: did you mean {near[0]!r}? The profiles are {', '.join(PROFILES)}."
+        )
     if values["validate"] not in ("yes", "no"):
         raise pytest.UsageError(f"--validate {values['validate']}: it is yes or no.")
     values["validate"] = values["validate"] == "yes"
@@ -98,6 +105,8 @@ def read_settings(config: pytest.Config) -> Settings:
     for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
             values[key] = (config.rootpath if key in table else config.invocation_params.dir) / values[key]
+    if values["cassettes"] is not None and values["record"] == "none" and not values["cassettes"].is_dir():
+        raise pytest.UsageError(f"--cassettes {values['cassettes']}: there is no such folder; --record all would make it.")
     return Settings(**values)
 
 
