@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.plugin.run import Case, Server
 
 #: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.
-PASSED, FAILED = (120, 4096), (2000, 1 << 16)
+PASSED, FAILED = (80, 2048), (2000, 1 << 16)
 LONGEST_SIDE = 1 << 14
 _CUT = "[cut]"
 _RUN = r"[A-Za-z0-9_+=.%~@/-]"

@@ -21,11 +21,13 @@ def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story]
     names = [model.REPORT, model.STORIES, JUNIT, SUMMARY, PAGE]
     for name in names:
         (folder / name).unlink(missing_ok=True)
-    model.write_stories(folder, stories)
+    from harness.report.page import write_html
+
+    told = model.writing_stories(folder, stories)  # each is written and shown while it is at hand
+    write_html(report, told, folder / PAGE)
+    for _ in told:
+        pass  # the page may not want them all
     model.write_whole(folder / JUNIT, junit(report))
     model.write_whole(folder / SUMMARY, markdown(report))
     model.write_report(folder, report)
-    from harness.report.page import write_html
-
-    write_html(report, model.read_stories(folder), folder / PAGE)
     return [folder / name for name in names]

@@ -268,20 +268,23 @@ def _problem(value: Any) -> str:
     return ""
 
 
-def write_stories(folder: Path, stories: Iterable[Story]) -> int:
-    """Write `folder`/stories.ndjson, a story at a time, and return how many there were; raises `OSError`."""
+def writing_stories(folder: Path, stories: Iterable[Story]) -> Iterator[Story]:
+    """Write `folder`/stories.ndjson, and yield each story when it is written; the file is there once all are. `OSError`."""
     path = folder / STORIES
     draft = path.with_name(f".{path.name}.draft")
-    count = 0
     try:
         with open(draft, "w", encoding="utf-8", errors="backslashreplace") as file:
             for story in stories:
                 file.write(json.dumps(story, ensure_ascii=False, separators=(",", ":")) + "\n")
-                count += 1
+                yield story
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    return count
+
+
+def write_stories(folder: Path, stories: Iterable[Story]) -> int:
+    """Write `folder`/stories.ndjson, a story at a time, and return how many there were; raises `OSError`."""
+    return sum(1 for _ in writing_stories(folder, stories))
 
 
 def read_stories(folder: Path) -> Iterator[Story]:
