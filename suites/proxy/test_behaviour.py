@@ -281,6 +281,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
     done = proxy.post(endpoint, {"stream": stream}, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
     asked = [frame.value["id"] for frame in done.frames if frame.sender == "server" and frame.kind == "request"]
     answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
+    assert asked, "the server, told to trust nothing (PROXY_APPROVAL_POLICY), asked nothing"
     assert [number for number in asked if number not in answered] == []
     assert done.status >= 400 or read(done).text == "So be it."
 
