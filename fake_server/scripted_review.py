@@ -133,8 +133,18 @@ def review_output(text: str | None) -> dict[str, Any] | None:
         except NotJson:
             continue
         if type(given) is dict and empty.keys() <= given.keys() and _is_review(given):
-            return {name: given[name] for name in empty}
+            return {**{name: given[name] for name in empty}, "findings": [_finding(each) for each in given["findings"]]}
     return empty
+
+
+def _finding(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a finding with the members that the real server has, in its order."""
+    place = given["code_location"]
+    lines = {name: place["line_range"][name] for name in ("start", "end")}
+    return {
+        **{name: given[name] for name in ("title", "body", "confidence_score", "priority")},
+        "code_location": {"absolute_file_path": place["absolute_file_path"], "line_range": lines},
+    }
 
 
 def _is_review(given: dict[str, Any]) -> bool:

@@ -81,7 +81,9 @@ class Turn:
         values = user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.preview = thread.preview or values["message"]
-        self._shown["items"].append({"type": "userMessage", "content": values["contentV2"]})
+        # A text of white space alone is not among what is shown again later.
+        content = [part for part in values["contentV2"] if part["type"] != "text" or part["text"].strip()]
+        self._shown["items"].append({"type": "userMessage", "content": content})
         thread.emit("user-message", {"item": uuid4(), **values})
 
     def _samplings(self) -> Run:

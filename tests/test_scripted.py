@@ -335,6 +335,14 @@ def test_the_configuration_is_written_in_memory_only(start: Callable[..., Starte
     assert sorted(path.name for path in fake.home.home.rglob("*")) == ["config.toml"]
 
 
+def test_a_blank_prompt_is_not_shown_again(start: Callable[..., Started]) -> None:
+    fake = start([{"items": ["x"], "times": "always"}])
+    thread = fake.thread()
+    fake.turn(thread, " \n")
+    read = fake.client.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]
+    assert read["turns"][0]["items"][0]["content"] == []
+
+
 def test_threads_are_kept_as_long_as_the_process(start: Callable[..., Started]) -> None:
     fake = start([{"items": ["x"], "times": "always"}])
     ask = fake.client.request

@@ -88,6 +88,8 @@ def test_a_review_of_another_form_is_taken_as_it_stands(lacking: str) -> None:
     told = {"overall_correctness": "c", "overall_explanation": "e", "overall_confidence_score": 1}
     whole = json.dumps({**told, "findings": [FINDING]})
     assert rendered(review_output(whole), "failed").endswith("- T \u2014 /a:1-2\n  B")
+    (finding,) = review_output(whole)["findings"]
+    assert list(finding) == ["title", "body", "confidence_score", "priority", "code_location"]
     finding = {name: value for name, value in FINDING.items() if lacking not in (name, "everything")}
     text = json.dumps({**told, "findings": [finding]})
     assert rendered(review_output(text), "failed") == text
