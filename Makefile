@@ -8,8 +8,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # Two cores: the suites' cases are processes of their own and do not disturb each other.
 JOBS ?= 2
-# Against fakes a case waits for a good part of its time, so one more than there are cores.
-WAITING ?= 3
+# Cases that stand together share processes: each worker takes a run of them, and steals when it has none left.
+SHARED := -n $(JOBS) --dist worksteal
 # The suites use none of this plugin, which takes longer to load than a hundred cases to run.
 LEAN := -p no:hypothesispytest
 
@@ -36,8 +36,8 @@ $(STAMP): requirements.lock pyproject.toml fake_server/bin/fake-codex
 	@touch $@
 
 conformance: $(STAMP) ## the suites on the embedded fakes: no network, no account
-	$(BIN)/python -m pytest suites $(LEAN) -n $(WAITING)
-	$(BIN)/python -m pytest suites/proxy $(LEAN) -n $(WAITING) --profile as-specified --report reports/proxy-as-specified
+	$(BIN)/python -m pytest suites $(LEAN) $(SHARED)
+	$(BIN)/python -m pytest suites/proxy $(LEAN) $(SHARED) --profile as-specified --report reports/proxy-as-specified
 
 test: $(STAMP) lint ## the project's own tests, lint and types
 	$(call again,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import re
@@ -246,8 +247,9 @@ def served(answer: bytes, timeout: float = 5.0) -> tuple[int, bytes]:
             with connection:
                 while b"\r\n\r\n{}" not in connection.recv(65536):
                     pass
-                for i in range(0, len(answer), 5):
-                    connection.sendall(answer[i : i + 5])
+                with contextlib.suppress(ConnectionError):  # who has read the whole body need not take what follows
+                    for i in range(0, len(answer), 5):
+                        connection.sendall(answer[i : i + 5])
 
         thread = threading.Thread(target=serve)
         thread.start()

@@ -203,7 +203,8 @@ def test_the_two_sides_of_a_failure_are_its_own(pytester: pytest.Pytester) -> No
         """
     pytester.mkpydir("suites")
     pytester.makepyfile(**{"suites/test_it": text})
-    assert pytester.runpytest_inprocess(*ALONE, "--report", "out").ret == 1
+    # A process of its own: in this one another package `suites` may be loaded already.
+    assert pytester.runpytest_subprocess("-p", "no:cacheprovider", "--report", "out").ret == 1
     first, *others = json.loads((pytester.path / "out" / "report.json").read_bytes())["cases"]
     assert (first["expected"], first["actual"]) == ('{\n "said": 2\n}', '{\n "said": 1\n}')
     assert [(case["outcome"], case["expected"], case["actual"]) for case in others] == [("failed", None, None)] * 2
