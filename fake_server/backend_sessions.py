@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fake_server.backend_cache import ReplyCache
 from fake_server.backend_exchange import Request
 from fake_server.backend_tokens import Tokens
-from harness.protocol.expect import mismatch
+from harness.protocol.choose import Choice
 from harness.protocol.script import Script, Turn
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class Session:
     def set_script(self, script: Script | None) -> None:
         """Begin a script from its first turn, with fresh tokens; the ledger stays."""
         self.script = script
-        self.used: Counter[int] = Counter()
+        self.turns = Choice(script.turns if script is not None else ())
         self.defaults = 0
         self.cache = ReplyCache()
         self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
@@ -106,43 +105,12 @@ class Session:
         return entry
 
     def choose(self, body: Mapping[str, Any], headers: list[tuple[str, str]]) -> tuple[int, Turn, str] | str:
-        """Choose the turn for a request and consume it: its index, itself and the label for its ids, or a sentence why none.
-
-        A turn whose `match` holds goes before one that has no `match`; among equals the first that is left.
-        """
-        if self.script is None:
-            return "There is no script."
-        turns = self.script.turns
-        left = [i for i, turn in enumerate(turns) if turn.times is None or self.used[i] < turn.times]
-        refusals: list[str] = []
-        plain = None
-        for i in left:
-            if not turns[i].match:
-                plain = i if plain is None else plain
-            elif (why := mismatch(turns[i].match, body, headers)) is None:
-                return self._take(i)
-            else:
-                refusals.append(f"turns[{i}]: {why}")
-        if plain is not None:
-            return self._take(plain)
-        if not left:
-            return f"All {len(turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
-        return "No turn of the script matches this request. " + " ".join(refusals[:3])
-
-    def _take(self, index: int) -> tuple[int, Turn, str]:
-        self.used[index] += 1
-        use = self.used[index]
-        return index, self._turn(index), f"{index + 1}" if use == 1 else f"{index + 1}_{use}"
-
-    def _turn(self, index: int) -> Turn:
-        if self.script is None:  # pragma: no cover - choose has looked
-            raise LookupError
-        return self.script.turns[index]
+        """Choose the turn for a request and consume it (`harness.protocol.choose`)."""
+        return self.turns.choose(body, headers) if self.script is not None else "There is no script."
 
     def unused(self) -> list[int]:
         """Return the indexes of the turns that nothing has asked for."""
-        turns = self.script.turns if self.script is not None else ()
-        return [i for i, turn in enumerate(turns) if self.used[i] < (turn.times or 1)]
+        return self.turns.unused()
 
     def gate(self, name: str) -> asyncio.Event:
         """Return the gate of this name; it is closed until it is released."""

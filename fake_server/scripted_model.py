@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harness.protocol.choose import Choice
     from harness.protocol.script import Script, Turn
 
 GREETING = "Hello from fake-codex."
@@ -62,7 +63,7 @@ class Model:
         self._path = path
         self._script: Script | None = None
         self._loaded = path is None
-        self._used: dict[int, int] = {}
+        self._turns: Choice | None = None
         self._answered: dict[str, set[int]] = {}
         self._defaults = 0
         self._asked = 0
@@ -72,6 +73,7 @@ class Model:
         """Read the script, unless that is done."""
         if self._loaded or self._path is None:
             return
+        from harness.protocol.choose import Choice
         from harness.protocol.script import parse
 
         with open(self._path, "rb") as file:
@@ -79,6 +81,7 @@ class Model:
         try:
             self._script = parse(loads(text))
             self._check_faults(self._script)
+            self._turns = Choice(self._script.turns)
         except NotJson as error:
             raise ValueError(f"the script {self._path} is not JSON: {error}.") from None
         except ValueError as error:
@@ -167,46 +170,26 @@ class Model:
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
         """Return the turn's index (None for a default), the turn (None for a miss), the label of its ids and why there is none.
 
-        The rules are the backend's: a turn whose match holds goes before one without; among equals the first that is left.
+        There are no HTTP headers here, so what is wanted of them is neither met nor missed.
         """
+        from harness.protocol.expect import mismatch
         from harness.protocol.script import Turn
 
-        if self._script is None:
+        if self._script is None or self._turns is None:
             self._defaults += 1
             return None, Turn(items=({"type": "text", "text": GREETING},)), f"d{self._defaults}", None
-        turns = self._script.turns
-        plain, refusals, left = None, [], False
-        for i, turn in enumerate(turns):
-            times = turn.times
-            if times is not None and self._used.get(i, 0) >= times:
-                continue
-            left = True
-            if not turn.match:
-                plain = i if plain is None else plain
-                continue
-            why = _mismatch(turn.match, body)
-            if why is None:
-                return self._take(i, turn, body)
-            refusals.append(f"turns[{i}]: {why}")
-        if plain is not None:
-            return self._take(plain, turns[plain], body)
+        chosen = self._turns.choose(body, None)
+        if not isinstance(chosen, str):
+            index, turn, label = chosen
+            if turn.expect and (why := mismatch(turn.expect, body, None)):
+                return index, None, label, f"turns[{index}] is the turn for this request, but its expectation fails. {why}"
+            return index, turn, label, None
         if self._script.otherwise == "default":
             from fake_server.backend_default import default_turn
 
             self._defaults += 1
             return None, default_turn(body), f"d{self._defaults}", None
-        if not left:
-            why = f"All {len(turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
-        else:
-            why = "No turn of the script matches this request. " + " ".join(refusals[:3])
-        return None, None, "", why
-
-    def _take(self, index: int, turn: Turn, body: dict[str, Any]) -> tuple[int, Turn | None, str, str | None]:
-        use = self._used[index] = self._used.get(index, 0) + 1
-        label = f"{index + 1}" if use == 1 else f"{index + 1}_{use}"
-        if turn.expect and (why := _mismatch(turn.expect, body)):
-            return index, None, label, f"turns[{index}] is the turn for this request, but its expectation fails. {why}"
-        return index, turn, label, None
+        return None, None, "", chosen
 
     def _reply(
         self, turn: Turn | None, label: str, body: dict[str, Any], sentence: str | None, url: str
@@ -226,22 +209,10 @@ class Model:
         limits = limits_of({name.lower(): value for name, value in turn.headers}) if turn.headers else None
         return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits)
 
-    def unused(self) -> list[int]:
-        """Return the indexes of the turns that nothing has asked for."""
-        turns = self._script.turns if self._script is not None else ()
-        return [i for i, turn in enumerate(turns) if self._used.get(i, 0) < (turn.times or 1)]
-
     def close(self) -> None:
         """Close the ledger."""
         if self._ledger is not None:
             self._ledger.close()
-
-
-def _mismatch(wanted: Any, body: dict[str, Any]) -> str | None:
-    from harness.protocol.expect import mismatch
-
-    # There are no HTTP headers here, so what is wanted of them is neither met nor missed.
-    return mismatch({key: value for key, value in wanted.items() if key != "headers"}, body, [])
 
 
 def _status(status: int, body: str, url: str) -> dict[str, Any]:

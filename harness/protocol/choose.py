@@ -1,0 +1,61 @@
+"""Which turn of a script answers a request, and how far the script is used: one rule for the fake backend and the fake Codex.
+
+A turn whose `match` holds goes before one that has no `match`; among equals the first that is left (docs/scripts.md).
+
+A script may serve a thousand cases at once, so a request's texts are read once, and not once a turn. Pure: values in, values out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.protocol.expect import input_texts, mismatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harness.protocol.script import Turn
+
+_TOLD = 3  # refusals in the sentence of a miss
+
+
+class Choice:
+    """The turns of one script, and how often each was used."""
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self._turns = turns
+        self._used: dict[int, int] = {}
+
+    def choose(self, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] | None) -> tuple[int, Turn, str] | str:
+        """Choose the turn for a request and use it: its index, itself and the label for its ids, or a sentence why there is none.
+
+        `headers` is None where the request has none (a model that is asked in the same process).
+        """
+        texts = list(input_texts(body))
+        plain: int | None = None
+        refusals: list[str] = []
+        left = False
+        for i, turn in enumerate(self._turns):
+            if turn.times is not None and self._used.get(i, 0) >= turn.times:
+                continue
+            left = True
+            if not turn.match:
+                plain = i if plain is None else plain
+            elif (why := mismatch(turn.match, body, headers, texts)) is None:
+                return self._use(i)
+            elif len(refusals) < _TOLD:
+                refusals.append(f"turns[{i}]: {why}")
+        if plain is not None:
+            return self._use(plain)
+        if not left:
+            return f"All {len(self._turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
+        return "No turn of the script matches this request. " + " ".join(refusals)
+
+    def _use(self, index: int) -> tuple[int, Turn, str]:
+        use = self._used[index] = self._used.get(index, 0) + 1
+        return index, self._turns[index], f"{index + 1}" if use == 1 else f"{index + 1}_{use}"
+
+    def unused(self) -> list[int]:
+        """Return the indexes of the turns that nothing has asked for; one that may be used always counts after its first use."""
+        return [i for i, turn in enumerate(self._turns) if self._used.get(i, 0) < (turn.times or 1)]
