@@ -300,6 +300,73 @@ def test_the_cases_of_every_suite_have_stories(tmp_path: Path) -> None:
     )
 
 
+#: Cases as a project of its own has them, in no folder called `suites`: one a fixture, each of which speaks once.
+OUTSIDE = {
+    "proxy": """
+        def test_of_proxy(proxy):
+            assert proxy.post("chat").status == 200
+    """,
+    "backend": """
+        def test_of_backend(backend):
+            assert backend.ask({}, {"authorization": None}).status == 401
+    """,
+    "lite_client": """
+        def test_of_lite_client(lite_client):
+            assert lite_client("Hello", script=["Hi"]).text() == "Hi"
+    """,
+    "editor_client": """
+        from suites.editor_client.speech import conversation
+
+        def test_of_editor_client(editor_client):
+            assert editor_client(server=conversation()).turn().status == "completed"
+    """,
+    "fake_codex": """
+        import subprocess
+
+        def test_of_fake_codex(fake_codex):
+            said = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"me","version":"1"}}}\\n'
+            subprocess.run(fake_codex.command, input=said, capture_output=True)
+            assert fake_codex.methods == ["initialize"]
+    """,
+    "codex_backend": """
+        import urllib.request
+
+        def test_of_codex_backend(codex_backend):
+            body = b'{"model":"m","input":"Hi","stream":true}'
+            headers = {"authorization": "Bearer x", "content-type": "application/json"}
+            request = urllib.request.Request(codex_backend.url + "/v1/responses", body, headers)
+            assert urllib.request.urlopen(request).status == 200
+            assert False, "told beside it"
+    """,
+}
+
+
+def test_cases_of_ones_own_count_whatever_their_folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # for the words of the editor's server alone
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    pytester.makepyfile(**{f"test_{name}": text for name, text in OUTSIDE.items()})
+    result = pytester.runpytest_subprocess(*SUBPROCESS, "-p", "no:xdist", "--report", "out")
+    report, stories = read(pytester.path / "out")
+    outcomes = {case["case"].removeprefix("of_"): case["outcome"] for case in report["cases"]}
+    assert outcomes == {**dict.fromkeys(OUTSIDE, "passed"), "codex_backend": "failed"}, result.stdout.str()
+    assert report["verdict"] == "failed"
+    assert set(report["subject"]) == {"app-server", *(role for role in model.ROLES.values())}
+    told = {case["case"].removeprefix("of_"): stories[case["id"]]["frames"] for case in report["cases"]}
+    seams = {name: {frame["seam"] for frame in frames} for name, frames in told.items()}
+    assert seams["backend"] == seams["lite_client"] == seams["codex_backend"] == {"http"}
+    assert seams["editor_client"] == seams["fake_codex"] == {"rpc"}
+    assert seams["proxy"] == {"rpc", "http"}
+
+
+def test_a_fixture_that_only_has_the_name_of_ours_makes_no_case(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    pytester.makeconftest("import pytest\n@pytest.fixture\ndef backend():\n    return 'my own'\n")
+    pytester.makepyfile(test_it="def test_it(backend):\n    assert backend == 'my own'\n")
+    result = pytester.runpytest_subprocess(*SUBPROCESS, "-p", "no:xdist")
+    result.assert_outcomes(passed=1)
+    assert not (pytester.path / "reports").exists()
+
+
 def test_run_says_the_verdict_as_json(tmp_path: Path) -> None:
     """On stdout nothing but that; without a case to judge both are null."""
     program = str(Path(sys.executable).with_name("codex-replay"))

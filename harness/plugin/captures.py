@@ -1,7 +1,8 @@
 """What the fixtures of the other subjects have kept of a case, as frames of a story; not redacted yet.
 
 Each takes what is there already: requests and answers of a backend, the ledger of a lite client's backend, the ledger of an
-editor's server, the exchanges and the wire of a proxy. Generators, so that of a long case no more is made than is kept.
+editor's server, the exchanges and the wire of a proxy, what the fakes for tests of one's own have kept. Generators, so that of a
+long case no more is made than is kept.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from harness.core import frames as core
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harness.plugin.backend import Backend
     from harness.plugin.editor_client import EditorClient
+    from harness.plugin.fixtures import CodexBackend, FakeCodex
+    from harness.plugin.fixtures import Request as FixtureRequest
     from harness.plugin.lite_client import LiteClient
+    from harness.plugin.lite_client import Request as ClientRequest
     from harness.plugin.proxy import Proxy
     from harness.report.model import Frame
 
@@ -81,7 +85,15 @@ def backend_frames(backend: Backend) -> Iterator[Frame]:
 
 def lite_client_frames(client: LiteClient) -> Iterator[Frame]:
     """What a lite client asked, and with what status it was answered."""
-    requests = [request for run in client.runs for request in run.requests]
+    return _asked([request for run in client.runs for request in run.requests])
+
+
+def codex_backend_frames(backend: CodexBackend) -> Iterator[Frame]:
+    """What a backend of a test's own was asked, and with what status it answered."""
+    return _asked(backend.requests)
+
+
+def _asked(requests: Sequence[ClientRequest | FixtureRequest]) -> Iterator[Frame]:
     for conn, request in enumerate(requests, 1):
         yield _request(None, conn, request.method, request.path, request.headers, request.body)
         said = {"status": request.status, **({"refused": request.sentence} if request.sentence else {})}
@@ -91,13 +103,24 @@ def lite_client_frames(client: LiteClient) -> Iterator[Frame]:
 
 def editor_frames(client: EditorClient) -> Iterator[Frame]:
     """What the editors and their servers said to each other."""
-    conn = 0
+    starts = 0
     for editor in client.editors:
-        lines: list[tuple[float | None, int, str, str]] = []
-        for entry in editor.ledger():
-            conn += "run" in entry
-            lines += [(None, conn, sender, str(entry[key])) for key, sender in _SIDES if key in entry]
-        yield from _rpc(lines)
+        ledger = editor.ledger()
+        yield from _rpc(_lines(ledger, starts))
+        starts += sum("run" in entry for entry in ledger)
+
+
+def fake_codex_frames(fake: FakeCodex) -> Iterator[Frame]:
+    """What a client and its fake codex said to each other; then what the model was asked, for which there is no time."""
+    yield from _rpc(_lines(fake.wire(), 0))
+    for conn, call in enumerate(fake.model_calls, 1):
+        yield _request(None, conn, "POST", "/responses", (), call.body)
+
+
+def _lines(ledger: Iterable[dict[str, Any]], conn: int) -> Iterator[tuple[float | None, int, str, str]]:
+    for entry in ledger:
+        conn += "run" in entry
+        yield from ((None, conn, sender, str(entry[key])) for key, sender in _SIDES if key in entry)
 
 
 _SIDES = (("got", "client"), ("said", "server"), ("sent", "server"))

@@ -120,12 +120,12 @@ class FakeCodex:
     @property
     def sent(self) -> list[Any]:
         """The messages that the client has sent so far, to every start, in order; a line that is no JSON as its text."""
-        return [_decoded(entry["got"]) for entry in self._wire() if "got" in entry]
+        return [_decoded(entry["got"]) for entry in self.wire() if "got" in entry]
 
     @property
     def received(self) -> list[Any]:
         """The messages that it has sent to the client so far."""
-        return [_decoded(entry["said"]) for entry in self._wire() if "said" in entry]
+        return [_decoded(entry["said"]) for entry in self.wire() if "said" in entry]
 
     @property
     def methods(self) -> list[str]:
@@ -135,7 +135,7 @@ class FakeCodex:
     @property
     def starts(self) -> list[list[str]]:
         """The arguments of every start so far."""
-        return [entry["argv"][3:] for entry in self._wire() if "run" in entry]
+        return [entry["argv"][3:] for entry in self.wire() if "run" in entry]
 
     @property
     def model_calls(self) -> list[ModelCall]:
@@ -161,7 +161,8 @@ class FakeCodex:
                 raise AssertionError(f"The client has not sent {count} x {method} within {seconds:g} s, but {self.methods}.")
             time.sleep(0.005)
 
-    def _wire(self) -> list[dict[str, Any]]:
+    def wire(self) -> list[dict[str, Any]]:
+        """What passed so far, in order, as `harness.shell.wire_tap` takes it down."""
         return _lines(self._folder / "wire.ndjson")
 
 
@@ -193,6 +194,7 @@ class CodexBackend:
         self.lenient = False
         self.url = session.url
         self._session = session
+        self._kept: list[Request] | None = None
         self._prefix = urlsplit(session.url).path
 
     def script(self, script: object) -> None:
@@ -202,7 +204,12 @@ class CodexBackend:
     @property
     def requests(self) -> list[Request]:
         """Every request so far, in order."""
-        return [self._request(entry) for entry in self._session.ledger()]
+        return self._kept if self._kept is not None else [self._request(entry) for entry in self._session.ledger()]
+
+    def close(self) -> None:
+        """End it; what was asked can still be told."""
+        self._kept = self.requests
+        self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
         """Wait until so many requests have been answered; return all. AssertionError when there are fewer."""
@@ -282,4 +289,4 @@ def codex_backend(request: pytest.FixtureRequest, lite_client_backend: Callable[
     try:
         _judge(backend, "codex_backend")
     finally:
-        session.close()
+        backend.close()

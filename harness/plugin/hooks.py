@@ -1,6 +1,7 @@
 """The pytest hooks: thin, over the objects of the other modules.
 
-A test is a case when it stands below a folder `suites` or uses a subject fixture; a run without cases is left alone.
+A test is a case when it stands below a folder `suites` or uses one of our fixtures that have a subject or are a fake; a run
+without cases is left alone.
 """
 
 from __future__ import annotations
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
     from harness.shell.backend_process import BackendProcess
 
 PROPERTY = "codex-replay"
+#: The fixtures that make a test a case, wherever it stands, and the role of what it judges.
+ROLE_OF_FIXTURE = {
+    "proxy": "proxy",
+    "backend": "backend",
+    "lite_client": "lite-client",
+    "editor_client": "editor-client",
+    "codex_backend": "backend",
+    "fake_codex": "app-server",
+    "app_server": "app-server",
+}
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 #: Under which key the controller of pytest-xdist tells its workers where stories go.
 STORIES = "codex_replay_stories"
@@ -233,6 +244,18 @@ def name_of_node(nodeid: str, root: Path) -> Any:
     return CaseName("/".join(below) or "tests", path.stem, case)
 
 
+def role_of(item: pytest.Item) -> str | None:
+    """Return the role of the subject that a test uses by a fixture of ours; None for a test that uses none.
+
+    A fixture of the user's own may have the name of one of ours.
+    """
+    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    for name, role in ROLE_OF_FIXTURE.items():
+        if name in known and str(getattr(known[name][-1].func, "__module__", "")).startswith("harness.plugin."):
+            return role
+    return None
+
+
 def _below(path: Path, root: Path) -> tuple[str, ...]:
     return path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
 
@@ -273,11 +296,16 @@ def pytest_runtest_makereport(
 
     report = yield
     session = item.config.stash.get(SESSION, None)
-    if session is None or not ("suites" in item.path.parts[:-1] or "app_server" in getattr(item, "fixturenames", ())):
+    if session is None:
+        return report
+    inside, role = "suites" in item.path.parts[:-1], role_of(item)
+    if not inside and role is None:
         return report
     case = item.stash.get(CASE, None)
     name = case.name if case is not None else case_name(item, session.root)
     said = {"suite": name.suite, "module": name.module, "case": name.case, "recorded": case.recorded if case else []}
+    if role is not None and not inside:  # below `suites` the folder tells it
+        said["role"] = role
     if case is not None and call.when == "call" and report.passed:
         said["shown"] = sorted(case.shown)
     note(session, item, call, report, case, said)

@@ -151,13 +151,15 @@ class Taker:
         """Return a story without its case, or None where there is nothing to tell."""
         if case is not None:
             return self._app_server(case) if case.servers else None
-        from harness.plugin.captures import backend_frames, editor_frames, lite_client_frames, proxy_frames
+        from harness.plugin import captures
 
         kept: dict[str, Callable[[Any], Iterator[Frame]]] = {
-            "backend": backend_frames,
-            "lite_client": lite_client_frames,
-            "editor_client": editor_frames,
-            "proxy": proxy_frames,
+            "backend": captures.backend_frames,
+            "lite_client": captures.lite_client_frames,
+            "editor_client": captures.editor_frames,
+            "proxy": captures.proxy_frames,
+            "fake_codex": captures.fake_codex_frames,
+            "codex_backend": captures.codex_backend_frames,
         }
         for name, tell in kept.items():
             fixture: Any = funcargs.get(name)

@@ -26,26 +26,24 @@ class Verdict:
         self.subject, self.codex, self.profile, self.record = subject, codex, profile, record
         self.others = dict(others or {})
         self.cases: dict[str, Case] = {}
-        #: The cassettes that a case has reproduced, by its id: its story.
-        self.cassettes: dict[str, list[str]] = {}
         self.seconds = 0.0
         self.validated = True
         self.interrupted = False
         self.stale: list[str] = []
         self.coverage: Coverage | None = None
         self._of_node: dict[str, str] = {}
+        self._roles: set[str] = set()
 
     def add(
         self, nodeid: str, said: Mapping[str, Any], outcome: Outcome, seconds: float, message: str = "", details: str = ""
     ) -> None:
         """Take in one phase of a case; of several phases the worst outcome is the case's."""
         case = self._case(nodeid, said)
+        self._roles.add(said.get("role") or ROLES.get(said["suite"], "app-server"))
         case["seconds"] = round(case["seconds"] + seconds, 4)
         case["recorded"] = said.get("recorded") or case["recorded"]
         case["title"] = said.get("title") or case["title"]
         case["spec"] = said.get("spec") or case["spec"]
-        if said.get("cassettes"):
-            self.cassettes[case["id"]] = list(said["cassettes"])
         worst = model.worst([case["outcome"], outcome])
         if outcome != "passed" and (worst != case["outcome"] or not case["message"]):
             case["outcome"] = worst
@@ -115,7 +113,7 @@ class Verdict:
     @property
     def subjects(self) -> dict[str, str]:
         """The subjects that these cases judged, by role."""
-        roles = {ROLES.get(case["suite"], "app-server") for case in self.cases.values()} or {"app-server"}
+        roles = self._roles or {"app-server"}
         named = {"app-server": self.subject, **self.others}
         return {role: name for role, name in named.items() if role in roles}
 
