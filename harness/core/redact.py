@@ -20,7 +20,8 @@ from harness.core.redact_named import secret_parts
 from harness.core.redact_own import own_finders
 from harness.core.redact_rules import kind_of_name, weak_kind_of_name
 from harness.core.redact_shape import Placeholders
-from harness.core.redact_text import Finder, Shadow, Span
+from harness.core.redact_text import Shadow, Span
+from harness.core.redact_triggers import Triggers
 
 _ROUNDS = 32  # each round leaves less to find; more than three were never seen
 _USER_NAMES = ("USER", "LOGNAME", "USERNAME")
@@ -38,9 +39,7 @@ class Redactor:
 
     def __init__(self, *, paths: Mapping[str, str] | None = None, literals: Mapping[str, str] | None = None) -> None:
         self._placeholders = Placeholders()
-        self._finders: tuple[Finder, ...] = FINDERS
-        own = [*own_finders(literals or {}, "literal"), *own_finders(paths or {}, "path")]
-        self._finders = (*own, *FINDERS)
+        self._triggers = Triggers((*own_finders(literals or {}, "literal"), *own_finders(paths or {}, "path"), *FINDERS))
         for old, new in {**(paths or {}), **(literals or {})}.items():
             if old != new and self._find(new.encode()):
                 raise ValueError(
@@ -135,10 +134,7 @@ class Redactor:
         shadow = Shadow(data) if b"\\u00" in data or b"\\/" in data else None
         text = data if shadow is None else shadow.text
         low = text.lower()
-        # Most frames end here. A str is searched, because that is twice as fast as bytes.
-        test = low.decode("latin-1")
-        finds = [find for trigger, find in self._finders if trigger in test]
-        spans = [span for find in finds for span in find(text, low)]
+        spans = [span for find in self._triggers.finds(low) for span in find(text, low)]
         if not spans:
             return spans
         if shadow is not None:

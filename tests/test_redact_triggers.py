@@ -1,0 +1,70 @@
+"""Which finders a redactor asks: always those whose trigger stands in the text, whatever texts came before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core import redact_triggers
+from harness.core.redact_find import FINDERS
+from harness.core.redact_text import Finder, Span
+from harness.core.redact_triggers import Triggers
+
+WORDS = sorted({finder.trigger for finder in FINDERS})
+PIECES = st.one_of(st.sampled_from([*WORDS, '"', '\\"', '":"', '","', "threadId", "x", "\xff", " "]), st.text(max_size=6))
+TEXTS = st.lists(
+    st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).lower().encode("latin-1", "replace")), max_size=8
+)
+
+
+def wanted(finders: tuple[Finder, ...], text: bytes) -> list[object]:
+    return [finder.find for finder in finders if finder.trigger.encode() in text]
+
+
+def faithful(triggers: Triggers, finders: tuple[Finder, ...], texts: list[bytes]) -> None:
+    for text in [*texts, *texts]:
+        assert triggers.finds(text) == wanted(finders, text)
+
+
+@given(TEXTS)
+def test_what_is_remembered_makes_no_difference(texts: list[bytes]) -> None:
+    faithful(Triggers(FINDERS), FINDERS, texts)
+
+
+@given(TEXTS, st.integers(0, 40))
+def test_nor_does_what_was_forgotten(texts: list[bytes], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redact_triggers, "MOST", most)
+        triggers = Triggers(FINDERS)
+        faithful(triggers, FINDERS, texts)
+        assert sum(map(len, [*triggers._clean, *triggers._telling])) <= most
+
+
+def test_a_finder_without_a_trigger_is_always_asked() -> None:
+    finders = (Finder("", lambda text, low: iter(())), Finder("key", lambda text, low: iter(())))
+    faithful(Triggers(finders), finders, [b"", b"a", b"a", b'a"key"b', b'"'])
+
+
+def test_a_trigger_that_texts_are_parted_at_is_refused() -> None:
+    def find(text: bytes, low: bytes) -> Iterator[Span]:
+        return iter(())
+
+    with pytest.raises(ValueError, match="quote"):
+        Triggers([Finder('"key"', find)])
+
+
+class Forgetful(Triggers):
+    """Remembers every part as harmless."""
+
+    def _search(self, parts: list[str]) -> list[int]:
+        found = super()._search(parts)
+        self._clean.update(parts)
+        return found
+
+
+def test_a_memory_that_is_wrong_is_found() -> None:
+    with pytest.raises(AssertionError):
+        faithful(Forgetful(FINDERS), FINDERS, [b'{"token":"a"}'])
