@@ -18,6 +18,7 @@ from harness.cli.main import main
 from harness.report import model
 from harness.report.files import write_all
 from harness.report.merge import Part, merge
+from harness.report.stories import read_stories
 
 
 def case(name: str, outcome: str = "passed", **given: Any) -> model.Case:
@@ -57,7 +58,7 @@ def run(*words: object) -> Result:
 def read(folder: Path) -> tuple[model.Report, dict[str, str]]:
     report = model.read_report(folder)
     jsonschema.Draft202012Validator(model.schema()).validate(report)
-    stories = {one["case"]: one["frames"][0]["text"] for one in model.read_stories(folder)}
+    stories = {one["case"]: one["frames"][0]["text"] for one in read_stories(folder)}
     assert set(stories) == {one["story"] for one in report["cases"] if one["story"]}
     return report, stories
 

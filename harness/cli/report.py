@@ -17,6 +17,7 @@ from harness.cli.console import Unable, progress, sentences
 from harness.report import model
 from harness.report.files import PAGE, write_all
 from harness.report.merge import Part, merge, stories
+from harness.report.stories import read_stories
 
 #: Where runs put their reports unless they are told otherwise.
 FOLDER = Path("reports")
@@ -44,7 +45,7 @@ def open_report(folder: Path | None, as_json: bool) -> None:
         from harness.report.page import write_html
 
         try:
-            write_html(report, model.read_stories(place), page)
+            write_html(report, read_stories(place), page)
         except model.BadReport as error:
             raise Unable(str(error)) from None
     if as_json:

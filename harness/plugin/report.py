@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 from harness.core.redact import Redactor
 from harness.plugin.again import Again, shell_line
 from harness.plugin.story import Spool, key_of
-from harness.report.cassette_story import cassette_story
 from harness.report.files import write_all
-from harness.report.model import Case, Report, Story
-from harness.shell.cassette import CassetteError
+from harness.report.model import Case, Report
+from harness.report.stories import StoryText, told
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,12 +54,12 @@ class Reporter:
         report = verdict.report("", self._started)
         again = Again(self._config, self.folder)
         places = spool.index() if spool is not None else {}
-        sources: dict[int, tuple[Path, int] | list[str]] = {}
+        stories: dict[int, tuple[Path, int]] = {}
         for number, case in enumerate(report["cases"]):
-            found = places.get(key_of(case["nodeid"])) or verdict.cassettes.get(case["id"])
+            found = places.get(key_of(case["nodeid"]))
             if found:
                 case["story"] = case["id"]
-                sources[number] = found
+                stories[number] = found
                 self._smallest(case, found)
         for name in BESIDE:
             self._take_in(report, name)
@@ -73,51 +72,20 @@ class Reporter:
         clean["subject"] = plain.value(report["subject"])
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
             case["again"] = shell_line(again.words(dirty["nodeid"]), plain.argv)
-        return write_all(self.folder, clean, self._stories(clean["cases"], sources))
+        return write_all(self.folder, clean, self._stories(clean["cases"], stories))
 
     @staticmethod
-    def _smallest(case: Case, found: tuple[Path, int] | list[str]) -> None:
+    def _smallest(case: Case, found: tuple[Path, int]) -> None:
         """Of a failure that says nothing of two values, the smallest difference to the recording tells them."""
-        if isinstance(found, tuple) and case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
-            story = Spool.read(found)
-            case["expected"], case["actual"] = story.get("expected"), story.get("actual")
+        if case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
+            said, _ = Spool.read(found)
+            case["expected"], case["actual"] = said.get("expected"), said.get("actual")
 
-    def _stories(self, cases: list[Case], sources: dict[int, tuple[Path, int] | list[str]]) -> Iterator[Story]:
-        for number, source in sources.items():
-            name = cases[number]["story"] or ""
-            if isinstance(source, tuple):
-                said = Spool.read(source)
-                cassette = self._relative(said["cassette"]) if said["cassette"] else None
-                yield {
-                    "case": name,
-                    "source": "this run",
-                    "cassette": cassette,
-                    "truncated": said["truncated"],
-                    "frames": said["frames"],
-                }
-            elif story := self._recorded(name, source):
-                yield story
-
-    def _recorded(self, name: str, paths: list[str]) -> Story | None:
-        """Return the story of a case that reproduced its cassettes, one a server."""
-        joined: Story | None = None
-        for number, path in enumerate(paths, 1):
-            try:
-                story = cassette_story(path, name)
-            except CassetteError:
-                continue  # it was there a moment ago; the case's verdict does not hang on it
-            if len(paths) > 1:
-                for frame in story["frames"]:
-                    frame["conn"] = number if frame["seam"] == "rpc" else frame["conn"]
-            if joined is None:
-                joined = story
-                joined["cassette"] = self._relative(path)
-                continue
-            joined["frames"] += story["frames"]
-            joined["truncated"] = joined["truncated"] or story["truncated"]
-        for n, frame in enumerate(joined["frames"] if joined else (), 1):
-            frame["n"] = n
-        return joined
+    def _stories(self, cases: list[Case], stories: dict[int, tuple[Path, int]]) -> Iterator[StoryText]:
+        for number, place in stories.items():
+            said, frames = Spool.read(place)
+            said["cassette"] = self._relative(said["cassette"]) if said["cassette"] else None
+            yield told(cases[number]["story"] or "", said, frames)
 
     def _relative(self, path: str) -> str:
         root = self._config.rootpath

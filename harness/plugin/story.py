@@ -1,9 +1,9 @@
 """What was said in a case, for the report: taken from what its fixture has kept, redacted, and put where the report finds it.
 
-Strategy. A case that replayed its cassette and passed is told by that cassette, read when the report is written: here only its
-path is noted. Of any other case the frames are taken from its fixture (they are there already), redacted, and written to a spool,
-one file a process, so that nothing of it travels with pytest's own reports and a worker that dies loses one case. Of a passed
-case less is kept than of a failed one. A story that cannot be told must not change a verdict: then a sentence stands for it.
+Strategy. A case that replayed its cassette and passed is told by that cassette. Of any other case the frames are taken from its
+fixture (they are there already) and redacted. Both are made JSON and written to a spool, one file a process, so that nothing of
+it travels with pytest's own reports, a worker that dies loses one case, and at the end little is left to do. Of a passed case
+less is kept than of a failed one. A story that cannot be told must not change a verdict: then a sentence stands for it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from harness.core import frames as core
 from harness.core.redact import Redactor
 from harness.plugin.spec import spec_of, title_of
 from harness.report.model import Frame
+from harness.report.stories import frames_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +53,10 @@ def key_of(nodeid: str) -> str:
 
 
 class Spool:
-    """Where the processes of a run put stories until the report is written: `folder`/<pid>.ndjson, a story a line."""
+    """Where the processes of a run put stories until the report is written: `folder`/<pid>.ndjson.
+
+    Two lines a story: what is said of it, and its frames, which nobody need read again to write them into the report.
+    """
 
     def __init__(self, folder: Path, owner: int = 0) -> None:
         self.folder = folder
@@ -70,30 +74,31 @@ class Spool:
 
     def put(self, nodeid: str, story: dict[str, Any]) -> None:
         """Add a story, in one write; raises `OSError`."""
-        line = json.dumps({"key": key_of(nodeid), **story}, separators=(",", ":")).encode() + b"\n"
+        head = {"key": key_of(nodeid), **{name: value for name, value in story.items() if name != "frames"}}
+        lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(story["frames"]))
         with open(self.folder / f"{os.getpid()}.ndjson", "ab") as file:
-            file.write(line)
+            file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return where each story lies: the file and the offset of its line; of two of one case the later."""
+        """Return where each story lies: the file and the offset of its lines; of two of one case the later."""
         found: dict[str, tuple[Path, int]] = {}
         for path in sorted(self.folder.glob("*.ndjson"), key=lambda path: path.stat().st_mtime_ns):
             with open(path, "rb") as file:
                 at = 0
-                for line in file:
-                    if line.endswith(b"\n"):  # a process that was killed may have left half a line
-                        found[line[8:32].decode("ascii", "replace")] = (path, at)
-                    at += len(line)
+                for head in file:
+                    frames = file.readline()
+                    if frames.endswith(b"\n"):  # a process that was killed may have left half a story
+                        found[head[8:32].decode("ascii", "replace")] = (path, at)
+                    at += len(head) + len(frames)
         return found
 
     @staticmethod
-    def read(place: tuple[Path, int]) -> dict[str, Any]:
-        """Return the story that lies at a place of the index."""
+    def read(place: tuple[Path, int]) -> tuple[dict[str, Any], bytes]:
+        """Return what is said of the story that lies at a place of the index, and the text of its frames."""
         with open(place[0], "rb") as file:
             file.seek(place[1])
-            story: dict[str, Any] = json.loads(file.readline())
-        del story["key"]
-        return story
+            head: dict[str, Any] = json.loads(file.readline())
+            return head, file.readline()[:-1]
 
 
 def note(
@@ -109,11 +114,11 @@ def note(
         said["compared"] = [session.taker().clean(_side(value))[:LONGEST_SIDE] for value in session.compared]
     if not session.tells or not (report.failed or (report.when == "call" and report.passed)):
         return
-    if report.passed and case is not None and not session.subject.live:
-        said["cassettes"] = [str(server.cassette) for server in case.servers]
-        return
     try:
-        story = session.taker().take(getattr(item, "funcargs", {}), case, passed=report.passed)
+        if report.passed and case is not None and not session.subject.live:
+            story = _reproduced(case)
+        else:
+            story = session.taker().take(getattr(item, "funcargs", {}), case, passed=report.passed)
         if story is not None:
             session.need_spool().put(item.nodeid, story)
     except Exception as error:  # whatever a broken subject made of it: the verdict stands
@@ -200,6 +205,30 @@ class Taker:
             frame["n"] = n
         story["cassette"] = str(case.servers[0].cassette) if case.servers[0].cassette.exists() else None
         return story
+
+
+def _reproduced(case: Case) -> dict[str, Any] | None:
+    """Return the story of a case that reproduced its cassettes, one a server: what they say, server by server."""
+    from harness.report.cassette_story import cassette_story
+    from harness.shell.cassette import CassetteError
+
+    joined: dict[str, Any] | None = None
+    for number, server in enumerate(case.servers, 1):
+        try:
+            story = cassette_story(server.cassette, "")
+        except CassetteError:
+            continue  # it was there a moment ago; the case's verdict does not hang on it
+        if len(case.servers) > 1:
+            for frame in story["frames"]:
+                frame["conn"] = number if frame["seam"] == "rpc" else frame["conn"]
+        if joined is None:
+            joined = dict(story)
+            continue
+        joined["frames"] += story["frames"]
+        joined["truncated"] = joined["truncated"] or story["truncated"]
+    for n, frame in enumerate(joined["frames"] if joined else (), 1):
+        frame["n"] = n
+    return joined
 
 
 def _story(frames: list[Frame], *, truncated: bool = False) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from pathlib import Path
 from harness.report import model
 from harness.report.junit import junit
 from harness.report.markdown import markdown
+from harness.report.stories import StoryText, writing_stories
 
 JUNIT, SUMMARY, PAGE = "junit.xml", "summary.md", "report.html"
 
 
-def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story]) -> list[Path]:
+def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story | StoryText]) -> list[Path]:
     """Write a report into `folder`, made if need be, and return the paths, report.json first; raises `OSError`.
 
     What was there goes first, so that no old verdict stands in the place of one that could not be written.
@@ -23,7 +24,7 @@ def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story]
         (folder / name).unlink(missing_ok=True)
     from harness.report.page import write_html
 
-    told = model.writing_stories(folder, stories)  # each is written and shown while it is at hand
+    told = writing_stories(folder, stories)  # each is written and shown while it is at hand
     write_html(report, told, folder / PAGE)
     for _ in told:
         pass  # the page may not want them all

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.report import model
 from harness.report.model import ROLES, Case, Report, Run, Story, Told
+from harness.report.stories import read_stories
 
 _RECORDS = ("none", "new", "all")
 #: What tells two cases of one id apart, in the order in which an id says it.
@@ -73,7 +74,7 @@ def merge(parts: Sequence[Part], command: str) -> Report:
 def stories(parts: Iterable[Part]) -> Iterator[Story]:
     """Yield the stories of a joined report, as a stream; raises `model.BadReport`. `merge` comes first."""
     for part in parts:
-        for story in model.read_stories(part.folder):
+        for story in read_stories(part.folder):
             name = part.stories.get(story["case"])
             if name is not None:
                 story["case"] = name
@@ -99,7 +100,9 @@ def _variant(report: Report, case: Case) -> Variant:
     role = ROLES.get(case["suite"], "app-server")
     runs = report.get("runs", [])
     run = runs[case["run"]] if "run" in case and case["run"] < len(runs) else None
-    subject = (run or report)["subject"].get(role, "")
+    named = (run or report)["subject"]
+    # A case in a folder of its user's own does not tell its role: then all that was judged is what tells it apart.
+    subject = named.get(role) or ", ".join(named.values())
     # Which app-server stands behind a subject of another role tells its cases apart as well.
     return subject, (run or report)["codex"], (run or report)["profile"]
 

@@ -1,7 +1,8 @@
 """The data of a report: what a run came to, case by case (report.json), and what was said in each (stories.ndjson).
 
 Strategy. Plain dictionaries, typed: they are what stands in the files, so that whoever reads the files reads this. report.json is
-held to `report.schema.json` when it is read; stories may be large, and are read and written one line at a time, in any order.
+held to `report.schema.json` when it is read; stories may be large, and are read and written one
+by one (`harness.report.stories`).
 Everything here has been redacted before it was made: this module knows nothing of secrets, and adds nothing of its own.
 
     DIR/report.json      Report, format 2
@@ -11,7 +12,7 @@ Everything here has been redacted before it was made: this module knows nothing 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
@@ -266,49 +267,6 @@ def _problem(value: Any) -> str:
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
         return f"{where.removeprefix('.') or 'it'}: {str(error).splitlines()[0][:200]}"
     return ""
-
-
-def writing_stories(folder: Path, stories: Iterable[Story]) -> Iterator[Story]:
-    """Write `folder`/stories.ndjson, and yield each story when it is written; the file is there once all are. `OSError`."""
-    path = folder / STORIES
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with open(draft, "w", encoding="utf-8", errors="backslashreplace") as file:
-            for story in stories:
-                file.write(json.dumps(story, ensure_ascii=False, separators=(",", ":")) + "\n")
-                yield story
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def write_stories(folder: Path, stories: Iterable[Story]) -> int:
-    """Write `folder`/stories.ndjson, a story at a time, and return how many there were; raises `OSError`."""
-    return sum(1 for _ in writing_stories(folder, stories))
-
-
-def read_stories(folder: Path) -> Iterator[Story]:
-    """Read the stories in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
-    path = folder / STORIES
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                yield _story(line, f"{path}, line {number}")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _story(line: bytes, where: str) -> Story:
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise BadReport(f"{where}: it is not whole, or no JSON ({error}); run it again.") from None
-    if not isinstance(value, dict) or not isinstance(value.get("case"), str) or not isinstance(value.get("frames"), list):
-        raise BadReport(f"{where}: it is no story: it needs a 'case' and its 'frames'.")
-    story: Story = value  # type: ignore[assignment]
-    return story
 
 
 def shortened(text: str, most: int) -> str:

@@ -17,28 +17,34 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import io
 import json
-import math
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import IO, Any
 
 from harness.report.model import Case, Report, Story
+from harness.report.stories import StoryText, as_text, finite
 
 SCRIPTS = (
     *("dom.js", "visible.js", "json.js", "diff.js", "data.js", "lazy.js", "compare.js", "sequence.js", "case.js"),
-    *("tree.js", "overview.js", "list.js", "keys.js", "main.js"),
+    *("tree.js", "findings.js", "drift.js", "behaviour.js", "overview.js", "list.js", "keys.js", "main.js"),
 )
 #: What a list shows of a message; all of it is in the case's chunk.
 GLANCE = 240
+#: How many chunks may wait for being packed, or for being written.
+AHEAD = 16
 
 
-def write_html(report: Report, stories: Iterable[Story], path: Path | str) -> Path:
+def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path | str) -> Path:
     """Write the page of a whole report; a story of no case of the report is left out. OSError when it cannot be written.
 
     `stories` may come in any order and are taken one at a time; of two with one key the first counts.
@@ -50,19 +56,36 @@ def write_html(report: Report, stories: Iterable[Story], path: Path | str) -> Pa
         "mode": "report",
         "cases": [_light(case, places) for case in cases],
     }
-    chunks = _chunks(cases, stories, places)
+    chunks: Iterable[tuple[str, bytes]] = _chunks(cases, stories, places)
+    if "drift" in report:
+        data["drift"] = _glance(report["drift"])
+        chunks = chain([("drift", _dumps(report["drift"]).encode("ascii"))], chunks)
     return _write(data, chunks, f"codex-replay: {report['verdict']}, {len(cases)} cases", Path(path))
 
 
 def write_cassette_html(story: Story, about: Mapping[str, str], out: Path | IO[str]) -> None:
     """Write the page of one cassette to a file or a stream; `about` is what to say of it, by name. OSError when it cannot be."""
     data = {"mode": "cassette", "about": dict(about), "cases": [{"id": story["case"], "story": 0}]}
-    chunks = iter([("s0", _packed(story))])
+    chunks = [("s0", as_text(story).text)]
     title = f"codex-replay: {story['case']}"
     if isinstance(out, Path):
         _write(data, chunks, title, out)
     else:
         _fill(out, data, chunks, title)
+
+
+def drift_html(found: Mapping[str, Any]) -> str:
+    """Return the page of one drift, of schemas or of behaviour: of what `drift --json` says."""
+    out = io.StringIO()
+    title = f"codex-replay: drift from {found['from']} to {found['to']}"
+    data = {"mode": "drift", "drift": _glance(found), "cases": []}
+    _fill(out, data, [("drift", _dumps(found).encode("ascii"))], title)
+    return out.getvalue()
+
+
+def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
+    """What the line above a drift needs; its lists are long, and are in its chunk with all the rest."""
+    return {key: drift[key] for key in ("drift", "behaviour", "from", "to", "counts", "totals") if key in drift}
 
 
 def _light(case: Case, places: Mapping[str, int]) -> dict[str, Any]:
@@ -79,19 +102,36 @@ def _light(case: Case, places: Mapping[str, int]) -> dict[str, Any]:
     return light
 
 
-def _chunks(cases: Iterable[Case], stories: Iterable[Story], places: Mapping[str, int]) -> Iterable[tuple[str, str]]:
-    """Yield (id of its element, base64) of every case, then of every story that a case has."""
+def _chunks(
+    cases: Iterable[Case], stories: Iterable[Story | StoryText], places: Mapping[str, int]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield (id of its element, JSON) of every case, then of every story that a case has."""
     for i, case in enumerate(cases):
-        yield f"c{i}", _packed(case)
+        yield f"c{i}", _dumps(case).encode("ascii")
     seen: set[str] = set()
-    for story in stories:
-        key = story["case"]
-        if key in places and key not in seen:
-            seen.add(key)
-            yield f"s{places[key]}", _packed(story)
+    for story in map(as_text, stories):
+        if story.key in places and story.key not in seen:
+            seen.add(story.key)
+            yield f"s{places[story.key]}", story.text
 
 
-def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, str]], title: str, path: Path) -> Path:
+def _packed(chunks: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
+    """Yield (id, base64 of the deflated text) of each chunk, in order; zlib works beside us, on the other cores."""
+    waiting: deque[tuple[str, Future[bytes]]] = deque()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for name, text in chunks:
+            waiting.append((name, threads.submit(zlib.compress, text, 6)))
+            if len(waiting) > AHEAD:
+                yield _finished(*waiting.popleft())
+        while waiting:
+            yield _finished(*waiting.popleft())
+
+
+def _finished(name: str, packed: Future[bytes]) -> tuple[str, str]:
+    return name, base64.b64encode(packed.result()).decode()
+
+
+def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, bytes]], title: str, path: Path) -> Path:
     """Write the page, and put it in its place only when it is whole."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
@@ -103,7 +143,7 @@ def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, str]], title: st
     return path
 
 
-def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, str]], title: str) -> None:
+def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, bytes]], title: str) -> None:
     skeleton, style, script = _parts()
     head, tail = skeleton.split("<!--chunks-->\n")
     values = {
@@ -114,7 +154,7 @@ def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, str
         "data": _json(data),
     }
     out.write(Template(head).substitute(values))
-    for name, packed in chunks:
+    for name, packed in _packed(chunks):
         out.write(f'<script type="application/octet-stream" id="{name}">{packed}</script>\n')
     out.write(tail)
 
@@ -143,10 +183,6 @@ def _parts() -> tuple[str, str, str]:
     )
 
 
-def _packed(value: Any) -> str:
-    return base64.b64encode(zlib.compress(_dumps(value).encode("ascii"), 6)).decode()
-
-
 def _json(value: Any) -> str:
     """Return JSON that can stand in a script element: no character of it means anything to an HTML parser."""
     return _dumps(value).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -156,15 +192,7 @@ def _dumps(value: Any) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
     except ValueError:  # JSON has no word for these numbers, and a page that cannot be read helps nobody
-        return json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        return json.dumps(finite(value), separators=(",", ":"), allow_nan=False)
 
 
 def _markup(text: str) -> str:

@@ -1,0 +1,94 @@
+"""The stories of a report (stories.ndjson): written and read one at a time, in any order, for all of them may not fit in memory.
+
+A story is text from where it was taken to where it is shown: it becomes JSON once, and the file and the page take the same text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.report.model import STORIES, BadReport, Frame, Story
+
+
+class StoryText(NamedTuple):
+    """A story as the JSON text that tells it, and its key: the `story` of its case."""
+
+    key: str
+    text: bytes
+
+
+def frames_text(frames: list[Frame]) -> bytes:
+    """Return frames as JSON in UTF-8, on one line."""
+    return _dumps(frames)
+
+
+def told(key: str, head: Mapping[str, Any], frames: bytes) -> StoryText:
+    """Join a story of what is said of it (`source`, `cassette`, `truncated`) and the text of its frames."""
+    said = {"case": key, **{name: head[name] for name in ("source", "cassette", "truncated")}}
+    return StoryText(key, b'%s,"frames":%s}' % (_dumps(said)[:-1], frames))
+
+
+def as_text(story: Story | StoryText) -> StoryText:
+    """Return a story as text."""
+    return story if isinstance(story, StoryText) else StoryText(story["case"], _dumps(story))
+
+
+def _dumps(value: Any) -> bytes:
+    """Return JSON in UTF-8; lone surrogates are escaped, and numbers that JSON has no word for become strings."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def finite(value: Any) -> Any:
+    """Return a value with numbers that JSON does not know as strings: a file that cannot be read helps nobody."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def writing_stories(folder: Path, stories: Iterable[Story | StoryText]) -> Iterator[StoryText]:
+    """Write `folder`/stories.ndjson, and yield each story when it is written; the file is there once all are. `OSError`."""
+    path = folder / STORIES
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        with open(draft, "wb") as file:
+            for story in stories:
+                text = as_text(story)
+                file.write(text.text + b"\n")
+                yield text
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_stories(folder: Path) -> Iterator[Story]:
+    """Read the stories in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
+    path = folder / STORIES
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                yield _story(line, f"{path}, line {number}")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _story(line: bytes, where: str) -> Story:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise BadReport(f"{where}: it is not whole, or no JSON ({error}); run it again.") from None
+    if not isinstance(value, dict) or not isinstance(value.get("case"), str) or not isinstance(value.get("frames"), list):
+        raise BadReport(f"{where}: it is no story: it needs a 'case' and its 'frames'.")
+    story: Story = value  # type: ignore[assignment]
+    return story
