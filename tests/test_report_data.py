@@ -17,7 +17,7 @@ import pytest
 from harness.core.frames import Frame
 from harness.plugin.hooks import name_of_node
 from harness.plugin.spec import place, source_of
-from harness.plugin.story import Spool, without_torn
+from harness.plugin.story import Spool, key_of, without_torn
 from harness.report import model
 from harness.report.beside import beside, values
 from harness.report.junit import junit
@@ -535,3 +535,20 @@ def test_the_source_of_a_case(docstring: str, found: tuple[str, str] | None) -> 
 def test_the_name_of_a_test_that_cannot_be_asked() -> None:
     name = name_of_node("suites/app_server/test_v1.py::TestX::test_hello[a b-1]", ROOT)
     assert str(name) == "app_server/test_v1/hello-a_b-1"
+
+
+def test_a_process_that_is_killed_leaves_the_stories_that_it_has_told(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    frame: Any = {"text": 'a "frames": [1]\n'}
+    for node in ("one", "two"):
+        spool.put(node, {"source": "this run", "cassette": None, "truncated": False, "frames": [frame]})
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    first = len(whole) // 2
+    for size in range(first, len(whole)):
+        path.write_bytes(whole[:size])
+        assert list(spool.index()) == [key_of("one")], size
+    path.write_bytes(whole)
+    said, frames = spool.read(spool.index()[key_of("two")])
+    assert said == {"key": key_of("two"), "source": "this run", "cassette": None, "truncated": False}
+    assert json.loads(frames) == [frame]
