@@ -10,16 +10,18 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plugin.lite_client import parse_lite_client
-from harness.reference.lite_client import auth, refresh, reply, settings, sse, tools, transport
+from harness.reference.lite_client import auth, client, refresh, reply, settings, sse, tools, transport
 from harness.reference.lite_client.errors import Problem
 from harness.shell.backend_process import BackendProcess
 from suites.lite_client import expected
@@ -184,7 +186,7 @@ def test_a_refusal_is_the_answer() -> None:
 def test_new_tokens_are_written_at_once_and_kept_private(tmp_path: Path) -> None:
     path = tmp_path / "auth.json"
     path.write_text(json.dumps(expected.CHATGPT))
-    login = auth.Auth(path)
+    login = auth.Auth(str(path))
     login.store({"access_token": "new", "refresh_token": "newer", "id_token": expected.NEW_JWT})
     assert json.loads(path.read_text())["tokens"] == {
         "access_token": "new",
@@ -199,7 +201,7 @@ def test_new_tokens_are_written_at_once_and_kept_private(tmp_path: Path) -> None
 def test_tokens_that_cannot_be_written_are_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "auth.json"
     path.write_text(json.dumps(expected.CHATGPT))
-    login = auth.Auth(path)
+    login = auth.Auth(str(path))
     path.unlink()
     tmp_path.rmdir()
     with pytest.raises(Problem, match="cannot be written"):
@@ -235,7 +237,7 @@ def test_the_environment_has_defaults() -> None:
 def test_a_tools_file_that_is_none_is_a_problem(tmp_path: Path, content: str) -> None:
     (tmp_path / "tools.json").write_text(content)
     with pytest.raises(Problem, match="tools file"):
-        tools.Tools(tmp_path / "tools.json")
+        tools.Tools(str(tmp_path / "tools.json"))
 
 
 def served(answer: bytes, timeout: float = 5.0) -> tuple[int, bytes]:
@@ -301,11 +303,50 @@ def test_an_answer_that_breaks_off_or_is_none_is_a_problem(answer: bytes) -> Non
 
 @pytest.mark.parametrize(
     ("url", "headers"),
-    [("ftp://x/", {}), ("http://", {}), ("http://x:y/", {}), ("x", {}), ("http://[/", {}), ("http://x/", {"a": "b\nc"})],
+    [
+        ("ftp://x/", {}),
+        ("http://", {}),
+        ("http://x:y/", {}),
+        ("x", {}),
+        ("http://[/", {}),
+        ("http://x/", {"a": "b\nc"}),
+        ("http://x/a\nb", {}),
+        ("http://x:0x1f/", {}),
+        ("http://x:65536/", {}),
+    ],
 )
 def test_what_cannot_be_sent_is_a_problem(url: str, headers: dict[str, str]) -> None:
     with pytest.raises(Problem, match="is no HTTP address"):
         transport.post(url, headers, b"", 1)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:4096/v1/responses",
+        "https://chatgpt.com/backend-api/codex/responses",
+        "http://x",
+        "http://x?a=/b",
+        "http://x/a?b=c#d",
+        "http://user:pass@x:81/a//b",
+        "http://[::1]/a",
+        "https://[::1]:8443/a?b",
+    ],
+)
+def test_an_address_is_read_as_the_standard_library_reads_it(url: str) -> None:
+    found, parts = transport.Address(url), urlsplit(url)
+    assert (found.scheme, found.name) == (parts.scheme, parts.hostname)
+    assert found.port == (parts.port or {"http": 80, "https": 443}[parts.scheme])
+    assert found.host == parts.netloc.rpartition("@")[2]
+    assert found.target == (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def test_a_conversation_is_named_by_a_random_uuid_of_its_own() -> None:
+    found = {client.new_id() for _ in range(64)}
+    assert len(found) == 64
+    assert {(uuid.UUID(each).version, uuid.UUID(each).variant) for each in found} == {(4, uuid.RFC_4122)}
+    assert all(each == str(uuid.UUID(each)) for each in found)
+    assert {each[19] for each in found} == set("89ab")
 
 
 # -- the examples ----------------------------------------------------------------------------------------------------------------

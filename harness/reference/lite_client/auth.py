@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
-from pathlib import Path
-from typing import Any
 
 from harness.reference.lite_client.errors import Problem
 from harness.reference.lite_client.settings import read_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CLAIMS = "https://api.openai.com/auth"
 LOG_IN = "Log in again (codex login) to make a new one."
@@ -19,7 +20,7 @@ LOG_IN = "Log in again (codex login) to make a new one."
 class Auth:
     """The content of auth.json; raises `Problem` when it says of nobody who we are."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         document = read_json(path, "The login file")
         if not isinstance(document, dict):
@@ -91,6 +92,8 @@ def account_of(id_token: object) -> str | None:
 
 def jwt_claims(token: str) -> dict[str, Any]:
     """Return the claims of a JWT, whose signature nobody here can check; none when it is not one."""
+    import base64  # late: few logins need to be asked for their account
+
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -107,9 +110,10 @@ def _in_form_of(old: object, jwt: str) -> object:
     return {**old, "raw_jwt": jwt, "chatgpt_account_id": account_of(jwt) or old.get("chatgpt_account_id")}
 
 
-def write(path: Path, document: dict[str, Any]) -> None:
+def write(path: str, document: dict[str, Any]) -> None:
     """Replace the file at once, so that a reader sees the old or the new one, and keep it private. Raises `Problem`."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    folder, name = os.path.split(path)
+    draft = os.path.join(folder, f".{name}.{os.getpid()}")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump(document, file, indent=2, ensure_ascii=False)

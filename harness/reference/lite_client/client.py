@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Iterator
-from typing import Any
+import os
 
 from harness.reference.lite_client import refresh as tokens
 from harness.reference.lite_client import reply, sse, transport
-from harness.reference.lite_client.auth import Auth
 from harness.reference.lite_client.errors import Problem, Unauthorized
-from harness.reference.lite_client.reply import Reply
-from harness.reference.lite_client.settings import Settings
-from harness.reference.lite_client.tools import Item, Tools
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from harness.reference.lite_client.auth import Auth
+    from harness.reference.lite_client.reply import Reply
+    from harness.reference.lite_client.settings import Settings
+    from harness.reference.lite_client.tools import Item, Tools
 
 VERSION = "0.92.0"
 ORIGINATOR = "codex_cli_rs"
@@ -28,7 +32,7 @@ class Client:
         self.settings = settings
         self.auth = auth
         self.tools = tools
-        self.conversation = str(uuid.uuid4())
+        self.conversation = new_id()
 
     def run(self, prompt: str) -> str:
         """Return the model's last words on a prompt; raises `Problem`."""
@@ -113,6 +117,12 @@ class Client:
         }
         text = text_settings(self.settings.schema)
         return {**found, "text": text}
+
+
+def new_id() -> str:
+    """Return a random uuid (version 4), which is 122 random bits; the module `uuid` takes longer to load than to read this."""
+    digits = os.urandom(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
 
 
 def text_settings(schema: Any) -> Item:

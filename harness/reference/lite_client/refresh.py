@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from harness.reference.lite_client import transport
 from harness.reference.lite_client.errors import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
 SCOPE = "openid profile email"

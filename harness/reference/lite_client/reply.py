@@ -6,10 +6,13 @@ Pieces belong to an item by its id, whatever comes between them, so that two cal
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
 
 from harness.reference.lite_client.errors import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 #: type of a delta event -> (item type, the field that its pieces make up).
 DELTAS = {

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
-from typing import Any
 
 from harness.reference.lite_client.errors import Problem
 from harness.reference.lite_client.settings import read_json
 
-Item = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Item = dict[str, Any]
+
 #: type of a call -> the type of the item that answers it.
 OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 
@@ -24,7 +27,7 @@ OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_
 class Tools:
     """Tool specs, sent as they stand in the file, and canned results."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: str | None) -> None:
         document = {} if path is None else read_json(path, "The tools file")
         if not isinstance(document, dict) or not all(isinstance(document.get(key, []), list) for key in ("tools", "results")):
             raise Problem(f'The tools file {path} must be an object with the lists "tools" and "results".')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from patching import Client, Reply, after, variant
@@ -79,8 +80,13 @@ def cut_is_completed() -> None:
 @variant
 def waits_for_ever() -> None:
     """Has no timeout."""
-    old = settings.from_env
-    program.from_env = lambda env: old(env)._replace(timeout=10_000.0)  # type: ignore[attr-defined]
+    old = settings.Settings.__init__
+
+    def patient(self: settings.Settings, given: Mapping[str, str]) -> None:
+        old(self, given)
+        self.timeout = 10_000.0
+
+    settings.Settings.__init__ = patient  # type: ignore[method-assign]
 
 
 @variant

@@ -232,7 +232,7 @@ def session_id_per_request() -> None:
 @variant
 def session_id_fixed() -> None:
     """Has one session id for all conversations."""
-    client.uuid.uuid4 = lambda: uuid.UUID(int=7)  # type: ignore[attr-defined]
+    client.new_id = lambda: str(uuid.UUID(int=7))
 
 
 @variant
