@@ -173,14 +173,78 @@ def everything() -> tuple[Report, list[Story]]:
                 "reasons": {"adds-one": "no check saw it"},
             }
         },
-        "drift": {
-            "from": "0.92.0",
-            "to": "0.105.0",
-            "breaking": 2,
-            "findings": [{"kind": "method-removed", "name": "sendUserTurn"}],
-        },
+        "drift": drift(
+            drifted("sendUserTurn", rule="method-gone", sentence="The server no longer knows it and answers an error."),
+            drifted("turn/start", cls="additive", rule="property-new", path="$.params.effort", what="effort"),
+            drifted("turn/completed", sender="server", path="$.params.turn.error", before="string", after="string or null"),
+        ),
     }
     return report(cases, **more), stories
+
+
+def drifted(method: str, *, cls: str = "breaking", sender: str = "client", **more: Any) -> dict[str, Any]:
+    """One finding of a drift of schemas, as `drift --json` writes it."""
+    kind = "client-request" if sender == "client" else "server-notification"
+    path = more.get("path", "$")
+    return {
+        "class": cls,
+        "rule": "type-changed",
+        "kind": kind,
+        "method": method,
+        "path": path,
+        "what": "",
+        "before": "",
+        "after": "",
+        "sends": sender,
+        "reads": "server" if sender == "client" else "client",
+        "hits": "nobody" if cls == "additive" else "senders" if sender == "client" else "readers",
+        "sentence": "The old type is refused.",
+        "type": "",
+        "places": [{"kind": kind, "method": method, "path": path}],
+        **more,
+    }
+
+
+def drift(*findings: Any, **more: Any) -> dict[str, Any]:
+    """A drift of schemas with these findings, counted."""
+    counts = {
+        cls: sum(isinstance(each, dict) and each.get("class") == cls for each in findings) for cls in ("breaking", "additive")
+    }
+    return {
+        "drift": 1,
+        "from": "0.92.0",
+        "to": "0.105.0",
+        "counts": {"from": {"client_methods": 55, "events": 64}, "to": {"client_methods": 56, "events": 64}, **counts},
+        "findings": list(findings),
+        "uncompared": [],
+        "cassettes": None,
+        **more,
+    }
+
+
+def behaviour(*findings: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A drift of behaviour with these findings, each seen in two cases."""
+    return {
+        "behaviour": 1,
+        "from": "0.92.0",
+        "to": "0.105.0",
+        "totals": {"cases": 2, "compared": 2, "changed": 1, "unchanged": 1, "not_compared": 0, "findings": len(findings)},
+        "findings": list(findings),
+        "single": [],
+        "racy": [],
+        "ended_early": [],
+        "not_compared": [],
+        "noise": [],
+        "cases": ["app_server/test_turns/red", "app_server/test_turns/elsewhere"],
+        **more,
+    }
+
+
+def changed(rule: str, method: str, **more: Any) -> dict[str, Any]:
+    """One finding of a drift of behaviour, as `drift --behaviour --json` writes it."""
+    examples = [{"before": '"yes"', "after": '"no"', "case": "app_server/test_turns/red"}]
+    told = {"rule": rule, "what": f"it is {rule}", "method": method, "path": "$.params.x", "examples": examples}
+    return {**told, "variants": 1, "count": 2, "cases": [0, 1], **more}
 
 
 def hostile(text: str = HOSTILE) -> tuple[Report, list[Story]]:
@@ -227,8 +291,27 @@ def hostile(text: str = HOSTILE) -> tuple[Report, list[Story]]:
         started=text,
         coverage={text: {text: {"case": one["id"], "reason": text}}},
         strength=nested,
-        drift={"from": text, "to": text, text: [{text: text}]},
+        drift=drift_of(text),
         stale=[text],
         verdict=text,
     )
     return whole, [told]
+
+
+def drift_of(text: str) -> dict[str, Any]:
+    """A drift in which every text is `text`, save what the page must know to show it as one."""
+    more = dict.fromkeys(("rule", "path", "what", "before", "after", "sentence", "type", "kind", "hits", "sends", "reads"), text)
+    places = [{"kind": text, "method": f"{text}{i}", "path": text} for i in range(3)]
+    rest = {"from": text, "to": text, "uncompared": [text], "cassettes": {"folder": text, "cases": text, "hit": text}}
+    first = drifted(text, **more, places=places, cases=[text])
+    found = drift(first, {**first, "class": text}, {text: text}, text, **rest)
+    found["counts"] |= {"from": {text: 1, "additive": text}, "to": {text: 2}, "additive": 7}
+    return found
+
+
+def behaviour_of(text: str) -> dict[str, Any]:
+    """A drift of behaviour in which every text is `text`."""
+    one = changed(text, text, what=text, path=text, note=text, methods=[text], cases=[0, text])
+    one["examples"] = [{"before": text, "after": text, "case": text}] * 2
+    more = {name: [{"case": text, text: text}] for name in ("ended_early", "not_compared", "noise")}
+    return behaviour(one, {text: text}, **more, cases=[text], **{"from": text, "to": text})

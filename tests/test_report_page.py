@@ -74,7 +74,10 @@ def test_everything_of_the_report_is_in_the_page(tmp_path: Path) -> None:
     sample, stories = everything()
     shown = written(tmp_path, (sample, stories))
     data = shown.data
-    assert {key: data[key] for key in sample if key != "cases"} == {key: value for key, value in sample.items() if key != "cases"}
+    plain = [key for key in sample if key not in ("cases", "drift")]
+    assert {key: data[key] for key in plain} == {key: sample[key] for key in plain}  # type: ignore[literal-required]
+    assert shown.chunk("d0") == sample["drift"]
+    assert data["drift"] == {key: sample["drift"][key] for key in ("drift", "from", "to", "counts")}
     assert [each["id"] for each in data["cases"]] == [each["id"] for each in sample["cases"]]
     for i, each in enumerate(sample["cases"]):
         assert shown.chunk(f"c{i}") == each

@@ -59,7 +59,7 @@ def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path 
     chunks: Iterable[tuple[str, bytes]] = _chunks(cases, stories, places)
     if "drift" in report:
         data["drift"] = _glance(report["drift"])
-        chunks = chain([("drift", _dumps(report["drift"]).encode("ascii"))], chunks)
+        chunks = chain([("d0", _dumps(report["drift"]).encode("ascii"))], chunks)
     return _write(data, chunks, f"codex-replay: {report['verdict']}, {len(cases)} cases", Path(path))
 
 
@@ -79,7 +79,7 @@ def drift_html(found: Mapping[str, Any]) -> str:
     out = io.StringIO()
     title = f"codex-replay: drift from {found['from']} to {found['to']}"
     data = {"mode": "drift", "drift": _glance(found), "cases": []}
-    _fill(out, data, [("drift", _dumps(found).encode("ascii"))], title)
+    _fill(out, data, [("d0", _dumps(found).encode("ascii"))], title)
     return out.getvalue()
 
 

@@ -90,11 +90,14 @@ class Browser:
 
     def open_all(self) -> None:
         """Open whatever can be opened: parts, rows, frames."""
-        for selector in ("details:not([open]) > summary", ".more[aria-expanded=false]", ".line-head[aria-expanded=false]"):
+        folds = ("details:not([open]) > summary", ".group-head[aria-expanded=false]")
+        for selector in (*folds, ".more[aria-expanded=false]", ".line-head[aria-expanded=false]", folds[0]):
             for _ in range(4):  # parts hold parts
                 self.js("document.querySelectorAll(arguments[0]).forEach(e => e.click())", selector)
                 # A part is built when its opening is told, which comes a little later.
                 self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => setTimeout(done, 0))")
+            # What is packed is there later still.
+            self.wait("![...document.querySelectorAll('.drifted > .empty')].some(e => e.textContent === 'Opening ...')")
         self.wait("[...document.querySelectorAll('details[open]')].every(e => e.children.length > 1)")
 
     def console(self) -> list[str]:

@@ -64,7 +64,7 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
     assert [browser.texts(f".{part} > summary") for part in ("coverage", "strength", "drift")] == [
         ["Protocol shown 1 of 2 (50 %)"],
         ["Strength 1 of 2 (50 %) broken variants caught"],
-        ["Drift 0.92.0 → 0.105.0, 2 breaking"],
+        ["Drift 0.92.0 → 0.105.0, 2 breaking, 1 additive"],
     ]
     browser.open_all()
     assert browser.texts(".names li") == ["\u25cb fuzzy not seen needs an account", f"\u2713 initialize {RED}"]
@@ -72,7 +72,7 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
         ["adds-one", "it adds one", "NOTHING: no check saw it"],
         ["drops-a-field", "it drops a field", "check-red"],
     ]
-    assert browser.rows(".drift tbody tr") == [["method-removed", "sendUserTurn"]]
+    assert browser.texts(".drift .said") == ["From 0.92.0 to 0.105.0, 2 changes break clients, 1 adds to what there is."]
     show((report([case("one")]), []))
     assert browser.texts(".coverage, .strength, .drift, .runs") == []
 

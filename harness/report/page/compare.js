@@ -84,7 +84,7 @@ function folded(rows, make, what) {
   return row;
 }
 
-function pair(row, left, right, notes) {
+function pair(row, left, right, notes, sides = ["expected: ", "actual: "]) {
   if (row.same) {
     const same = shownLine(left) === shownLine(right) || shownLine(left).replace(/,$/, "") === shownLine(right).replace(/,$/, "");
     const what = same ? "" : within(left.path, notes.masked) || within(right.path, notes.masked) ? "masked" : "bound";
@@ -97,7 +97,7 @@ function pair(row, left, right, notes) {
     line && [el("span", { cls: "sign", "aria-hidden": "true" }, sign), el("span", { cls: "unseen" }, word),
       pieces ? pieces.map(([text, differs]) => differs ? el("b", {}, text) : text) : el("b", { cls: "whole" }, written(line))]);
   return el("div", { cls: "pair differs", role: "row" },
-    side(left, a, "del", "\u2212", "expected: "), side(right, b, "add", "+", "actual: "));
+    side(left, a, "del", "\u2212", sides[0]), side(right, b, "add", "+", sides[1]));
 }
 
 function cut(text) {

@@ -11,7 +11,7 @@ const arrived = new Promise((done) => {
   else document.addEventListener("DOMContentLoaded", () => done());
 });
 
-// The value packed in the chunk of this name (c0: case 0, s0: story 0), or null if there is none.
+// The value packed in the chunk of this name (c0: case 0, s0: story 0, d0: the drift), or null if there is none.
 async function chunk(name) {
   if (unpacked.has(name)) return unpacked.get(name);
   if (!document.getElementById(name)) await arrived;

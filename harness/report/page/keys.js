@@ -10,7 +10,7 @@ function listen(current, leave) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
-    const view = current();
+    const view = findingsAround(event.target) || current(); // who stands in the drift walks there
     const used = typing ? typed(event, view) : pressed(event, view, leave, help);
     if (used) event.preventDefault();
   });

@@ -1,4 +1,4 @@
-// The page put together: the overview with its list, or one case, as the address says.
+// The page put together: the overview with its list, or one case, as the address says; or one cassette, or one drift.
 
 const main = document.getElementById("main");
 const name = document.title;
@@ -13,6 +13,18 @@ function cassettePage() {
     opened.node);
   listen(() => opened, () => {});
   opened.ready.then(ready);
+}
+
+// One drift, with nothing beside it.
+function driftPage() {
+  const views = [];
+  const shown = driftPanel(views);
+  main.append(
+    el("header", { cls: "case-head" }, el("p", { cls: "product" }, "codex-replay"),
+      el("h1", { tabindex: "-1" }, `${data.drift.behaviour === undefined ? "Drift" : "Behavioural drift"} from ${short(data.drift.from)} to ${short(data.drift.to)}`)),
+    shown.node);
+  listen(() => views[0] || { move: () => {}, next: () => {}, search: null }, () => {});
+  shown.ready.then(ready);
 }
 
 function reportPage() {
@@ -63,4 +75,5 @@ function ready() {
 }
 
 if (data.mode === "cassette") cassettePage();
+else if (data.mode === "drift") driftPage();
 else reportPage();

@@ -23,7 +23,7 @@ function overview(choose) {
       data.cases.some((each) => each.spec) && panel("documents", "By spec document", () => byDocument(choose), true)),
     data.coverage && panel("coverage", ["Protocol shown ", meter(...shownOf(data.coverage))], () => coverage(data.coverage)),
     data.strength && panel("strength", ["Strength ", strengthOf(data.strength)], () => strength(data.strength)),
-    data.drift && panel("drift", ["Drift ", driftOf(data.drift)], () => tree(data.drift)),
+    data.drift && panel("drift", ["Drift ", driftOf(data.drift)], () => driftPanel().node),
   ];
 }
 
@@ -161,15 +161,17 @@ function strength(found) {
   return [tree(more), rowsOf(rows, 1)];
 }
 
+// The drift in a line: of any JSON, since it comes from a file that may hold anything.
 function driftOf(found) {
   const parts = [];
   if (found.from !== undefined && found.to !== undefined) parts.push(`${short(found.from)} \u2192 ${short(found.to)}`);
   for (const word of ["breaking", "additive"]) {
-    const value = found[word] ?? (found.totals || found.counts || {})[word];
-    const size = Array.isArray(value) ? value.length : value;
-    if (typeof size === "number") parts.push(`${size.toLocaleString("en")} ${word}`);
+    const size = numberIn(found.counts, word);
+    if (size !== null) parts.push(`${size.toLocaleString("en")} ${word}`);
   }
+  const [changed, compared] = [numberIn(found.totals, "changed"), numberIn(found.totals, "compared")];
+  if (changed !== null && compared !== null) parts.push(`${changed.toLocaleString("en")} of ${plural(compared, "case")} changed`);
   return parts.length ? el("span", { cls: "muted" }, parts.join(", ")) : null;
 }
 
-const short = (value) => typeof value === "string" ? value : (value && (value.version || value.name)) || JSON.stringify(value);
+const short = (value) => textOf(value).slice(0, 120);

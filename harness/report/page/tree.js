@@ -3,6 +3,7 @@
 const MOST_TABLE = 500;
 
 function tree(value, depth = 0) {
+  if (depth > 10 && value !== null && typeof value === "object") return el("code", {}, JSON.stringify(value));
   if (Array.isArray(value)) return value.length && value.every(isObject) ? rowsOf(value, depth) : listed(value, depth);
   if (isObject(value)) return listedKeys(value, depth);
   return el("span", {}, value === null ? "\u2013" : String(value));
@@ -33,7 +34,7 @@ function rowsOf(rows, depth) {
       el("td", {}, row[name] === undefined ? "" : tree(row[name], depth + 1))))))), rest(rows));
 }
 
-const rest = (value) => value.length > MOST_TABLE && el("p", { cls: "muted" }, `and ${(value.length - MOST_TABLE).toLocaleString("en")} more in report.json`);
+const rest = (value) => value.length > MOST_TABLE && el("p", { cls: "muted" }, `and ${(value.length - MOST_TABLE).toLocaleString("en")} more in the JSON`);
 const words = (key) => key.replace(/_/g, " ");
 
 // A part that is built when it is opened.
