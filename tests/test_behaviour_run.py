@@ -19,6 +19,7 @@ import pytest
 from harness.cli import drift_behaviour
 from harness.core.frames import Frame, Header
 from harness.protocol.behaviour_findings import outcome
+from harness.report.page import drift_html
 from harness.shell import behaviour
 from harness.shell.behaviour import CannotRun, Run, folders, kept, key, load, nodes, parts
 from harness.shell.cassette import CassetteWriter
@@ -351,9 +352,11 @@ def test_the_status_says_whether_anything_changed(
     value = found(changed=changed)
     monkeypatch.setattr(drift_behaviour, "ensure", lambda *of: None)
     monkeypatch.setattr(drift_behaviour, "_compare", lambda *of: value)
-    assert drift_behaviour.run("0.92.0", "0.116.0", True, markdown=str(tmp_path / "a.md")) == status
+    files = {"markdown": str(tmp_path / "a.md"), "html": str(tmp_path / "a.html")}
+    assert drift_behaviour.run("0.92.0", "0.116.0", True, **files) == status
     assert json.loads(capsys.readouterr().out) == value
     assert (tmp_path / "a.md").read_text().startswith("# What Codex 0.116.0 does otherwise than 0.92.0\n")
+    assert (tmp_path / "a.html").read_text("ascii") == drift_html(value)
     assert drift_behaviour.run("0.92.0", "0.116.0", False) == status
     shown = capsys.readouterr().out
     assert "1 of 1 cases compared" in shown
@@ -364,7 +367,6 @@ def test_the_status_says_whether_anything_changed(
 @pytest.mark.parametrize(
     ("versions", "options", "sentence"),
     [
-        (("0.92.0", "0.116.0"), {"html": "a.html"}, "--html is for the comparison of schemas"),
         (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is for the comparison of schemas"),
         (("bundle.json", "0.116.0"), {}, "'bundle.json' is not a Codex version"),
     ],
@@ -376,8 +378,10 @@ def test_what_cannot_be_done_is_a_sentence(versions: tuple[str, str], options: d
     assert sentence in caught.value.message
 
 
-def test_a_markdown_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setattr(drift_behaviour, "ensure", lambda *of: None)
     monkeypatch.setattr(drift_behaviour, "_compare", lambda *of: found(changed=True))
+    (tmp_path / "file").write_text("")
     with pytest.raises(click.ClickException, match=r"cannot be written"):
-        drift_behaviour.run("0.92.0", "0.116.0", True, markdown=str(tmp_path / "none" / "a.md"))
+        drift_behaviour.run("0.92.0", "0.116.0", True, **{form: str(tmp_path / "file" / "a")})

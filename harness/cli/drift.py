@@ -54,8 +54,8 @@ def command(
     except RecursionError:
         raise Unable(f"The schemas of {from_} or {to} are nested too deeply to be compared.") from None
     report = data(drift) if cassettes is None else data(drift, _used(drift, cassettes), cassettes)
-    _write(markdown, drift_pages.markdown, report)
-    _write(html, drift_pages.html, report)
+    write(markdown, drift_pages.markdown, report)
+    write(html, html_page, report)
     if as_json:
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))
     else:
@@ -124,11 +124,19 @@ def _tracked(names: list[str]) -> Iterator[str]:
     yield from track(names, "Reading cassettes", console=console(sys.stderr), transient=True)
 
 
-def _write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) -> None:
+def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) -> None:
+    """Write a form of a report to the file that was asked for, if one was. Raises ``OSError``."""
     if path is not None:
         from harness.shell.files import write_whole
 
         write_whole(path, form(report).encode())
+
+
+def html_page(report: dict[str, Any]) -> str:
+    """Return a drift, of schemas or of behaviour, as one HTML file."""
+    from harness.report.page import drift_html  # not needed, and not loaded, where no page is written
+
+    return drift_html(report)
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from harness.cli.console import Unable, console, printable
+from harness.cli.drift import html_page, write
 from harness.cli.run import resolve
 from harness.protocol.behaviour_findings import doubtful, outcome
 from harness.protocol.behaviour_text import markdown as to_markdown
@@ -43,9 +44,8 @@ def run(
     Raises `Unable` (exit status 2) with a sentence if that could not be found out. `chosen` is as pytest's -k, `wait` how many
     seconds a case waits for one frame, `jobs` how many cases run at a time.
     """
-    for given, name in ((html, "--html"), (cassettes, "--cassettes")):
-        if given is not None:
-            raise Unable(f"{name} is for the comparison of schemas; with --behaviour give --markdown or --json.")
+    if cassettes is not None:
+        raise Unable("--cassettes is for the comparison of schemas; it has no meaning with --behaviour.")
     try:
         with _stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
@@ -56,11 +56,11 @@ def run(
         raise Unable(str(error)) from None
     except KeyboardInterrupt:
         raise Unable(STOPPED) from None
-    if markdown is not None:
+    for path, form in ((markdown, to_markdown), (html, html_page)):
         try:
-            Path(markdown).write_text(to_markdown(found), encoding="utf-8")
+            write(path, form, found)
         except OSError as error:
-            raise Unable(f"{markdown} cannot be written ({error.strerror}); choose another place.") from None
+            raise Unable(f"{path} cannot be written ({error.strerror}); choose another place.") from None
     if as_json:
         click.echo(to_json(found), nl=False)
     else:
@@ -106,7 +106,7 @@ def _print(found: dict[str, Any]) -> None:
             table.add_row(finding["rule"], str(finding["count"]), *(printable(text) for text in short))
         out.print(table)
         if len(findings) > SHOWN:
-            out.print(f"and {len(findings) - SHOWN} more; --json and --markdown FILE have them all.")
+            out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE have them all.")
     out.print(summary(found))
 
 

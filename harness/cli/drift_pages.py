@@ -1,4 +1,4 @@
-"""The forms of a drift report for people: rows, Markdown, and one self-contained HTML file, all written from its JSON."""
+"""The forms of a drift report for people: rows and Markdown, written from its JSON; its HTML is the report's own page."""
 
 from __future__ import annotations
 
@@ -189,50 +189,10 @@ code, .small { font-size: 13px; }
 input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; }
 .wide { overflow-x: auto; }
 """
-_SCRIPT = """
-document.querySelector('input').addEventListener('input', event => {
-  const words = event.target.value.toLowerCase().split(/\\s+/);
-  for (const row of document.querySelectorAll('tbody.found tr'))
-    row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word));
-});
-"""
 
 
-def page(title: str, body: str, script: str = "") -> str:
-    """Return one self-contained HTML page: it loads nothing, and is readable on a phone and in dark mode."""
+def page(title: str, body: str) -> str:
+    """Return one self-contained HTML page without a script: it loads nothing, and is readable on a phone and in dark mode."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    tail = f"<script>{script}</script>" if script else ""
     top = f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>'
-    return f"{top}\n<body>\n{body}{tail}</body></html>\n"
-
-
-def html(report: Report) -> str:
-    """Return the report as one HTML file with a box to filter its rows."""
-    title = f"Drift from {report['from']} to {report['to']}"
-    body = [f"<h1>{escape(title)}</h1>", f"<p><strong>{escape(verdict(report))}</strong></p>"]
-    body.append(f'<table><thead><tr><th></th><th class="number">{escape(report["from"])}</th>')
-    body.append(f'<th class="number">{escape(report["to"])}</th></tr></thead><tbody>')
-    for name, old, new in totals(report):
-        body.append(
-            f'<tr><td>{escape(name.replace("`", ""))}</td><td class="number">{old}</td><td class="number">{new}</td></tr>'
-        )
-    body.append('</tbody></table><p><label>Show only rows with: <input type="search"></label></p>')
-    for cls, heading in (("breaking", "What breaks"), ("additive", "What is added")):
-        for kind, block in _blocks(rows(report, cls)):
-            body.append(f'<h2 class="{cls}">{heading}: {escape(_KINDS[kind])}</h2><div class="wide"><table>')
-            body.append("<thead><tr><th>method</th><th>where</th><th>change</th><th>what it means, who is hit</th></tr></thead>")
-            body.append('<tbody class="found">' + "".join(map(_html_row, block)) + "</tbody></table></div>")
-    if report["uncompared"]:
-        body.append("<h2>What could not be compared</h2><ul>")
-        body += [f"<li>{escape(each)}</li>" for each in report["uncompared"]]
-        body.append("</ul>")
-    return page(title, "\n".join(body) + "\n", _SCRIPT)
-
-
-def _html_row(row: Row) -> str:
-    more = f' <span class="small">and {_some(row.more, "other place", "other places")}</span>' if row.more else ""
-    who = f'<div class="small">Hit: {escape(row.hit)}</div>' if row.hit != "nobody" else ""
-    return (
-        f"<tr><td><code>{escape(row.method)}</code></td><td><code>{escape(row.path)}</code>{more}</td>"
-        f"<td>{escape(row.change)}</td><td>{escape(row.means)}{who}</td></tr>\n"
-    )
+    return f"{top}\n<body>\n{body}</body></html>\n"
