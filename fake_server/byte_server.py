@@ -29,23 +29,24 @@ A step is an object with one of these keys:
 A request of the client that no later step expects is refused as Codex refuses a method it does not know. After the last step
 the server answers nothing more and ends with its stdin, as it does whenever its stdin ends. Exit status: 0, that of `exit`,
 or 2 when it could not play.
+
+A run of a suite starts a hundred of these, so it imports as little as fake-codex does.
 """
 
 from __future__ import annotations
 
-import array
-import fcntl
-import json
-import os
+import posix
 import select
-import signal
 import sys
-import termios
-import time
-from typing import Any
+from time import monotonic
+
+from harness.core.jsontext import ascii_dumps, dumps, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 INVALID_REQUEST = -32600  # what the real server says to a method that it does not have
-SIOCOUTQ = getattr(termios, "TIOCOUTQ", 0x5411)
 #: How long a fragment may lie unread before the next one is written all the same, in seconds.
 PATIENCE = 0.05
 #: Longer lines are not in the ledger.
@@ -60,11 +61,11 @@ class Ledger:
     """Takes down what happens; each line is on disk before the next thing happens."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o644)
 
     def add(self, **said: Any) -> None:
         """Add a line."""
-        os.write(self._file, json.dumps(said).encode() + b"\n")
+        posix.write(self._file, ascii_dumps(said) + b"\n")
 
 
 class Writer:
@@ -77,8 +78,7 @@ class Writer:
 
     def encode(self, message: Any) -> bytes:
         """Return a message as the line that it goes out as."""
-        text = json.dumps(message, ensure_ascii=self.ascii, separators=(",", ":"))
-        return text.encode("utf-8", "surrogatepass") + self.eol.encode()
+        return (ascii_dumps(message) if self.ascii else dumps(message)) + self.eol.encode()
 
     def write(self, data: bytes) -> None:
         """Write it all; in pieces of `split` bytes each of which the client has read before the next is written."""
@@ -86,25 +86,28 @@ class Writer:
         for at in range(0, len(data), size):
             view = memoryview(data)[at : at + size]
             while view:
-                view = view[os.write(1, view) :]
+                view = view[posix.write(1, view) :]
             if self.split:
                 _wait_until_read()
 
 
 def _wait_until_read() -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and any(_unread(request) for request in (termios.FIONREAD, SIOCOUTQ)):
-        os.sched_yield()
+    import termios  # late: few runs write in pieces
+
+    siocoutq = getattr(termios, "TIOCOUTQ", 0x5411)
+    deadline = monotonic() + PATIENCE
+    while monotonic() < deadline and any(_unread(request) for request in (termios.FIONREAD, siocoutq)):
+        posix.sched_yield()
 
 
 def _unread(request: int) -> int:
     """How many bytes lie in stdout unread: the one request tells it of a pipe, the other of a socket."""
-    count = array.array("i", [0])
+    import fcntl
+
     try:
-        fcntl.ioctl(1, request, count)
+        return int.from_bytes(fcntl.ioctl(1, request, bytes(4)), sys.byteorder)
     except OSError:
         return 0
-    return count[0]
 
 
 class Player:
@@ -128,7 +131,8 @@ class Player:
                 self._at = at
                 name = next(iter(step), "")
                 if len(step) != 1 or not hasattr(self, f"step_{name}"):
-                    raise ValueError(f"{json.dumps(step)} is no step; the docstring of fake_server.byte_server has them all.")
+                    said = ascii_dumps(step).decode()
+                    raise ValueError(f"{said} is no step; the docstring of fake_server.byte_server has them all.")
                 getattr(self, f"step_{name}")(step[name])
             self._at = len(self.steps)
             while True:
@@ -136,6 +140,8 @@ class Player:
         except EndOfInput:
             self.ledger.add(eof=True)
         while self.stays:
+            import signal  # late: few runs stay
+
             signal.pause()
         return 0
 
@@ -183,7 +189,7 @@ class Player:
     def step_gate(self, name: str) -> None:
         """Hold until the gate is opened."""
         self.ledger.add(gate=name)
-        with open(os.path.join(self.folder, "gates", name), "rb") as gate:
+        with open(f"{self.folder}/gates/{name}", "rb") as gate:
             gate.read(1)
 
     def step_quiet(self, seconds: float) -> None:
@@ -196,12 +202,12 @@ class Player:
         line = b"WARN codex_app_server: something that nobody should have to read here ........\n"
         noise = memoryview(line * (size // len(line) + 1))
         while noise:
-            noise = noise[os.write(2, noise) :]
+            noise = noise[posix.write(2, noise) :]
 
     def step_exit(self, status: int) -> None:
         """End at once."""
         self.ledger.add(exit=status)
-        os._exit(status)
+        posix._exit(status)
 
     def step_stay(self, stays: bool) -> None:
         """Do not end with stdin."""
@@ -214,7 +220,7 @@ class Player:
         self.writer.write(self.writer.encode(message))
 
     def _tell(self, message: Any) -> None:
-        line = json.dumps(message)
+        line = ascii_dumps(message).decode()
         if len(line) <= LONGEST:
             self.ledger.add(said=line)
         else:
@@ -231,7 +237,7 @@ class Player:
 
     def _receive(self) -> None:
         """Read once and take in the lines that are whole; raises `EndOfInput`."""
-        data = os.read(0, 1 << 16)
+        data = posix.read(0, 1 << 16)
         if not data:
             raise EndOfInput
         *lines, rest = data.split(b"\n")
@@ -244,7 +250,7 @@ class Player:
     def _line(self, line: bytes) -> None:
         self.ledger.add(got=line.decode("utf-8", "surrogateescape"))
         try:
-            message = json.loads(line)
+            message = loads(line)
         except ValueError:
             return  # the real server is silent too; the ledger has it
         if not isinstance(message, dict):
@@ -263,7 +269,7 @@ def claim_run(folder: str) -> int:
     number = 0
     while True:
         try:
-            os.close(os.open(os.path.join(folder, f"run.{number}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            posix.close(posix.open(f"{folder}/run.{number}", posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL))
             return number
         except FileExistsError:
             number += 1
@@ -276,14 +282,14 @@ def main(argv: list[str]) -> int:
         return 2
     folder = argv[0]
     try:
-        with open(os.path.join(folder, "steps.json"), encoding="utf-8") as file:
-            runs = json.load(file)["runs"]
-        ledger = Ledger(os.path.join(folder, "ledger.ndjson"))
+        with open(f"{folder}/steps.json", "rb") as file:
+            runs = loads(file.read())["runs"]
+        ledger = Ledger(f"{folder}/ledger.ndjson")
         number = claim_run(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({error!r}).\n")
         return 2
-    ledger.add(run=number, pid=os.getpid(), argv=argv[1:])
+    ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):
         ledger.add(lost=f"This is start {number + 1}, and there are steps for {len(runs)}.")
         return 2

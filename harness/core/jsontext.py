@@ -37,17 +37,12 @@ try:
 
     # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
     _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type]
-    _encode: Callable[[Any, int], tuple[str, ...]] = _json.make_encoder(
-        None,
-        None,  # type: ignore[arg-type]
-        _json.encode_basestring,
-        None,
-        ":",
-        ",",
-        False,
-        False,
-        False,
-    )
+
+    def _encoder(escape: Callable[[str], str]) -> Callable[[Any, int], tuple[str, ...]]:
+        return _json.make_encoder(None, None, escape, None, ":", ",", False, False, False)  # type: ignore[arg-type]
+
+    _encode = _encoder(_json.encode_basestring)
+    _encode_ascii = _encoder(_json.encode_basestring_ascii)
 except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPython
     import json
 
@@ -55,6 +50,9 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
 
     def _encode(value: Any, _level: int) -> tuple[str, ...]:
         return (json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False),)
+
+    def _encode_ascii(value: Any, _level: int) -> tuple[str, ...]:
+        return (json.dumps(value, separators=(",", ":"), allow_nan=False),)
 
 
 _SPACE = " \t\n\r"
@@ -98,6 +96,17 @@ def dumps(value: Any) -> bytes:
     """
     try:
         return "".join(_encode(value, 0)).encode()
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"no JSON form: {error}") from None
+
+
+def ascii_dumps(value: Any) -> bytes:
+    """Return `value` as `dumps` does, but with every character that is not ASCII escaped: a lone surrogate has this form too.
+
+    Raises `ValueError` for what has no such form (NaN, foreign types).
+    """
+    try:
+        return "".join(_encode_ascii(value, 0)).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError(f"no JSON form: {error}") from None
 

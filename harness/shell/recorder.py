@@ -14,13 +14,30 @@ from __future__ import annotations
 
 import os
 import select
-import signal
-import subprocess
-from collections.abc import Mapping, Sequence
 
 from harness.core.ndjson import LineSplitter
-from harness.shell.record_log import Log
+from harness.shell.child import Child
 from harness.shell.stand_in import close, die_with_parent, signal_pipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping, Sequence
+    from typing import Protocol
+
+    class Log(Protocol):
+        """What is told of each line while it is `on`: that of `record_log`, or what takes its place."""
+
+        on: bool
+
+        def line(self, sender: str, raw: bytes) -> None:
+            """Take down a line; when this returns it is kept."""
+
+        def give_up(self, why: str) -> None:
+            """Take down nothing more."""
+
+else:
+    import _signal as signal  # see `child`
 
 PIECE = 65536
 LIMIT = 262144  # bytes that may wait for a slow reader before its writer is no longer read
@@ -133,10 +150,8 @@ class Recorder:
         theirs_in, ours_in = os.pipe()
         ours_out, theirs_out = os.pipe()
         try:
-            # Descriptors that the client handed down are for the server too, hence close_fds=False; our own are not inheritable.
-            self._child = subprocess.Popen(
-                command, stdin=theirs_in, stdout=theirs_out, env=env, close_fds=False, preexec_fn=die_with_parent()
-            )
+            # Descriptors that the client handed down are for the server too; our own are not inheritable.
+            self._child = Child(command, theirs_in, theirs_out, env, die_with_parent())
         except BaseException:
             os.close(ours_in)
             os.close(ours_out)
@@ -156,7 +171,8 @@ class Recorder:
                 self._serve(descriptor, events)
             if self._child.returncode is not None:
                 self._drain()
-        status: int = self._child.returncode
+        status = self._child.returncode
+        assert status is not None
         return status
 
     def _finished(self) -> bool:

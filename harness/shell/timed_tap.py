@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, cast
 
 from harness.shell.recorder import Recorder
 from harness.shell.stand_in import leave_as, open_standard_descriptors
 from harness.shell.wire_tap import Tap
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harness.shell.record_log import Log
+    from typing import Any
 
 
 class TimedTap(Tap):
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> None:
     tap = TimedTap(path)
     tap.add(run=0, argv=command[1:])
     try:
-        recorder = Recorder(command, cast("Log", tap))
+        recorder = Recorder(command, tap)
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be started ({error.strerror}); check the command.\n")
         sys.exit(2)

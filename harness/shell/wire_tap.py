@@ -6,23 +6,22 @@ With PIECE the client gets what the server says in pieces of so many bytes, each
 Each line is one of LEDGER, before it goes on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and first
 of all `{"run": N, "pid": ..., "argv": [...]}`. Unlike a recording it is redacted of nothing, so it belongs into a test's own
 folder, where the credentials are made up. The recorder is `harness.shell.recorder`'s: bytes, end of file, signals and exit
-status pass unchanged.
+status pass unchanged. A suite starts a hundred of these, so it imports as little as it can.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, cast
 
+from harness.core.jsontext import ascii_dumps
 from harness.shell.recorder import Recorder
 from harness.shell.stand_in import leave_as, open_standard_descriptors
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from harness.shell.record_log import Log
+    from typing import Any
 
 
 class Tap:
@@ -34,7 +33,7 @@ class Tap:
 
     def add(self, **said: Any) -> None:
         """Add one line, in one write."""
-        os.write(self._file, json.dumps(said).encode() + b"\n")
+        os.write(self._file, ascii_dumps(said) + b"\n")
 
     def line(self, sender: str, raw: bytes) -> None:
         """Take down a line of one side."""
@@ -58,7 +57,7 @@ def main(argv: list[str], leave: Callable[[int], None] = leave_as) -> None:
     tap = Tap(path)
     tap.add(run=_count(path), pid=os.getpid(), argv=command[1:])
     try:
-        recorder = Recorder(command, cast("Log", tap))
+        recorder = Recorder(command, tap)
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be started ({error.strerror}); check the command.\n")
         sys.exit(2)

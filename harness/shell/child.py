@@ -1,0 +1,86 @@
+"""A server in the place of which we stand: started as `subprocess.Popen` starts it, signalled and waited for.
+
+What is written out here is the little of `subprocess` that a tee needs. Loading `subprocess` takes as long as all else that a
+tap does at its start, and a run of a suite starts a hundred taps.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Mapping, Sequence
+else:
+    import _signal as signal  # the C half: the other makes enums of the numbers, which is half as slow to load as `subprocess`
+
+#: What Python ignores for itself, and a program expects to be as it was.
+IGNORED = ("SIGPIPE", "SIGXFZ", "SIGXFSZ")
+
+
+class Child:
+    """A started command; `returncode` is None until `poll` has seen it end, and then what `Popen` would say.
+
+    The command is found as the shell would find it, and has all our inheritable descriptors beside the two given. `prepare`
+    is called in the child before it becomes the command. Raises OSError if it cannot be started, ValueError if it is none.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        stdin: int,
+        stdout: int,
+        env: Mapping[bytes, bytes] | None = None,
+        prepare: Callable[[], object] | None = None,
+    ) -> None:
+        if not command or any("\0" in word for word in command):
+            raise ValueError("no command, or one with a null character")
+        self.returncode: int | None = None
+        why, tell = os.pipe()  # closed by exec: what is read from it is why there was none
+        self.pid = os.fork()
+        if not self.pid:
+            _become(command, stdin, stdout, env, prepare, tell)
+        os.close(tell)
+        with open(why, "rb") as file:
+            number = file.read()
+        if number:
+            os.waitpid(self.pid, 0)
+            raise OSError(int(number), os.strerror(int(number)), command[0])
+
+    def poll(self) -> int | None:
+        """Look whether the child has ended; return `returncode`."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the child has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def _become(
+    command: Sequence[str],
+    stdin: int,
+    stdout: int,
+    env: Mapping[bytes, bytes] | None,
+    prepare: Callable[[], object] | None,
+    tell: int,
+) -> None:
+    """Become the command, or tell the number of the error and end: nothing of ours may run on in the child."""
+    try:
+        for name in IGNORED:
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), signal.SIG_DFL)
+        os.dup2(stdin, 0)
+        os.dup2(stdout, 1)
+        if prepare is not None:
+            prepare()
+        os.execvpe(command[0], list(command), os.environb if env is None else env)
+    except OSError as error:
+        os.write(tell, str(error.errno).encode())
+    finally:
+        os._exit(255)
