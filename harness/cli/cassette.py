@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.console import PLAIN_WIDTH, Unable, coloured, console, printable, progress, sentences
+from harness.cli.stdout import gone
 from harness.core.frames import Frame, Header, encode_header, parse_line
 from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
 
@@ -146,7 +147,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
                 continue
             found = True
             click.echo(timeline.full(frame) if full or number is not None else timeline.line(frame))
-            if number is not None:
+            if number is not None or gone():
                 return
         if number is not None and not found:
             raise Unable(f"{file}: there is no frame {number}.")

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from harness.cli.stdout import failure
 from harness.shell.cassette import CassetteError
 
 if TYPE_CHECKING:
@@ -52,21 +53,17 @@ def coloured() -> bool:
 
 
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
-    """Make a command end as its user expects: a bad file in a sentence, a closed pipe (`| head`) in silence."""
+    """Make a command end as its user expects: what cannot be read or written in a sentence."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            result = command(*args, **kwargs)
-            sys.stdout.flush()
-            return result
+            return command(*args, **kwargs)
         except CassetteError as error:
             raise Unable(str(error)) from None
-        except BrokenPipeError:
-            # Python would complain again when it flushes stdout at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(0) from None
         except OSError as error:
+            if error is failure():
+                raise  # it is told in one place for all verbs
             where = f"{error.filename}: " if error.filename else ""
             raise Unable(f"{where}{error.strerror or error}; check the path and its permissions.") from None
 

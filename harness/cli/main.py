@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+from typing import Any
 
 import click
+
+from harness.cli.stdout import failure, patient
 
 # verb -> (module, name in it, one line of help). Help is written here so that `--help` need not import every verb.
 VERBS: dict[str, tuple[str, str, str]] = {
@@ -25,6 +27,21 @@ VERBS: dict[str, tuple[str, str, str]] = {
 
 class LazyGroup(click.Group):
     """A group whose commands are imported at first use, so that `codex-replay record` starts at once."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program; what it prints when nobody reads it (`>&-`, `| head`) goes nowhere, and its status tells."""
+        if sys.stdout is None or sys.stdout is sys.__stdout__:  # else it is a caller's, who looks at it himself
+            sys.stdout = patient(sys.stdout)
+        try:
+            try:
+                return super().main(*args, **kwargs)
+            finally:
+                sys.stdout.flush()  # Python would do so at exit, and complain in words of its own
+        except OSError as error:
+            if error is not failure():
+                raise
+            click.echo(f"codex-replay: what it prints cannot be written ({error.strerror}).", err=True)
+            raise SystemExit(2) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the verbs, in the order of the table."""
@@ -48,5 +65,3 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="codex-replay", prog_name="codex-replay")
 def main() -> None:
     """Record what Codex really says, replay it byte for byte, and check who still speaks the protocol."""
-    if sys.stdout is None:  # started with a closed stdout (`>&-`): what is printed goes nowhere, and the status tells
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")

@@ -165,9 +165,27 @@ def _run_json(arguments: list[str]) -> int:
 
 def run_plain(arguments: list[str]) -> int:
     """Run pytest with all that it prints as it comes, and return its status."""
-    child = subprocess.Popen(arguments)
+    if sys.stdout.isatty():
+        child = subprocess.Popen(arguments)
+        with ending(child):
+            return wait(child)
+    # Through our own stdout, for that is patient: a reader that goes (`| head`) does not take the verdict with it.
+    child = subprocess.Popen(arguments, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    reader = threading.Thread(target=_pass_on, args=(child.stdout,))
+    reader.start()
     with ending(child):
-        return wait(child)
+        status = wait(child)
+    reader.join()
+    child.stdout.close()
+    return status
+
+
+def _pass_on(stream: IO[bytes]) -> None:
+    for piece in iter(lambda: stream.read1(1 << 16), b""):  # type: ignore[attr-defined]
+        with contextlib.suppress(OSError):  # pytest must not wait for a disk that is full: the status tells its verdict
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
 
 
 @contextlib.contextmanager

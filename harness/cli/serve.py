@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from harness.cli.console import Unable
+from harness.cli.stdout import gone
 from harness.protocol.script import BadScript, parse
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 
@@ -94,12 +96,11 @@ def command(
             if cassettes:
                 for note in session.cassette(cassettes, by=by, over=over.split(",") if over else None, pace=pace):
                     click.echo(note, err=True)
-            try:
+            with contextlib.suppress(KeyboardInterrupt):
                 click.echo(json.dumps({"url": process.url, "pid": process.pid}) if as_json else _welcome(process.url))
                 _follow(process, session, quiet=quiet, as_json=as_json)
-            except KeyboardInterrupt:
-                if cassettes:
-                    raise SystemExit(_settle(session, allow_unused, as_json)) from None
+            if cassettes:
+                raise SystemExit(_settle(session, allow_unused, as_json))
     except BackendError as error:
         raise Unable(str(error)) from None
     except KeyboardInterrupt:
@@ -123,9 +124,9 @@ def _welcome(url: str) -> str:
 
 
 def _follow(process: BackendProcess, session: BackendSession, *, quiet: bool, as_json: bool) -> None:
-    """Print a line for each request that is answered, until the backend ends."""
+    """Print a line for each request that is answered, until the backend ends, or nobody reads what is printed."""
     seen = 0
-    while True:
+    while not gone():
         for entry in session.ledger(seen + 1, PATIENCE, since=seen):
             if entry["end"] is None:
                 break  # it is told when its answer has ended
