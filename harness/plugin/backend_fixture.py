@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.plugin.backend import LOGIN, Backend, credentials
-from harness.plugin.options import read_settings
+from harness.plugin.options import settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -86,7 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
-    subject = parse_backend(read_settings(config).backend or "fake")
+    subject = parse_backend(settings_of(config).backend or "fake")
     if isinstance(subject, str) and not _is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
             f"--backend {subject}: every check sends one to three small requests to {urlsplit(subject).hostname}, on the "
@@ -98,7 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Announce what is asked, where it is not a fake."""
-    subject = parse_backend(read_settings(config).backend or "fake")
+    subject = parse_backend(settings_of(config).backend or "fake")
     return f"codex-replay backend: {subject} is really asked; it may cost money" if isinstance(subject, str) else None
 
 
@@ -146,7 +146,7 @@ def backend_programs() -> Iterator[Programs]:
 @pytest.fixture
 def backend_subject(request: pytest.FixtureRequest) -> tuple[str, ...] | str:
     """The command of the backend under test (empty: our own), or its URL."""
-    return parse_backend(read_settings(request.config).backend or "fake")
+    return parse_backend(settings_of(request.config).backend or "fake")
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def backend(
     request: pytest.FixtureRequest, backend_programs: Programs, backend_subject: tuple[str, ...] | str
 ) -> Iterator[Backend]:
     """Ask the backend that `--backend` names: `answer = backend.ask({...})`."""
-    settings = read_settings(request.config)
+    settings = settings_of(request.config)
     if isinstance(backend_subject, str):
         auth = request.config.getoption("backend_auth")
         login = read_login(Path(auth)) if auth else LOGIN

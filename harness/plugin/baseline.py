@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from harness.plugin.options import read_settings
+from harness.plugin.options import settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -101,7 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the baseline before anything is collected."""
-    path, update = read_settings(config).baseline, bool(config.getoption("--update-baseline"))
+    path, update = settings_of(config).baseline, bool(config.getoption("--update-baseline"))
     if path is None:
         if update:
             raise pytest.UsageError("--update-baseline: say which file, with --baseline FILE.")

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.plugin.editor import Editor, Turn
-from harness.plugin.options import read_settings
+from harness.plugin.options import settings_of
+from harness.plugin.programs import program
 from harness.shell.client import SubjectFailure
 from harness.shell.process import MARK
 
@@ -98,8 +99,7 @@ class EditorClient:
         for step in (step for run in runs for step in run):
             if "gate" in step:
                 os.mkfifo(root / "gates" / step["gate"])
-        kept = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_START") if name in os.environ}
-        return stand_in(root / "codex", [sys.executable, "-I", "-m", "fake_server.byte_server", str(root)], kept)
+        return stand_in(root / "codex", [*program("fake_server.byte_server"), str(root)], {})
 
     def _app_server(
         self, root: Path, script: object, config: Mapping[str, Any], env: Mapping[str, str], fault: str | None
@@ -122,7 +122,7 @@ class EditorClient:
         environ = {**HermeticHome(root, url, version=version, extra_config={**ASKS, **config}).env, **added}
         # The tap hands on whole lines, so a fault that splits them must be the tap's own.
         piece = [SPLIT] if fault is not None and fault.startswith("split-bytes") else []
-        tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(root / "ledger.ndjson"), *piece, "--"]
+        tap = [*program("harness.shell.wire_tap"), str(root / "ledger.ndjson"), *piece, "--"]
         return stand_in(root / "codex", [*tap, *argv], environ), upstream
 
 
@@ -161,7 +161,7 @@ def editor_argv(command: str, codex: str) -> list[str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option before anything is collected."""
-    editor_argv(read_settings(config).editor_client, "codex")
+    editor_argv(settings_of(config).editor_client, "codex")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -178,7 +178,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture
 def editor_client_command(request: pytest.FixtureRequest) -> str:
     """The command of the editor under test, as it was given."""
-    return str(read_settings(request.config).editor_client)
+    return str(settings_of(request.config).editor_client)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def editor_client(
     """Start the editor that `--editor-client` names: `editor = editor_client(script=["Hi"]); editor.turn("Hello").text`."""
     from harness.plugin.subjects import BadSubject, parse_app_server
 
-    settings = read_settings(request.config)
+    settings = settings_of(request.config)
     try:
         subject = parse_app_server(settings.app_server)
     except BadSubject as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.options import Settings, add_options, read_settings
+from harness.plugin.options import Settings, add_options, settings_of
 from harness.plugin.progress import VARIABLE, Progress
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
     config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped, with the reason, on a fake")
-    settings = read_settings(config)
+    settings = settings_of(config)
     try:
         subject = parse_app_server(settings.app_server)
     except BadSubject as error:

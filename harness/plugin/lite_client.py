@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.plugin.options import read_settings
+from harness.plugin.options import settings_of
 from harness.shell.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def parse_lite_client(text: str) -> tuple[str, ...]:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option before anything is collected."""
     config.addinivalue_line("markers", "spec(id, where, line): the line of the specification that the case holds a subject to")
-    parse_lite_client(read_settings(config).lite_client)
+    parse_lite_client(settings_of(config).lite_client)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -288,7 +288,7 @@ def lite_client_backend(request: pytest.FixtureRequest) -> Iterator[Callable[[],
 @pytest.fixture
 def lite_client_command(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """The command of the client under test."""
-    return parse_lite_client(read_settings(request.config).lite_client)
+    return parse_lite_client(settings_of(request.config).lite_client)
 
 
 @pytest.fixture
@@ -300,6 +300,6 @@ def lite_client(
 ) -> Iterator[LiteClient]:
     """Run the lite client that `--lite-client` names: `run = lite_client("Hello", script=[{"items": ["Hi"]}])`."""
     session = lite_client_backend().session(f"lite:{request.node.nodeid}", {"turns": []})
-    wait = read_settings(request.config).wait or WAIT
+    wait = settings_of(request.config).wait or WAIT
     yield LiteClient(lite_client_command, request.config.invocation_params.dir, tmp_path, session, wait)
     session.close()

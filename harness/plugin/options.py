@@ -78,9 +78,18 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(f"--{key}", dest=_dest(key), default=None, metavar=metavar, help=text)
 
 
+_TABLE: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+_SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
+
+
+def settings_of(config: pytest.Config) -> Settings:
+    """Return the settings of a run, read once; raises `pytest.UsageError` with a sentence."""
+    return config.stash[_SETTINGS] if _SETTINGS in config.stash else read_settings(config)
+
+
 def read_settings(config: pytest.Config) -> Settings:
-    """Return the settings of a run; raises `pytest.UsageError` with a sentence."""
-    table = _table(_pyproject(config))
+    """Read the settings of a run, again if its options were changed; raises `pytest.UsageError` with a sentence."""
+    table = {**_own_table(config)}
     if isinstance(table.get("proxy"), dict):
         del table["proxy"]  # those are proxies by name, not the one to test
     values: dict[str, Any] = {}
@@ -107,13 +116,20 @@ def read_settings(config: pytest.Config) -> Settings:
             values[key] = (config.rootpath if key in table else config.invocation_params.dir) / values[key]
     if values["cassettes"] is not None and values["record"] == "none" and not values["cassettes"].is_dir():
         raise pytest.UsageError(f"--cassettes {values['cassettes']}: there is no such folder; --record all would make it.")
-    return Settings(**values)
+    settings = config.stash[_SETTINGS] = Settings(**values)
+    return settings
 
 
 def proxy_table(config: pytest.Config) -> dict[str, Any]:
     """Return `[tool.codex-replay.proxy]`: proxies by name."""
-    found = _table(_pyproject(config)).get("proxy")
+    found = _own_table(config).get("proxy")
     return found if isinstance(found, dict) else {}
+
+
+def _own_table(config: pytest.Config) -> dict[str, Any]:
+    if _TABLE not in config.stash:
+        config.stash[_TABLE] = _table(_pyproject(config))
+    return config.stash[_TABLE]
 
 
 def _pyproject(config: pytest.Config) -> Path:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.options import Settings, proxy_table, read_settings
+from harness.plugin.options import proxy_table, settings_of
 from harness.plugin.proxy_http import Event, Exchange, exchange
 from harness.plugin.proxy_process import PROFILES, Pool, RunningProxy
 from harness.plugin.proxy_report import tell
@@ -38,7 +38,6 @@ __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 WAIT, WAIT_LIVE = 10.0, 30.0
 FIELDS = "codex-replay-proxy-fields"
 #: The settings of the run: reading them takes longer than some cases do.
-SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 
 
 class Proxy:
@@ -167,22 +166,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Fields(config), "codex-replay-proxy-collector")
 
 
-def _settings(config: pytest.Config) -> Settings:
-    if SETTINGS not in config.stash:
-        config.stash[SETTINGS] = read_settings(config)
-    return config.stash[SETTINGS]
-
-
 def _subject(config: pytest.Config) -> ProxySubject:
     try:
-        return parse_proxy(_settings(config).proxy, proxy_table(config))
+        return parse_proxy(settings_of(config).proxy, proxy_table(config))
     except BadProxy as error:
         raise pytest.UsageError(str(error)) from None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the cases of the other profile when `--profile` names one of the proxy's."""
-    profile = _settings(config).profile
+    profile = settings_of(config).profile
     if profile not in PROFILES:
         return
     out = [item for item in items if (mark := item.get_closest_marker("proxy_profile")) and profile not in mark.args]
@@ -253,7 +246,7 @@ def proxy_pool(
     from harness.plugin.subjects import BadSubject, parse_app_server
 
     try:
-        app_server = parse_app_server(_settings(request.config).app_server)
+        app_server = parse_app_server(settings_of(request.config).app_server)
     except BadSubject as error:
         raise pytest.UsageError(str(error)) from None
     shared = script_of(request.session.items)
@@ -272,7 +265,7 @@ def proxy_pool(
 @pytest.fixture
 def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_pool: Pool) -> Proxy:
     """Ask the proxy that `--proxy` names."""
-    settings = _settings(request.config)
+    settings = settings_of(request.config)
     for mark in request.node.iter_markers("needs"):
         if lacking := [each for each in mark.args if each not in proxy_subject.capabilities]:
             pytest.skip(f"not verified: {proxy_subject.name} does not claim to be capable of {', '.join(lacking)}")

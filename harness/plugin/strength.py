@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from harness.plugin.options import read_settings
+from harness.plugin.options import settings_of
 from harness.plugin.strength_fork import PROXY, Job, Told, run_jobs
 from harness.plugin.strength_report import Result, Strength, lines
 
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption("--variants") or config.getoption("--strength-report"):
             raise pytest.UsageError("--variants and --strength-report belong to --strength.")
         return
-    settings = read_settings(config)
+    settings = settings_of(config)
     for key, usual in _USUAL.items():
         if getattr(settings, key) not in usual:
             raise pytest.UsageError(

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from harness.plugin.options import read_settings
-from harness.plugin.proxy import SETTINGS
 
 #: The proxy that a case asked, kept for the verdict: pytest forgets it with the case.
 PROXY: pytest.StashKey[Any] = pytest.StashKey()
@@ -185,7 +184,7 @@ def _work(session: pytest.Session, job: Job, folder: Path, pipe: int) -> None:
     config.option.codex_replay_proxy = shlex.join(job.argv)
     if job.profile is not None:
         config.option.codex_replay_profile = job.profile
-    config.stash[SETTINGS] = read_settings(config)
+    read_settings(config)
     if (capture := config.pluginmanager.getplugin("capturemanager")) is not None:
         config.pluginmanager.unregister(capture)  # its files are shared with the other forks
     nothing = os.open(os.devnull, os.O_RDWR)

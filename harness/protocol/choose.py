@@ -2,14 +2,16 @@
 
 A turn whose `match` holds goes before one that has no `match`; among equals the first that is left (docs/scripts.md).
 
-A script may serve a thousand cases at once, so a request's texts are read once, and not once a turn. Pure: values in, values out.
+A script may serve a thousand cases at once, by a marker each. So markers are looked for once in a text, and not once a turn; and
+what was found in a text is remembered, for most texts of a request (instructions, permissions) come again in the next.
+Pure: values in, values out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.protocol.expect import input_texts, mismatch
+from harness.protocol.expect import input_texts, markers_of, mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from harness.protocol.script import Turn
 
 _TOLD = 3  # refusals in the sentence of a miss
+_TEXTS = 64  # texts that are remembered; then all are forgotten
 
 
 class Choice:
@@ -26,6 +29,9 @@ class Choice:
     def __init__(self, turns: Sequence[Turn]) -> None:
         self._turns = turns
         self._used: dict[int, int] = {}
+        self._wanted = [markers_of(turn.match) for turn in turns]
+        self._markers = {marker for wanted in self._wanted for marker in wanted}
+        self._found: dict[str, frozenset[str]] = {}
 
     def choose(self, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] | None) -> tuple[int, Turn, str] | str:
         """Choose the turn for a request and use it: its index, itself and the label for its ids, or a sentence why there is none.
@@ -33,6 +39,7 @@ class Choice:
         `headers` is None where the request has none (a model that is asked in the same process).
         """
         texts = list(input_texts(body))
+        there = self._markers_in(texts)
         plain: int | None = None
         refusals: list[str] = []
         left = False
@@ -42,15 +49,27 @@ class Choice:
             left = True
             if not turn.match:
                 plain = i if plain is None else plain
-            elif (why := mismatch(turn.match, body, headers, texts)) is None:
+            elif there.issuperset(self._wanted[i]) and mismatch(turn.match, body, headers, texts) is None:
                 return self._use(i)
             elif len(refusals) < _TOLD:
-                refusals.append(f"turns[{i}]: {why}")
+                refusals.append(f"turns[{i}]: {mismatch(turn.match, body, headers, texts)}")
         if plain is not None:
             return self._use(plain)
         if not left:
             return f"All {len(self._turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
         return "No turn of the script matches this request. " + " ".join(refusals)
+
+    def _markers_in(self, texts: Sequence[str]) -> set[str]:
+        """Return which markers of the script stand in some of these texts."""
+        there: set[str] = set()
+        for text in texts:
+            found = self._found.get(text)
+            if found is None:
+                if len(self._found) >= _TEXTS:
+                    self._found.clear()
+                found = self._found[text] = frozenset(marker for marker in self._markers if marker in text)
+            there |= found
+        return there
 
     def _use(self, index: int) -> tuple[int, Turn, str]:
         use = self._used[index] = self._used.get(index, 0) + 1

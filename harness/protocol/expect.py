@@ -47,16 +47,10 @@ def mismatch(
     `headers` is None where a request has none: then what is wanted of them is neither met nor missed. `texts` is
     `list(input_texts(body))`, for a caller who compares one request with many expectations.
     """
-    if "prompt" in wanted:
-        prompts = wanted["prompt"]
-        if texts is None:
-            texts = list(input_texts(body))
-        for marker in [prompts] if isinstance(prompts, str) else prompts:
-            for text in texts:
-                if marker in text:
-                    break
-            else:
-                return f'No text of the input contains "{marker}".'
+    for marker in markers_of(wanted):
+        texts = list(input_texts(body)) if texts is None else texts
+        if not any(marker in text for text in texts):
+            return f'No text of the input contains "{marker}".'
     if "model" in wanted and body.get("model") != wanted["model"]:
         return f"model is {body.get('model')!r}, expected {wanted['model']!r}."
     for key in wanted.get("absent", ()):
@@ -67,6 +61,12 @@ def mismatch(
     if headers is not None and (found := _headers(wanted.get("headers", {}), headers)):
         return found
     return _outputs(wanted.get("outputs", {}), body)
+
+
+def markers_of(wanted: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the markers that an expectation looks for in the texts of the input."""
+    prompts = wanted.get("prompt", ())
+    return (prompts,) if isinstance(prompts, str) else tuple(prompts)
 
 
 def _headers(wanted: Mapping[str, str | None], headers: Sequence[tuple[str, str]]) -> str | None:
