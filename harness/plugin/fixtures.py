@@ -13,7 +13,6 @@ their users. A request to the model for which the script has no turn fails the t
 from __future__ import annotations
 
 import json
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.plugin.editor_client import stand_in
+from harness.plugin.programs import program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,7 +109,7 @@ class FakeCodex:
     def _write(self) -> None:
         home = str(self._folder / "home")
         env = {"HOME": home, "CODEX_HOME": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **self._env}
-        tap = [sys.executable, "-I", "-m", "harness.shell.wire_tap", str(self._folder / "wire.ndjson"), "--", "/bin/sh", "-c"]
+        tap = [*program("harness.shell.wire_tap"), str(self._folder / "wire.ndjson"), "--", "/bin/sh", "-c"]
         # Each start writes a ledger of its own; making a directory is how two that start at once do not get the same.
         ledger = f'cd "{self._folder}/models"; n=0; until mkdir $n 2>/dev/null; do n=$((n+1)); done; cd "$OLDPWD"'
         start = f'{ledger}; FAKE_CODEX_LEDGER="{self._folder}/models/$n/ledger.ndjson" exec "$0" "$@"'

@@ -11,13 +11,13 @@ import json
 import os
 import shlex
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.plugin.programs import program
 from harness.plugin.proxy_http import exchange
 from harness.plugin.proxy_wire import Wire
 from harness.shell.client import SubjectFailure
@@ -75,7 +75,7 @@ class RunningProxy:
         version = subject.version if subject.version[:1].isdigit() else "0.92.0"
         environ = {**HermeticHome(self.folder / "codex-home", url, version=version).env, **added}
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
-        tap = shlex.join([sys.executable, "-I", "-m", "harness.shell.timed_tap"])
+        tap = shlex.join(program("harness.shell.timed_tap"))
         piece = self.env.pop(PIECE, "")
         where = shlex.quote(str(self.folder))
         path = self.folder / "codex"

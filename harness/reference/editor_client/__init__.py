@@ -3,7 +3,8 @@
     python -m harness.reference.editor_client CODEX
 
 It starts `CODEX app-server`, speaks JSON-RPC with it as codex-nvim-integration.txt has it, and is driven by the NDJSON lines
-of docs/editor-client.md on its own stdin and stdout. It imports the standard library and nothing else.
+of docs/editor-client.md on its own stdin and stdout. It imports the standard library and nothing else, of which the start
+loads no more than a turn needs: `TYPE_CHECKING` is a name that type checkers know, with or without `typing`.
 
     __main__     one loop over the two inputs, the driver's and the server's
     connection   the process and JSON-RPC: lines, ids, who waits for which answer (connection.lua)

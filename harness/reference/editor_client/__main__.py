@@ -6,9 +6,12 @@ import json
 import os
 import select
 import sys
-from typing import Any
 
 from harness.reference.editor_client.session import DECISIONS, Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class NoCommand(ValueError):

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    Message = dict[str, Any]
+    Then = Callable[[Any], None]
+    Failed = Callable[[str], None]
 
 METHOD_NOT_FOUND = -32601
 #: How long a server may take to end once its stdin has ended, in seconds; one with a pending approval never does.
 GRACE = 1.0
-
-Message = dict[str, Any]
-Then = Callable[[Any], None]
-Failed = Callable[[str], None]
 
 
 class Gone(Exception):

@@ -10,17 +10,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import Any
 
-from harness.reference.editor_client.connection import Connection, Gone, Message
+from harness.reference.editor_client.connection import Connection, Gone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from harness.reference.editor_client.connection import Message
+
+    Report = Callable[..., None]
 
 CLIENT_INFO = {"name": "codex-replay-editor", "title": "The reference editor client", "version": "0.1.0"}
 APPROVALS = {"item/commandExecution/requestApproval": "command", "item/fileChange/requestApproval": "fileChange"}
 #: What the user chose -> what the server is told. Dismissing the picker cancels.
 DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
-
-Report = Callable[..., None]
 
 
 def field(value: Any, name: str) -> Any:

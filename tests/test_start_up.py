@@ -1,0 +1,145 @@
+"""What the programs load that a run of the suites starts by the hundred: a module more in each of them costs every run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.plugin.programs import ROOT, program
+
+#: What none of them may load: each takes some milliseconds, and is easily had by an annotation or by one function of it.
+SLOW = {
+    *(
+        "typing",
+        "pathlib",
+        "uuid",
+        "urllib.parse",
+        "base64",
+        "dataclasses",
+        "inspect",
+        "asyncio",
+        "logging",
+        "argparse",
+        "tempfile",
+    ),
+    *("ssl", "http.client", "ipaddress", "platform", "concurrent.futures", "shlex", "shutil", "glob"),
+}
+#: What those that are started by `program` may not load either. The references are meant to be read: they use `json`, and one of
+#: `socket` and `subprocess`, and bring the machinery of `-m`.
+SLOW_FOR_OURS = {
+    *("runpy", "contextlib", "json", "re", "enum", "collections", "functools", "signal", "subprocess", "threading", "selectors"),
+    *("socket", "site"),
+}
+DONE = b'HTTP/1.1 200 OK\r\n\r\nevent: response.completed\ndata: {"type": "response.completed", "response": {}}\n\n'
+IMPORTED = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a lite client whose backend answers one request, with nothing."""
+    (tmp_path / "auth.json").write_text('{"OPENAI_API_KEY": "sk-made-up"}')
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return  # nobody came
+            with connection:
+                while b'"prompt_cache_key"' not in connection.recv(1 << 16):
+                    pass
+                connection.sendall(DONE)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        yield {**os.environ, "LITE_BASE_URL": url, "LITE_AUTH_FILE": str(tmp_path / "auth.json")}
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def lite_client(folder: Path) -> tuple[list[str], str]:
+    return ["-P", "-m", "harness.reference.lite_client", "Hello"], ""
+
+
+def editor_client(folder: Path) -> tuple[list[str], str]:
+    return ["-m", "harness.reference.editor_client", "/bin/false"], '{"do": "prompt", "text": "Hello"}\n'
+
+
+def byte_server(folder: Path) -> tuple[list[str], str]:
+    steps = [{"expect": "a"}, {"reply": {}}, {"send": {"method": "b"}}]
+    (folder / "steps.json").write_text(json.dumps({"runs": [steps]}))
+    return [*program("fake_server.byte_server")[1:], str(folder)], '{"id": 1, "method": "a"}\n'
+
+
+def wire_tap(folder: Path) -> tuple[list[str], str]:
+    return [*program("harness.shell.wire_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
+
+
+def timed_tap(folder: Path) -> tuple[list[str], str]:
+    return [*program("harness.shell.timed_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
+
+
+Start = Callable[[Path], tuple[list[str], str]]
+STARTS: list[tuple[Start, str, set[str]]] = [
+    (lite_client, "harness.reference.lite_client.transport", SLOW),
+    (editor_client, "harness.reference.editor_client.connection", SLOW),
+    (byte_server, "fake_server.byte_server", SLOW | SLOW_FOR_OURS | {"os"}),
+    (wire_tap, "harness.shell.recorder", SLOW | SLOW_FOR_OURS),
+    (timed_tap, "harness.shell.recorder", SLOW | SLOW_FOR_OURS),
+]
+
+
+def loaded(arguments: list[str], said: str, environ: dict[str, str]) -> set[str]:
+    """Run a program to its end in good order; return what it imported, late imports and all."""
+    argv = [sys.executable, "-X", "importtime", *arguments]
+    done = subprocess.run(argv, input=said, env=environ, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return set(IMPORTED.findall(done.stderr))
+
+
+def by_itself() -> set[str]:
+    """What an interpreter of this installation loads for nothing at all: an environment may bring modules at its start."""
+    return loaded(["-P", "-c", ""], "", dict(os.environ))
+
+
+@pytest.mark.parametrize(("start", "own", "slow"), STARTS, ids=[start.__name__ for start, _, _ in STARTS])
+def test_a_start_loads_nothing_slow(start: Start, own: str, slow: set[str], tmp_path: Path, environ: dict[str, str]) -> None:
+    found = loaded(*start(tmp_path), environ)
+    assert own in found
+    assert sorted(found & (slow if slow > SLOW else slow - by_itself())) == []
+
+
+@pytest.mark.parametrize(("start", "own", "slow"), STARTS, ids=[start.__name__ for start, _, _ in STARTS])
+def test_a_start_that_loads_more_is_noticed(
+    start: Start, own: str, slow: set[str], tmp_path: Path, environ: dict[str, str]
+) -> None:
+    """The broken ones: each program as it is, after one import that it does without."""
+    arguments, said = start(tmp_path)
+    if "-m" in arguments:
+        at = arguments.index("-m")
+        module, rest = arguments[at + 1], arguments[at + 2 :]
+        arguments = ["-P", "-c", f"import typing, runpy; runpy.run_module({module!r}, run_name='__main__')", *rest]
+    else:
+        at = arguments.index("-c") + 1
+        arguments[at] = f"import typing; {arguments[at]}"
+    assert "typing" in loaded(arguments, said, environ) & slow
+
+
+def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:
+    """Whatever lies in the folder where a client starts them."""
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness" / "__init__.py").write_text("raise SystemExit('another')")
+    argv = [*program("harness.shell.wire_tap"), "wire", "--", "/bin/echo", "it is we"]
+    done = subprocess.run(argv, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("it is we\n", "", 0)
+    assert json.loads((tmp_path / "wire").read_text().splitlines()[0])["run"] == 0
