@@ -11,16 +11,18 @@ import json
 import re
 import subprocess
 import zlib
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from report_sample import HOSTILE, case, conversation, everything, frame, hostile, report, story
+from report_sample import HOSTILE, behaviour_of, case, conversation, drift_of, everything, frame, hostile, report, story
 
 from harness.cli.cassette import group
 from harness.core.frames import Frame, Header
+from harness.plugin.report import taken_in
 from harness.report import page
 from harness.report.cassette_story import cassette_story
 from harness.shell.cassette import CassetteReader, CassetteWriter
@@ -106,6 +108,30 @@ def test_stories_are_taken_one_at_a_time_and_only_those_of_the_cases(tmp_path: P
 def test_numbers_that_json_does_not_know_do_not_make_a_page_that_no_browser_reads(tmp_path: Path) -> None:
     shown = written(tmp_path, (report([], strength={"ratio": float("nan"), "list": [float("inf")]}), []))
     assert shown.data["strength"] == {"ratio": "nan", "list": ["inf"]}
+
+
+DEEP = "[" * 200 + "]" * 200
+
+
+@pytest.mark.parametrize(
+    "left",
+    [b"", b'{"drift": 1, "findings": [', b"[]", b'"text"', b"\xff\xfe{}", b"[" * 100_000, f'{{"a": {DEEP}}}'.encode()],
+    ids=["empty", "cut", "a list", "a text", "no UTF-8", "endless", "deep"],
+)
+def test_a_file_beside_the_report_that_is_damaged_is_told_and_not_passed_over(tmp_path: Path, left: bytes) -> None:
+    (tmp_path / "drift.json").write_bytes(left)
+    told = taken_in(tmp_path / "drift.json")
+    assert told == {"unreadable": "drift.json lies beside this report, and is no JSON that a command has written: it is damaged."}
+    assert written(tmp_path, (report([], drift=told), [])).data["drift"] == {}
+
+
+def test_what_lies_beside_the_report_is_taken_in_as_it_is(tmp_path: Path) -> None:
+    assert taken_in(tmp_path / "drift.json") is None
+    (tmp_path / "drift.json").mkdir()
+    assert list(taken_in(tmp_path / "drift.json") or ()) == ["unreadable"]
+    left = tmp_path / "strength.json"
+    left.write_text('{"a": [1, NaN, {"b": 1e999}], "c": "\\ud800"}')
+    assert taken_in(left) == {"a": [1, "nan", {"b": "inf"}], "c": "\ud800"}
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
@@ -280,6 +306,29 @@ def test_a_recording_too_long_for_a_page_is_cut(tmp_path: Path, monkeypatch: pyt
 def test_lines_that_are_no_utf_8_and_no_json_are_told_too(tmp_path: Path) -> None:
     told = cassette_story(cassette(tmp_path, b"\xff\xfe\n", b"plain\r\n"), "a")["frames"]
     assert [(each["text"], each["kind"]) for each in told] == [("\\xff\\xfe", "bytes"), ("plain\r", "bytes")]
+
+
+# -------------------------------------------------------------------------------------------------------- drift --html
+
+
+@pytest.mark.parametrize("name", ["0.92.0-0.93.0", "behaviour-0.92.0-0.116.0"])
+def test_a_drift_has_a_page_of_its_own(tmp_path: Path, name: str) -> None:
+    found = json.loads((ROOT / "reports" / "drift" / f"{name}.json").read_text())
+    (tmp_path / "a.html").write_text(page.drift_html(found), "ascii")
+    shown = Page(tmp_path / "a.html")
+    assert shown.chunk("d0") == found
+    assert (shown.data["mode"], shown.data["cases"]) == ("drift", [])
+    assert shown.of("title") == [({}, f"codex-replay: drift from {found['from']} to {found['to']}")]
+    assert page.drift_html(found) == page.drift_html(found)
+
+
+@pytest.mark.parametrize("make", [drift_of, behaviour_of], ids=["schemas", "behaviour"])
+def test_a_hostile_drift_adds_no_element(tmp_path: Path, make: Callable[[str], Any]) -> None:
+    (tmp_path / "bad.html").write_text(page.drift_html(make(HOSTILE)), "ascii")
+    (tmp_path / "good.html").write_text(page.drift_html(make("calm")), "ascii")
+    bad, good = Page(tmp_path / "bad.html"), Page(tmp_path / "good.html")
+    assert bad.elements == good.elements
+    assert bad.chunk("d0")["findings"][0] == make(HOSTILE)["findings"][0]
 
 
 # ------------------------------------------------------------------------------------------------- cassette show --html

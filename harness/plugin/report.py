@@ -17,7 +17,7 @@ from harness.plugin.again import Again, shell_line
 from harness.plugin.story import Spool, key_of
 from harness.report.files import write_all
 from harness.report.model import Case, Report
-from harness.report.stories import StoryText, told
+from harness.report.stories import StoryText, finite, told
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: What other commands leave beside a report, and what it takes in.
 BESIDE = ("strength", "drift")
+#: What is taken in may be nested so deep.
+DEEPEST = 100
 
 
 def machine_paths() -> dict[str, str]:
@@ -38,6 +40,30 @@ def machine_paths() -> dict[str, str]:
 
         return {str(root / f"pytest-of-{getuser()}"): str(root / "pytest")}
     return {}
+
+
+def taken_in(path: Path) -> dict[str, Any] | None:
+    """Return what a command has left beside the report, None if it has left nothing; a file that is damaged tells only that."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict) and _shallow(found):
+        return cast("dict[str, Any]", finite(found))
+    return {"unreadable": f"{path.name} lies beside this report, and is no JSON that a command has written: it is damaged."}
+
+
+def _shallow(value: Any) -> bool:
+    """Tell whether a value is nested no deeper than whatever will read it can follow."""
+    level = [value]
+    for _ in range(DEEPEST):
+        below = (inner for each in level for inner in (each.values() if isinstance(each, dict) else each))
+        level = [inner for inner in below if isinstance(inner, dict | list)]
+        if not level:
+            return True
+    return False
 
 
 class Reporter:
@@ -62,7 +88,9 @@ class Reporter:
                 stories[number] = found
                 self._smallest(case, found)
         for name in BESIDE:
-            self._take_in(report, name)
+            other = taken_in(self.folder / f"{name}.json")
+            if other is not None:
+                report[name] = other  # type: ignore[literal-required]
         clean = cast("Report", self._redactor.value(report))
         # Commands must be such as can be given, so their temporary folders stay; and they are redacted word by word, for what
         # stands side by side in a command line is no sentence.
@@ -90,11 +118,3 @@ class Reporter:
     def _relative(self, path: str) -> str:
         root = self._config.rootpath
         return self._redactor.text(str(Path(path).relative_to(root)) if Path(path).is_relative_to(root) else path)
-
-    def _take_in(self, report: Report, name: str) -> None:
-        try:
-            found: Any = json.loads((self.folder / f"{name}.json").read_bytes())
-        except (OSError, ValueError):
-            return
-        if isinstance(found, dict):
-            report[name] = found  # type: ignore[literal-required]

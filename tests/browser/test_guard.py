@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from browsing import Browser
-from report_sample import case, everything, frame, hostile, story
+from report_sample import HOSTILE, behaviour, behaviour_of, case, changed, drift_of, everything, frame, hostile, story
 
-from harness.report.page import write_cassette_html, write_html
+from harness.report.page import drift_html, write_cassette_html, write_html
 
 Show = Callable[..., Path]
 RED = "app_server/test_turns/red"
@@ -79,6 +79,23 @@ def test_a_hostile_cassette_stays_text(browser: Browser, tmp_path: Path) -> None
     browser.open_all()
     assert browser.js(INTRUDERS) == []
     assert browser.console() == []
+
+
+@pytest.mark.parametrize("make", [drift_of, behaviour_of], ids=["schemas", "behaviour"])
+def test_a_hostile_drift_stays_text(browser: Browser, tmp_path: Path, make: Callable[[str], Any]) -> None:
+    (tmp_path / "d.html").write_text(drift_html(make(HOSTILE)))
+    browser.open((tmp_path / "d.html").as_uri())
+    browser.open_all()
+    assert browser.js(INTRUDERS) == []
+    assert browser.js(UNSEEN) == []
+    assert browser.console() == []
+    assert len(browser.texts(".finding")) >= 1
+    # A careless page shows that all of this would be seen, in the rows of the drift themselves.
+    (tmp_path / "d.html").write_text(unsafe((tmp_path / "d.html").read_text()))
+    browser.open((tmp_path / "d.html").as_uri())
+    browser.open_all()
+    assert any("of the data" in each for each in browser.js(INTRUDERS))
+    assert browser.js("return document.querySelectorAll('.finding img').length") > 0
 
 
 def unsafe(text: str) -> str:
@@ -226,6 +243,14 @@ return [seen, [...poor]];
 """
 
 
+def behaving() -> Any:
+    """The same, with a drift of behaviour."""
+    sample, stories = everything()
+    noise = [{"rule": "order", "method": "a", "path": "", "cases": 1}]
+    found = behaviour(changed("refused", "reply to x", methods=["a", "b"]), changed("new", "turn/started"), noise=noise)
+    return {**sample, "drift": found}, stories
+
+
 def views(browser: Browser) -> Iterator[str]:
     """The overview, then a case, with everything open."""
     browser.open_all()
@@ -236,9 +261,10 @@ def views(browser: Browser) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_text_can_be_read(browser: Browser, show: Show, dark: bool) -> None:
+@pytest.mark.parametrize("sample", [everything, behaving], ids=["usual", "behaviour"])
+def test_every_text_can_be_read(browser: Browser, show: Show, dark: bool, sample: Callable[[], Any]) -> None:
     browser.emulate(dark=dark)
-    show(everything())
+    show(sample())
     grounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 28)"}
     assert browser.js("return getComputedStyle(document.body).backgroundColor") == grounds["dark" if dark else "light"]
     for view in views(browser):
@@ -283,11 +309,20 @@ def long() -> Any:
     other = frame(2, {"method": "x"}, seam="http", conn=2)
     sample["cases"].insert(0, one)
     more = {"command": LONG, "subject": {"app-server": LONG}, "strength": {LONG: [{LONG: LONG}], "variants": 1, "killed": 1}}
-    return {**sample, **more, "coverage": {LONG: {LONG: {"case": LONG}}}}, [story(key, [bad, other], cassette=LONG), *stories]
+    more |= {"coverage": {LONG: {LONG: {"case": LONG}}}, "drift": drift_of(LONG)}
+    return {**sample, **more}, [story(key, [bad, other], cassette=LONG), *stories]
+
+
+def long_behaviour() -> Any:
+    """The same with a drift of behaviour."""
+    sample, stories = long()
+    return {**sample, "drift": behaviour_of(LONG)}, stories
 
 
 @pytest.mark.parametrize("width", [360, 760, 1280])
-@pytest.mark.parametrize("sample", [everything, long], ids=["usual", "long words"])
+@pytest.mark.parametrize(
+    "sample", [everything, behaving, long, long_behaviour], ids=["usual", "behaviour", "long words", "long words, behaviour"]
+)
 def test_nothing_sticks_out_of_the_window(browser: Browser, show: Show, width: int, sample: Callable[[], Any]) -> None:
     browser.emulate(width=width, height=740)
     show(sample())

@@ -1,0 +1,335 @@
+"""The drift as its reader has it, in a report and alone: what it shows, how it is searched, and that no file can break it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Browser
+from report_sample import behaviour, case, changed, drift, drifted, everything, report
+from selenium.webdriver.common.keys import Keys
+
+from harness.plugin.report import taken_in
+from harness.report.page import drift_html
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "reports" / "drift"
+Show = Callable[..., Path]
+Alone = Callable[..., None]
+Measured = Callable[[str, object], None]
+
+
+@pytest.fixture
+def alone(browser: Browser, tmp_path: Path) -> Alone:
+    """Write the page of a drift and open it, perhaps made worse on purpose."""
+
+    def shown(found: Any, change: Callable[[str], str] | None = None) -> None:
+        text = drift_html(found)
+        worse = change(text) if change else text
+        assert change is None or worse != text
+        (tmp_path / "drift.html").write_text(worse, "ascii")
+        browser.open((tmp_path / "drift.html").as_uri())
+
+    return shown
+
+
+def panel(browser: Browser) -> None:
+    """Open the drift in a report, and wait until it is there."""
+    browser.click(".drift > summary")
+    browser.wait("document.querySelector('.drifted') && !document.querySelector('.drifted').textContent.startsWith('Opening')")
+
+
+def groups(browser: Browser) -> list[str]:
+    return browser.texts(".group-head")
+
+
+def search(browser: Browser, text: str, count: str) -> None:
+    put = "const e = document.querySelector('.findings input'); e.value = arguments[0]; e.dispatchEvent(new Event('input'))"
+    browser.js(put, text)
+    browser.wait("document.querySelector('.findings .count').textContent === arguments[0]", count)
+
+
+# ------------------------------------------------------------------------------------------------------------- of schemas
+
+
+def mixed() -> Any:
+    """A drift with a change of every sort."""
+    item = {"type": "ThreadItem", "rule": "value-gone", "what": "old", "path": "$.params.item"}
+    places = [
+        {"kind": "server-notification", "method": f"item/{name}", "path": "$.params.item"} for name in ("started", "completed")
+    ]
+    return drift(
+        drifted("thread/new", cls="additive", rule="method-new", sentence="It can be sent now."),
+        drifted("sendUserTurn", rule="method-gone", sentence="The server no longer knows it and answers an error."),
+        drifted("turn/start", cls="additive", rule="property-new", path="$.params.effort", what="effort"),
+        drifted("turn/start", path="$.params.input", before="string", after="array"),
+        drifted("item/started", sender="server", places=places, **item),
+        uncompared=["mine.json has no results."],
+    )
+
+
+def test_the_totals_stand_by_whom_they_hit(browser: Browser, show: Show) -> None:
+    show((report([case("one")], drift=mixed()), []))
+    assert browser.texts(".drift > summary") == ["Drift 0.92.0 \u2192 0.105.0, 3 breaking, 2 additive"]
+    panel(browser)
+    assert browser.texts(".drift .said") == ["From 0.92.0 to 0.105.0, 3 changes break clients, 2 add to what there is."]
+    assert browser.texts(".drift .tile") == [
+        "3 \u2715 breaking",
+        "2 \u2192 hit clients that send it",
+        "1 \u2192 hit clients that read it",
+        "2 + additive",
+    ]
+    assert browser.texts(".sizes .chip") == ["client methods 55 \u2192 56", "events 64"]
+    assert browser.texts(".drifted .notice") == []
+    browser.open_all()
+    assert "mine.json has no results." in browser.texts(".drifted li")
+
+
+def test_findings_stand_by_method_or_definition_and_what_breaks_goes_first(browser: Browser, alone: Alone) -> None:
+    alone(mixed())
+    assert browser.texts("h1") == ["Drift from 0.92.0 to 0.105.0"]
+    assert groups(browser) == [
+        "\u25b8 sendUserTurn request of the client \u2715 1 breaking gone",
+        "\u25b8 turn/start request of the client \u2715 1 breaking + 1 additive type changed, property new: effort",
+        "\u25b8 ThreadItem definition, in 2 methods \u2715 1 breaking value gone: old",
+        "\u25b8 thread/new request of the client + 1 additive new",
+    ]
+    assert browser.texts(".finding") == [  # so few stand open
+        "\u2715 breaking method gone The server no longer knows it and answers an error. Hit: clients that send it.",
+        "\u2715 breaking type changed string \u2192 array $.params.input The old type is refused. Hit: clients that send it.",
+        "+ additive property new effort $.params.effort The old type is refused.",
+        "\u2715 breaking value gone old item/started $.params.item The old type is refused. Hit: clients that read it. "
+        "and 1 other place",
+        "+ additive method new It can be sent now.",
+    ]
+    browser.click(".finding details > summary")
+    browser.wait("document.querySelector('.finding li')")
+    assert browser.texts(".finding li") == ["item/completed $.params.item"]
+
+
+def test_the_end_of_all_events_is_one_thing_to_read(browser: Browser, alone: Alone) -> None:
+    found = drift(*(drifted(f"codex/event/{name}", kind="event", rule="method-gone") for name in "abc"), drifted("other"))
+    alone(found)
+    assert len(groups(browser)) == 4
+    found["counts"]["to"]["events"] = 0
+    alone(found)
+    assert groups(browser)[0] == "\u25b8 codex/event/* codex/event (v1) \u2715 3 breaking gone: all 3 types"
+    assert len(groups(browser)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("userturn", ["sendUserTurn"]),
+        ("TYPE changed input", ["turn/start"]),
+        ("item/completed", ["ThreadItem"]),
+        ("additive", ["thread/new", "turn/start"]),
+        ("no such", []),
+    ],
+    ids=["method", "several words", "another place", "class", "nothing"],
+)
+def test_findings_are_found_by_text(browser: Browser, alone: Alone, text: str, found: list[str]) -> None:
+    alone(mixed())
+    number = 2 if text == "additive" else len(found)
+    search(browser, text, f"{number} of 5 changes")
+    assert browser.texts(".group-head .name > :first-child") == found
+    assert browser.texts(".findings .empty") == ([] if found else ["No change is like that."])
+    assert len(browser.texts(".findings mark")) >= (1 if "user" in text else 0)
+
+
+def test_a_number_chooses_what_it_counts(browser: Browser, alone: Alone) -> None:
+    alone(mixed())
+    browser.click(".tile", 2)
+    assert browser.texts(".group-head .name > :first-child") == ["ThreadItem"]
+    assert browser.texts(".findings .count") == ["1 of 5 changes"]
+    browser.click(".tile", 3)
+    assert browser.texts(".group-head .name > :first-child") == ["thread/new", "turn/start"]
+
+
+def test_with_cassettes_what_hits_ones_own_cases_is_shown_first(browser: Browser, show: Show) -> None:
+    mine = ["app_server/test_turns/one", "elsewhere"]
+    found = drift(drifted("used", cases=mine), drifted("unused", cases=[]), cassettes={"cases": 3, "hit": 2, "hits": {}})
+    show((report([case("one")], drift=found), []))
+    panel(browser)
+    assert browser.texts(".drift .said")[0].startswith("2 of your 3 cases break at 0.105.0: 2 changes break clients")
+    assert browser.texts(".group-head .name > :first-child") == ["used"]
+    browser.click(".finding details > summary")
+    browser.wait("document.querySelector('.finding li')")
+    assert browser.texts(".finding li") == mine
+    browser.click(".finding li a")  # to the case of this report
+    browser.wait("document.querySelector('.case-view')")
+
+
+# ----------------------------------------------------------------------------------------------------------- of behaviour
+
+
+def otherwise() -> Any:
+    both = [{"before": "(absent)", "after": '"b"', "case": "x"}, {"before": '"c"', "after": '"d"', "case": "y"}]
+    return behaviour(
+        changed("new", "turn/started", examples=both),
+        changed("refused", "reply to newConversation", path="$"),
+        single=[changed("value", "3 methods", methods=["a", "b", "c"], cases=[1], note="the client replies")],
+        totals={"changed": 1, "unchanged": 1, "compared": 2, "findings": 3},
+        ended_early=[{"case": "x", "version": "0.105.0", "ends_early_at": "line 7"}],
+    )
+
+
+def test_the_changes_of_frames_stand_by_what_changed_with_their_cases(browser: Browser, show: Show) -> None:
+    sample, stories = everything()
+    sample["drift"] = otherwise()
+    show((sample, stories))
+    assert browser.texts(".drift > summary") == ["Drift 0.92.0 \u2192 0.105.0, 1 of 2 cases changed"]
+    panel(browser)
+    assert browser.texts(".drifted .notice") == []
+    assert browser.texts(".drift .tile") == ["2 \u2260 in several cases", "1 \u2260 in one case"]
+    assert groups(browser) == [
+        "\u25b8 refused 1 change it is refused",
+        "\u25b8 new 1 change it is new",
+        "\u25b8 value 1 change it is value",
+    ]
+    assert browser.texts(".finding .side") == [
+        '\u2212 before: "yes"', '+ after: "no"', "", '+ after: "b"', '\u2212 before: "yes"', '+ after: "no"',
+    ]  # fmt: skip
+    browser.open_all()
+    assert "line 7" in browser.texts(".drifted")[0]
+    assert browser.texts(".finding")[2].startswith("3 methods $.params.x 1 case the client replies")
+    search(browser, "elsewhere newconversation", "1 of 3 changes")
+    browser.open_all()
+    told = browser.js("return [...document.querySelectorAll('.finding li')].map(e => e.textContent)")
+    assert told[-2:] == ["app_server/test_turns/red", "app_server/test_turns/elsewhere"]
+    browser.click(".finding li a")
+    browser.wait("location.hash.endsWith('red')")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PUBLISHED.glob("*0.9*-*.json")))
+def test_the_published_drifts_are_shown_whole(browser: Browser, alone: Alone, name: str) -> None:
+    found = json.loads((PUBLISHED / f"{name}.json").read_text())
+    alone(found)
+    number = len(found["findings"]) + len(found.get("single", ()))
+    assert browser.texts(".findings .count") == [f"{number} changes" if number != 1 else "1 change"]
+    assert browser.texts(".drifted > .notice") == []
+    assert browser.console() == []
+
+
+# ---------------------------------------------------------------------------------------------------- unknown and damaged
+
+STRANGE = "This drift is shown as it stands in its file: "
+
+
+@pytest.mark.parametrize(
+    ("found", "notice", "shown"),
+    [
+        ({}, f"{STRANGE}it is not of the form", ""),
+        ({"hello": "there"}, f"{STRANGE}it is not of the form", "there"),
+        ({"drift": 2, "findings": [{"a": "b"}]}, f"{STRANGE}it is not of the form that this page knows (1), but of form 2", "b"),
+        ({"drift": 1, "findings": "lost"}, f"{STRANGE}it has no list of findings", "lost"),
+        ({"behaviour": 1, "findings": None}, f"{STRANGE}it has no list of findings", "1"),
+        (drift(drifted("kept"), {"no": "finding"}, 7, None), "3 findings of 4 cannot be read.", "kept"),
+        ({**drift(drifted("kept")), "counts": {"breaking": 9}}, "The file counts 9 breaking, and 1 can be shown", "kept"),
+        (drift(drifted("kept", places=7, cases="x", path=None, sentence={"a": []}, hits=3)), "", "kept"),
+        ({**drift(drifted("kept")), "counts": 3, "uncompared": {"a": 1}, "cassettes": [1]}, "", "kept"),
+        ({**behaviour(changed("new", "kept", cases=["x", -1, None], examples=[1])), "totals": []}, "", "kept"),
+        ({**behaviour(changed("new", "kept")), "totals": {"findings": 2}}, "The file counts 2 findings, and 1", "kept"),
+        ({**behaviour(changed("new", "kept")), "cases": 1, "noise": 5, "single": {}, "racy": [3]}, "1 finding cannot", "kept"),
+        ({"from": {"version": {"toString": 1}}, "to": [], "totals": 4, "counts": "x"}, STRANGE, "toString"),
+    ],
+)  # fmt: skip
+def test_a_strange_or_damaged_file_is_told_and_shown(browser: Browser, show: Show, found: Any, notice: str, shown: str) -> None:
+    show((report([case("one")], drift=found), []))
+    panel(browser)
+    browser.open_all()
+    notices = browser.texts(".drifted .notice")
+    assert [each for each in notices if each.startswith(notice)] if notice else notices == []
+    assert shown in browser.texts(".drifted")[0]
+    assert browser.console() == []
+    assert browser.texts(".case .title") == ["The case one ends well"]  # the rest is as ever
+
+
+def test_a_file_that_is_cut_is_told(browser: Browser, show: Show, tmp_path: Path) -> None:
+    (tmp_path / "drift.json").write_text(json.dumps(mixed())[:300])
+    show((report([case("one")], drift=taken_in(tmp_path / "drift.json")), []))
+    panel(browser)
+    assert browser.texts(".drifted") == [
+        "drift.json lies beside this report, and is no JSON that a command has written: it is damaged."
+    ]
+
+
+def test_a_page_whose_drift_is_damaged_is_told(browser: Browser, show: Show) -> None:
+    show(everything(), change=lambda text: text.replace('id="d0">eJ', 'id="d0">AA', 1))
+    panel(browser)
+    assert browser.texts(".drifted .notice")[0].startswith("This drift cannot be shown: its data in this file are damaged")
+    assert len(browser.texts(".case .title")) > 20
+
+
+# -------------------------------------------------------------------------------------------------------------- keyboard
+
+
+def test_the_drift_is_walked_by_keyboard(browser: Browser, show: Show) -> None:
+    show((report([case("one")], drift=mixed()), []))
+    panel(browser)
+    label = "return document.activeElement.getAttribute('aria-label')"
+    browser.keys("/")
+    assert "Search cases" in browser.js(label)  # who does not stand in the drift searches the cases
+    browser.js("document.querySelector('.findings input').focus()")
+    browser.keys(Keys.ENTER, "j", Keys.ARROW_DOWN, "k")
+    assert browser.js("return document.activeElement.innerText").startswith("\u25b8\nturn/start")
+    assert browser.js("return document.activeElement.getAttribute('aria-expanded')") == "true"
+    before = len(browser.texts(".finding"))
+    browser.keys(Keys.ENTER)
+    assert len(browser.texts(".finding")) == before - 2
+    browser.keys("/")
+    assert "Search changes" in browser.js(label)
+    browser.keys("thread/new")
+    browser.wait("document.querySelector('.findings .count').textContent === '1 of 5 changes'")
+    browser.keys(Keys.ESCAPE)
+    browser.wait("document.querySelector('.findings .count').textContent === '5 changes'")
+
+
+def test_a_drift_alone_is_walked_by_keyboard(browser: Browser, alone: Alone) -> None:
+    alone(mixed())
+    browser.keys("j", "j", "d")
+    assert "ThreadItem" in browser.js("return document.activeElement.innerText")
+    browser.keys("/")
+    assert "Search changes" in browser.js("return document.activeElement.getAttribute('aria-label')")
+
+
+# ----------------------------------------------------------------------------------------------------------------- scale
+
+MANY = 6000
+#: Far fewer than there are, whatever the window.
+FEW = 2000
+
+
+def many() -> Any:
+    return drift(*(drifted(f"method/{i // 1000 if i < 3000 else i}", path=f"$.params.p{i}", what=f"p{i}") for i in range(MANY)))
+
+
+def elements(browser: Browser) -> Any:
+    return browser.js("return document.querySelectorAll('.drifted *').length")
+
+
+def test_thousands_of_findings(browser: Browser, alone: Alone, record_property: Measured) -> None:
+    alone(many())
+    ready = int(browser.js("return document.documentElement.dataset.ready")) / 1000
+    assert browser.texts(".findings .count") == ["6,000 changes"]
+    assert 0 < elements(browser) < FEW
+    browser.click(".group-head")  # a thousand findings in one
+    browser.wait("document.querySelectorAll('.finding').length > 0")
+    assert browser.js("return document.querySelectorAll('.finding').length") <= 200
+    start = browser.js("return performance.now()")
+    search(browser, "p5999", "1 of 6,000 changes")
+    took = (browser.js("return performance.now()") - start) / 1000
+    assert browser.texts(".finding .path") == ["$.params.p5999"]
+    record_property("measured", f"a drift of {MANY} findings: usable after {ready:.2f} s, searched in {took:.2f} s")
+
+
+def test_a_page_that_makes_every_row_at_once_would_be_seen(browser: Browser, alone: Alone) -> None:
+    def eager(text: str) -> str:
+        policy = text[text.index("<meta http-equiv") : text.index(">", text.index("<meta http-equiv")) + 1]
+        return text.replace(policy, "").replace("const BLOCK = 50;", "const BLOCK = 100000;", 1)
+
+    alone(many(), eager)
+    assert elements(browser) > FEW
