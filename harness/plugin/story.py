@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.
 PASSED, FAILED = (80, 2048), (2000, 1 << 16)
 LONGEST_SIDE = 1 << 14
+#: Longer than any secret, in characters.
+MARGIN = 1 << 15
 _CUT = "[cut]"
 _RUN = r"[A-Za-z0-9_+=.%~@/-]"
 #: What keys begin with: enough to know one by, however little is left of it.
@@ -176,11 +178,22 @@ class Taker:
         return None
 
     def _clean(self, frame: Frame, n: int, longest: int) -> Frame:
-        text = self._redactor.text(frame["text"])
+        text, whole = self._beginning(frame["text"], longest)
         frame["n"], frame["what"], frame["text"] = n, self._redactor.text(frame["what"])[:300], text[:longest]
-        if len(text) > longest:
-            frame["cut"] = len(text)
+        if whole > longest:
+            frame["cut"] = whole
         return frame
+
+    def _beginning(self, text: str, longest: int) -> tuple[str, int]:
+        """Return a text without its secrets, or enough of its beginning to keep `longest` of, and how long all of it is.
+
+        A secret that is cut in two may go unseen: so far more is looked at than is kept, and none of what is near the cut.
+        """
+        if len(text) <= longest + 2 * MARGIN:
+            text = self._redactor.text(text)
+            return text, len(text)
+        begun = self._redactor.text(text[: longest + 2 * MARGIN])
+        return begun[: max(0, len(begun) - MARGIN)], len(text)
 
     # -- the app-server --------------------------------------------------------------------------------------------------
 
