@@ -437,6 +437,10 @@ def test_an_open_exchange_is_ended_with_the_recording(tmp_path: Path) -> None:
         (["--upstream", "http://x", "--listen", "127.0.0.1:99999"], "no address to listen at"),
         (["--upstream", "http://x", "--listen", "192.0.2.1:0"], "cannot listen there"),
         (["--upstream", "http://x", "--origin", "rpc=guessed"], "--origin rpc=guessed"),
+        (["--upstream", "http://x", "--origin", "rpc=authored"], "--origin rpc: that seam is not recorded without CMD"),
+        (["--origin", "http.server=authored", "--", "cat"], "is not recorded without --upstream URL"),
+        (["--listen", "nowhere", "--", "cat"], "add --upstream URL, or leave it out"),
+        (["--upstream", "", "--", "cat"], "no http or https URL"),
     ],
 )
 def test_wrong_addresses_are_a_sentence_and_leave_no_file(options: list[str], part: str, tmp_path: Path) -> None:

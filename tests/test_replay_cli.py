@@ -73,3 +73,20 @@ def test_what_cannot_run_is_a_sentence_and_status_two(arguments: list[str | Path
     done = replay(*arguments)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--timeout", "nan", "--app-server", "fake"], "give a number of seconds"),
+        (["--timeout", "-1", "--app-server", "fake"], "not in the range"),
+        (["--auth", "auth.json", "--app-server", "fake"], "--auth is for --backend"),
+        (["--backend-cost-ok", "--app-server", "fake"], "--backend-cost-ok is for --backend"),
+        (["--script", "script.json", "--app-server", "fake"], "--script is for the model behind --app-server codex@VERSION"),
+        (["--script", "script.json", "--backend", "fake"], "--script is for the model behind --app-server codex@VERSION"),
+    ],
+)
+def test_an_option_that_would_say_nothing_is_refused(options: list[str], sentence: str) -> None:
+    done = replay(CASSETTE, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr

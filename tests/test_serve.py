@@ -108,3 +108,24 @@ def test_a_script_that_cannot_be_used_is_a_sentence(tmp_path: Path, name: str, t
     assert "Errno" not in done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--pace", "x"], "fast, recorded, or Nx"),
+        (["--pace", "0x"], "fast, recorded, or Nx"),
+        (["--pace", "nanx"], "fast, recorded, or Nx"),
+        (["--pace", "2"], "fast, recorded, or Nx"),
+        (["--pace", "2x"], "--pace says how recordings are played; add --cassette"),
+        (["--over", "nothing.at.all"], "--over says how recordings are played; add --cassette"),
+        (["--by", "connection"], "--by says how recordings are played; add --cassette"),
+        (["--allow-unused"], "--allow-unused says how recordings are played; add --cassette"),
+        (["--by", "chance"], "'content', 'connection'"),
+    ],
+)
+def test_an_option_that_says_nothing_is_no_use(options: list[str], sentence: str) -> None:
+    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert done.stderr.startswith("Usage: ")

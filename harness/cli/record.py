@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from harness.core.frames import Header
 from harness.shell import recorder, stand_in
@@ -200,7 +201,9 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
 @click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where requests come in.")
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
+@click.pass_context
 def command(
+    ctx: click.Context,
     out: str,
     case: str | None,
     codex: str | None,
@@ -220,7 +223,13 @@ def command(
     """
     if not command and upstream is None:
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
+    if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--listen is where requests come in that are passed on: add --upstream URL, or leave it out.")
     options = Options(out, case, codex, force, upstream, listen, origins(origin), command)
+    for seam in options.origin:
+        if not (upstream if seam.startswith("http") else command):
+            missing = "--upstream URL" if seam.startswith("http") else "CMD"
+            raise click.UsageError(f"--origin {seam}: that seam is not recorded without {missing}.")
     stand_in.open_standard_descriptors()
     try:
         redactor = redactor_for(os.getcwd())

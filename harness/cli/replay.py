@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -69,6 +70,12 @@ def command(
     """
     if (subject is None) == (backend is None):
         raise Unable("Name what to play to: --app-server or --backend, one of them.")
+    if math.isnan(timeout):
+        raise click.UsageError("--timeout nan: give a number of seconds.")
+    if backend is None and (auth is not None or backend_cost_ok):
+        raise click.UsageError(f"{'--backend-cost-ok' if auth is None else '--auth'} is for --backend; leave it out.")
+    if script is not None and not (subject or "").startswith("codex@"):
+        raise click.UsageError("--script is for the model behind --app-server codex@VERSION; nothing else here has one.")
     with CassetteReader(cassette) as reader:
         header, frames = reader.header, list(reader)
         truncated = reader.truncated

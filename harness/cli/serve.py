@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from harness.cli.console import Unable
 from harness.cli.stdout import gone
@@ -47,6 +49,22 @@ def load(path: Path) -> object:
     return value
 
 
+def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse what is no pace; the backend would only when it has a recording."""
+    found = re.fullmatch(r"fast|recorded|(\d+\.?\d*|\.\d+)x", value)
+    if found is None or (found[1] and not 0 < float(found[1]) < 1e6):
+        raise click.BadParameter(f"{value!r} is no pace: say fast, recorded, or Nx with a number N above 0, as 2x or 0.5x.")
+    return value
+
+
+def _of_recordings(ctx: click.Context, cassettes: object) -> None:
+    """Refuse the options that say how recordings are played where there is none to play."""
+    for param in ctx.command.params:
+        said = param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
+        if said and param.name in ("by", "over", "pace", "allow_unused") and not cassettes:
+            raise click.UsageError(f"{param.opts[0]} says how recordings are played; add --cassette, or leave it out.")
+
+
 @click.command(name="serve")
 @click.option("--script", type=click.Path(path_type=Path), help="What the model says, as JSON or YAML (see docs/scripts.md).")
 @click.option(
@@ -64,13 +82,17 @@ def load(path: Path) -> object:
     help="How a recorded exchange is chosen.",
 )
 @click.option("--over", help="The parts of a request that are compared: method,path,body or body.KEY, headers.NAME, -body.KEY.")
-@click.option("--pace", default="fast", show_default=True, help="fast, recorded, or Nx: N times as fast as recorded.")
+@click.option(
+    "--pace", metavar="P", default="fast", show_default=True, callback=_pace, help="fast, recorded, or Nx: N times as fast."
+)
 @click.option("--allow-unused", is_flag=True, help="Recorded requests that nobody asks are told, but are no failure.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
 @click.option("--quiet", is_flag=True, help="Print the address only, and no line for each request.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for the address and for each request.")
+@click.pass_context
 def command(
+    ctx: click.Context,
     script: Path | None,
     cassettes: tuple[Path, ...],
     by: str,
@@ -88,6 +110,7 @@ def command(
 
     With recordings the exit status is 1 if a request was answered by none of them (501), or one of them was asked by nobody.
     """
+    _of_recordings(ctx, cassettes)
     value = None if script is None else load(script)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
