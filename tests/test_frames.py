@@ -23,7 +23,7 @@ from harness.core.frames import (
     is_canonical,
     parse_line,
 )
-from harness.core.jsontext import NotJson, dumps, loads
+from harness.core.jsontext import NotJson, ascii_dumps, dumps, loads
 from harness.core.ndjson import LineSplitter
 from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
 
@@ -50,6 +50,17 @@ def test_json_comes_back_and_is_what_json_says(value: Any) -> None:
     assert loads(data) == value
     assert json.loads(data) == value
     assert b"\n" not in data
+
+
+@given(VALUES | st.text(st.characters(categories=["Cs", "L", "P"])))
+def test_ascii_json_is_what_json_writes_even_of_half_a_surrogate_pair(value: Any) -> None:
+    assert ascii_dumps(value) == json.dumps(value, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, object(), {1}])
+def test_what_json_does_not_have_has_no_ascii_form(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"JSON"):
+        ascii_dumps(value)
 
 
 @pytest.mark.parametrize(
