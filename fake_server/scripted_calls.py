@@ -33,6 +33,8 @@ class Calls:
         self.diff = TurnDiff()
         self.asked = "v2"  # the API of the listener that was asked last
         self.pending: list[dict[str, Any]] = []
+        self.given: list[tuple[dict[str, Any], dict[str, Any]]] = []  # outputs not told yet: for the history, and as raw items
+        self._printed: tuple[str, str] | None = None  # the text of what ran last, and its structured form
 
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
         """Ask the client and return its result; an error is no answer, and nothing but an interrupt ends the wait."""
@@ -55,6 +57,29 @@ class Calls:
             ((given, detail),) = given.items()
         decisions = self.settings["decisions"]
         return (decisions[self.asked].get(given) if isinstance(given, str) else None) or decisions["*"], detail
+
+    def give(self, call: dict[str, Any], text: str) -> None:
+        """Give a call its output; it is told when the reply has been read to its end (`tell`)."""
+        shown = text
+        if self._printed is not None and text is self._printed[0] and call.get("name") != "shell_command":
+            shown = self._printed[1]
+        self.given.append((output_item(call, text), output_item(call, shown)))
+
+    def tell(self) -> None:
+        """Put the outputs into the history."""
+        given, self.given = self.given, []
+        for output, shown in given:
+            self.thread.history.append(output)
+            self.thread.raw(shown)
+
+    def what_ran(self, code: int, output: str, ms: int = 0) -> str:
+        """Return what the model is told of what ran."""
+        text = self.turn.sentence("exec-output", exitCode=code, output=output)
+        if self.thread.hears_raw:
+            from fake_server.scripted_raw import structured
+
+            self._printed = text, structured(output, code, ms)
+        return text
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
         """Emit what a call prints, each stream in one piece."""
@@ -119,7 +144,7 @@ class Commands(Calls):
             self.thread.emit("exec-declined", values)
             self._ended(values, {"stderr": text, "exit_code": -1})
             if decision == "abort":
-                self.thread.history.append(output_item(self.pending.pop(0), text))
+                self.give(self.pending.pop(0), text)
                 raise Aborted
             return text
         if decision == "approve-session":
@@ -146,13 +171,13 @@ class Commands(Calls):
             "status": "completed" if code == 0 else "failed",
         }
         self.thread.emit("exec-end", {**values, **ended})
-        return self.turn.sentence("exec-output", exitCode=code, output=aggregated)
+        return self.what_ran(code, aggregated, ms)
 
 
 def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the output of a call as it stands in the next request's input."""
     kind = "custom_tool_call_output" if call["call"] == "custom" else "function_call_output"
-    return {"type": kind, "call_id": call.get("call_id"), "output": text}
+    return {"type": kind, "call_id": call.get("call_id") or call.get("id"), "output": text}
 
 
 def streams(result: dict[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:

@@ -45,13 +45,13 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = params.get("dynamicTools") or []
     session.answer(request, _opened(thread))
-    session.listen(thread, "v2")
+    session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
     begun(session, thread, params)
     thread.emit("thread-started", {"threadObject": thread.as_v2()})
 
 
 def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Tell what there is to tell when a thread begins: what is deprecated or unstable in its settings, and MCP's start."""
+    """Tell what there is to tell when a thread begins: what is deprecated or unstable in its settings, raw items, MCP's start."""
     config = thread.settings.config
     for key, notice in session.table["notices"].items():
         if key in config or (key == "include_apply_patch_tool" and params.get("includeApplyPatchTool") is not None):
@@ -61,6 +61,7 @@ def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
     if unstable:
         values = {"features": ", ".join(unstable), "home": session.home}
         thread.emit("warning", {"message": fill(session.table["sentences"]["unstable"], values)})
+    thread.open_raw()
     thread.emit("mcp-startup-complete")
 
 
@@ -75,9 +76,12 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     thread.loaded = True
     thread.settings.change(params, "v2")
     thread.restart()
+    thread.told = thread.settings.told()
     session.answer(request, _opened(thread, turns=True))
     if not thread.listeners:
         session.listen(thread, "v2")
+    # Whoever asked for raw items asked for those of the thread as it was loaded before.
+    thread.listeners = [(subscription, api, False) for subscription, api, _ in thread.listeners]
     thread.emit("mcp-startup-complete")
 
 
@@ -261,17 +265,18 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Start a turn, or steer the one that runs."""
     thread = session.thread(params["threadId"])
-    if thread.settings.change(params, "v2"):
-        thread.submit()  # the overrides are a submission of their own
+    before = thread.settings.told()
+    number = thread.submit() if thread.settings.change(params, "v2") else None  # the overrides are a submission of their own
     turn = submit(session, thread, params["input"], params.get("outputSchema"))
     session.answer(request, {"turn": {"id": turn.id, "items": [], "status": "inProgress", "error": None}})
     if not params["input"]:
         # Nothing to do: the real server says no more than that it is done.
+        told_of(thread, before, number, turn)
         shown = {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None}
         thread.emit("task-complete", shown)
         return
     thread.emit("turn-started", {"turn": turn.id})
-    begin(thread, turn, params["input"])
+    begin(thread, turn, params["input"], before, number)
 
 
 def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:
@@ -280,12 +285,25 @@ def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema
     return Turn(thread, session.model, session.table, items, schema)
 
 
-def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]]) -> None:
-    """Start the turn, or give its input to the one that runs."""
+def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any = None, number: str | None = None) -> None:
+    """Start the turn, or give its input to the one that runs; `before` and `number` as in `told_of`."""
+    told_of(thread, before, number, turn)
     if thread.turn is not None:
         thread.steered.append(items)  # the turn that runs takes it with its next request
     else:
         thread.begin(turn)
+
+
+def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None:
+    """Tell as raw items what the model is told of changed settings: by the overrides, and again by the turn that begins.
+
+    `number` is that of the overrides' submission, if they are one of their own, and `before` is what held before them.
+    """
+    if number is not None:
+        thread.tell_changes(before, number)
+    if thread.turn is None:  # a turn that is steered begins nothing
+        thread.tell_changes(thread.told, turn.id)
+        thread.told = thread.settings.told()
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:

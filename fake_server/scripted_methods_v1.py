@@ -50,6 +50,7 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
     thread = _named_v1(session, params)
     thread.loaded, thread.listeners = True, []
     thread.restart()
+    thread.told = thread.settings.told()
     _told_again(session, request, thread)
 
 
@@ -60,6 +61,7 @@ def _told_again(session: Session, request: Any, thread: Thread) -> None:
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}
     session.send({"method": "sessionConfigured", "params": {**about, "historyLogId": 0, "historyEntryCount": 0, **messages}})
     session.answer(request, {"conversationId": thread.id, "model": settings.model, **messages})
+    thread.open_raw()
     thread.emit("mcp-startup-complete")
 
 
@@ -85,7 +87,7 @@ def add_listener(session: Session, request: Any, params: dict[str, Any]) -> None
     thread = session.thread(params["conversationId"], "v1", missing="thread not found:")
     subscription = uuid4()
     session.answer(request, {"subscriptionId": subscription})
-    thread.listen(subscription, "v1")
+    thread.listen(subscription, "v1", bool(params.get("experimentalRawEvents")))
 
 
 def remove_listener(session: Session, request: Any, params: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fake_server.scripted_calls import Aborted, Calls, output_item, streams
+from fake_server.scripted_calls import Aborted, Calls, streams
 from harness.protocol.turn_diff import BadPatch, changes_of, parse_patch, shown, shown_v2, summary_lines
 from harness.protocol.turn_tools import arguments_of
 
@@ -68,7 +68,7 @@ class Patches(Calls):
             self.diff.apply(changes)
         self._diff()
         code = result.get("exit_code", 0 if success else 1)
-        return turn.sentence("exec-output", exitCode=code, output=stdout + stderr)
+        return self.what_ran(code, stdout + stderr)
 
     def _diff(self) -> None:
         if diff := self.diff.text():
@@ -83,7 +83,7 @@ class Patches(Calls):
             self.thread.emit("patch-end", {**values, **ended})
             self._diff()
             if decision == "abort":
-                self.thread.history.append(output_item(self.pending.pop(0), text))
+                self.give(self.pending.pop(0), text)
                 raise Aborted
             return text
         if decision == "approve-session":

@@ -89,10 +89,12 @@ class Review(Turn):
         self._shown["items"].append(asked)
         thread.turns += [{"items": [asked], "status": "completed", "error": None}, self._shown]
         thread.emit("review-entered", {"target": self._target, "hint": self._hint})
+        thread.open_raw(self.id)
         thread.emit("mcp-startup-complete")
         thread.emit("task-started", {"window": thread.settings.window()})
         values = {"item": uuid4(), **user_values(self._items)}
         self.thread.history.append(user_history(self._items))
+        thread.raw(self.thread.history[-1])
         self.thread.emit("user-message", values)
         yield Pause()
         yield from self._samplings()
@@ -105,12 +107,18 @@ class Review(Turn):
         thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
 
     def _exit(self, output: Any, text: str, said: str | None = None) -> None:
+        interrupted, said = said is not None, text if said is None else said
+        content = [{"type": "output_text", "text": said}]
+        answer = {"type": "message", "role": "assistant", "content": content}
+        if self.outer.hears_raw:
+            from fake_server.scripted_raw import review_told
+
+            self.outer.raw(review_told(text, interrupted))
         self.outer.emit("review-exited", {"output": output, "text": text})
-        said = text if said is None else said
+        self.outer.raw(answer)
         self.outer.emit("review-said", {"text": said})
         self._shown["items"] = [*self._shown["items"][:1], {"type": "agentMessage", "text": said}]
-        content = [{"type": "output_text", "text": said}]
-        self.outer.history.append({"type": "message", "role": "assistant", "content": content})
+        self.outer.history.append(answer)
 
     def abort(self) -> None:
         """End the review as an interrupt does."""

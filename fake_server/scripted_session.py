@@ -254,10 +254,10 @@ class Session:
             raise Refused(f"{missing or word + ' not found:'} {text}")
         return thread
 
-    def listen(self, thread: Thread, api: str) -> str:
+    def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
         """Attach a listener; return the subscription's id."""
         subscription = uuid4()
-        thread.listen(subscription, api)
+        thread.listen(subscription, api, raw)
         return subscription
 
     @property

@@ -48,6 +48,10 @@ class Settings:
         other.__dict__.update(self.__dict__)
         return other
 
+    def told(self) -> tuple[Any, ...]:
+        """Return the settings that the model is told of, and told again when they change."""
+        return self.cwd, self.policy, self.sandbox
+
     def change(self, given: Mapping[str, Any], api: str) -> bool:
         """Take the overrides of a request (null and absent ones change nothing); tell whether there was any."""
         changed = False

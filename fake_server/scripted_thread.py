@@ -116,11 +116,12 @@ class Thread:
     def __init__(self, out: Out, settings: Settings, now: float) -> None:
         self.id = uuid7(now)
         self.settings = settings
+        self.told = settings.told()  # what the model was told of them last
         self.created = self.updated = now
         self.preview = ""
         self.archived = self.ephemeral = False
         self.loaded = True
-        self.listeners: list[tuple[str, str]] = []  # (subscription id, "v1" or "v2")
+        self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it hears raw items)
         self.history: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []  # as thread/read shows them
         self.said: list[dict[str, Any]] = []  # as v1 tells it again
@@ -179,9 +180,9 @@ class Thread:
 
     # -- saying -------------------------------------------------------------------------------------------------------
 
-    def listen(self, subscription: str, api: str) -> None:
-        """Attach a listener; it gets what nobody has heard yet."""
-        self.listeners.append((subscription, api))
+    def listen(self, subscription: str, api: str, raw: bool = False) -> None:
+        """Attach a listener, to raw items too if it asked for them; it gets what nobody has heard yet."""
+        self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
         for name, values, ticket in unheard:
             self._say(name, values, ticket)
@@ -197,6 +198,33 @@ class Thread:
         elif len(self._unheard) < _KEPT:
             self._unheard.append((name, all_values, ticket))
 
+    @property
+    def hears_raw(self) -> bool:
+        """Tell whether raw items are heard, or kept for a listener to come that may hear them."""
+        return not self.listeners or any(raw for _, _, raw in self.listeners)
+
+    def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
+        """Tell items of the model's input and output (in the history's form) as they are, to who asked for that."""
+        if self.hears_raw and items:
+            from fake_server.scripted_raw import raw
+
+            for item in items:
+                self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
+
+    def open_raw(self, turn: str | None = None) -> None:
+        """Tell as raw items what the model is told before anything else; `turn` is that of a review."""
+        if self.hears_raw:
+            from fake_server.scripted_raw import OPENING, opening
+
+            self.raw(*opening(self.settings), turn=turn or OPENING)
+
+    def tell_changes(self, before: Any, turn: str) -> None:
+        """Tell as raw items what the model is told of settings that have changed since `before`."""
+        if self.hears_raw and before != self.settings.told():
+            from fake_server.scripted_raw import changes
+
+            self.raw(*changes(before, self.settings), turn=turn)
+
     def _keep(self, name: str, values: dict[str, Any]) -> None:
         """Keep what v1 tells again to who resumes: the words of the user and the model, and the counts."""
         wanted = _KEPT_SAYINGS[name]
@@ -206,8 +234,10 @@ class Thread:
                 self.said.append(message)
 
     def _say(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
-        api = self.listeners[self._heard % len(self.listeners)][1]
+        _, api, raw = self.listeners[self._heard % len(self.listeners)]
         self._heard += 1
+        if name == "raw-item" and not raw:
+            return
         inner = values.get("inner")
         for frame in frames(self._out.table["frames"][name], api, values):
             if inner is not None and "thread_id" in (frame["params"].get("msg") or ()):

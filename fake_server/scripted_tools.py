@@ -6,7 +6,7 @@ order of the calls; the real binary runs them one after the other too, in no fix
 
 from __future__ import annotations
 
-from fake_server.scripted_calls import Commands, output_item
+from fake_server.scripted_calls import Commands
 from fake_server.scripted_patches import Patches
 from harness.core.jsontext import dumps
 from harness.protocol.turn_tools import BadArguments, arguments_of, plan_of, resolve
@@ -30,26 +30,28 @@ class Tools(Commands, Patches):
         self.results: dict[str, Any] = {}
         self.ran = 0
 
-    def run(self, sampling: Sampling) -> Generator[Any, None, None]:
-        """Run the calls of a reply that have not run yet, and put their outputs into the history."""
+    def run(self, sampling: Sampling, ended: bool = False) -> Generator[Any, None, None]:
+        """Run the calls of a reply that have not run yet; their outputs are told one by one, once the reply has `ended`."""
+        if ended:
+            self.tell()
         while sampling.calls:
             self.pending, sampling.calls = sampling.calls, []
-            outputs = []
             while self.pending:
                 call = self.pending[0]
                 self.ran += 1
                 text = yield from self._run(call)
-                outputs.append(output_item(call, text))
-                self.pending.pop(0)
-            self.thread.history += outputs
+                self.give(self.pending.pop(0), text)
+                if ended:
+                    self.tell()
 
     def abandon(self) -> None:
         """Give the calls that were broken off the output that the real binary gives them."""
         for call in self.pending:
             exec_ = self._does(call) == "shell"
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
-            self.thread.history.append(output_item(call, text))
+            self.give(call, text)
         self.pending = []
+        self.tell()
 
     def _does(self, call: dict[str, Any]) -> str:
         for row in self.rows:

@@ -80,6 +80,7 @@ class Turn:
         thread = self.thread
         values = user_values(self._items)
         thread.history.append(user_history(self._items))
+        thread.raw(thread.history[-1])
         thread.preview = thread.preview or values["message"]
         # A text of white space alone is not among what is shown again later.
         content = [part for part in values["contentV2"] if part["type"] != "text" or part["text"].strip()]
@@ -96,7 +97,9 @@ class Turn:
             if diff := self._tools.diff.text():
                 thread.emit("turn-diff", {"diff": diff})
             steered, thread.steered = thread.steered, []
-            thread.history += [user_history(items) for items in steered]
+            inputs = [user_history(items) for items in steered]
+            thread.history += inputs
+            thread.raw(*inputs)
             if not self._tools.ran and not steered:
                 self._last_message = sampling.last_message
                 return
@@ -149,6 +152,7 @@ class Turn:
                         shown = {"type": "reasoning", "summary": values["summary"], "content": values["content"]}
                         self._shown["items"].append(shown)
                 thread.history += sampling.history[done:]
+                thread.raw(*sampling.history[done:])
                 done = len(sampling.history)
                 if sampling.end is not None:
                     break
@@ -168,7 +172,7 @@ class Turn:
             thread.total, thread.last = add_usage(thread.total, sampling.usage), sampling.usage
         if sampling.end is not None and "completed" in sampling.end:
             self._usage()
-        yield from self._tools.run(sampling)
+        yield from self._tools.run(sampling, ended=True)
 
     def _usage(self) -> None:
         thread = self.thread
@@ -287,7 +291,8 @@ def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:
         if item["type"] == "text":
             parts.append({"type": "input_text", "text": item["text"]})
         elif item["type"] == "image":
-            parts.append({"type": "input_image", "image_url": item["url"]})
+            parts += [{"type": "input_text", "text": "<image>"}, {"type": "input_image", "image_url": item["url"]}]
+            parts.append({"type": "input_text", "text": "</image>"})
         elif item["type"] == "localImage":
             # The fake opens no file, so it has none to show; this is what the real binary says of one that is not there.
             path = item["path"]

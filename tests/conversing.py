@@ -2,15 +2,16 @@
 
 A conversation is JSON, so that a counterexample can be read, kept and played again:
 
-    {"api": "v2" or "v1", "threads": 1, "settings": {...of thread/start or newConversation}, "steps": [
+    {"api": "v2" or "v1", "threads": 1, "raw": true, "settings": {...of thread/start or newConversation}, "steps": [
         {"thread": 0, "text": "...", "params": {...of turn/start}, "decide": {"call_1": decision}, "answer": {"call_2": result},
          "interrupt": "the method after which to interrupt", "steer": "text", "steer_after": "a method", "gate": "name"},
         {"thread": 0, "call": "thread/read", "params": {...}},
         {"thread": 0, "review": {...the target of review/start}},
         [{...}, {...}]]}                                                  steps of several threads at once
 
-`decide` is by call id, with "*" for all others; so is `answer` (dynamic tools, user input). A "cancel" and an interrupt wait
-until the model's reply has been read to its end, where the reply has one: before that the real server may or may not count it.
+With `raw` the client asks for raw items. `decide` is by call id, with "*" for all others; so is `answer` (dynamic tools, user
+input). A "cancel" and an interrupt wait until the model's reply has been read to its end, where the reply has one: before that
+the real server may or may not count it.
 """
 
 from __future__ import annotations
@@ -73,11 +74,12 @@ class Conversation:
 
     def open_thread(self) -> None:
         settings = {"cwd": self.work, **self.told.get("settings", {})}
+        raw = {"experimentalRawEvents": True} if self.told.get("raw") else {}
         if self.v1:
             opened = self.client.request("newConversation", settings)["conversationId"]
-            self.client.request("addConversationListener", {"conversationId": opened})
+            self.client.request("addConversationListener", {"conversationId": opened, **raw})
         else:
-            opened = self.client.request("thread/start", settings)["thread"]["id"]
+            opened = self.client.request("thread/start", {**settings, **raw})["thread"]["id"]
             self.client.wait("thread/started", lambda m: is_started(m, opened))
         self.client.wait("mcp_startup_complete", lambda m: is_about(m, opened, "codex/event/mcp_startup_complete"))
         self.threads.append(opened)

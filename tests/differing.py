@@ -14,14 +14,14 @@ from harness.core.jsonrpc import is_reply
 from harness.core.jsontext import dumps
 from harness.protocol.compare import Comparison, compare
 
-#: The class of scenarios in which one reply makes several calls.
+#: The classes of scenarios (or the beginning of their names) in which one reply makes several calls.
 PARALLEL = "parallel calls"
 
 
 def differences(kind: str, real: list[Frame], fake: list[Frame]) -> list[str]:
     """Return a sentence for each difference between two runs of a scenario of this class."""
     sides = [sorted_changes(without_lost(frames)) for frames in (real, fake)]
-    if kind != PARALLEL:
+    if not kind.startswith(PARALLEL):
         return told(compare(*sides))
     left, right = map(apart, sides)
     found = [f"only one side has the call {call}" for call in left.keys() ^ right.keys()]

@@ -28,6 +28,11 @@ def normal(*values: Any) -> list[Any]:
     ("text", "masked"),
     [
         ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nx", "Exit code: 0\nWall time: <duration> seconds\nOutput:\nx"),
+        (
+            '{"output":"x","metadata":{"exit_code":0,"duration_seconds":0.1}}',
+            '{"output":"x","metadata":{"exit_code":0,"duration_seconds":<duration>}}',
+        ),
+        ("aborted by user after 0.4s", "aborted by user after <duration>s"),
         ("error, url: http://127.0.0.1:40123/v1/responses", "error, url: http://127.0.0.1:<port>/v1/responses"),
         ("lab/0.92.0 (Debian 12.0.0; x86_64) unknown (lab; 1)", "lab/<version> (<os>; <arch>) <terminal> (lab; 1)"),
         ("/v1/models?client_version=0.92.0", "/v1/models?client_version=<version>"),

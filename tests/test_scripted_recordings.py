@@ -57,7 +57,6 @@ DIFFERENT = {
     "test_faults/context_window": "compaction, by which the real server makes room when the context is full, is not modelled",
     "test_faults/fault-usage-limit": "the sentence of a spent plan, with its date, is not modelled",
     "test_interrupt/v1_a_pending_approval": CHANCE + "the end of the command was told before the abort",
-    "test_items/raw_items": "raw items (experimentalRawEvents) are not modelled",
     "test_mcp/": MCP,
     "test_methods/skill_as_input": "the fake reads no file, so the model is not told a skill's words",
     "test_steering/v1_turn_and_message_at_once": CHANCE + "the message became a turn of its own",
@@ -184,6 +183,7 @@ SHOWN = {
     "review-said": "test_methods/review-custom",
     "user-message-again": "test_methods/review-custom",
     "turn-replaced": "test_interrupt/replaced_by_a_review",
+    "raw-item": "test_items/raw_items",
     "deprecated": "test_config/deprecated",
     "warning": "test_user_input/warning",
 }

@@ -403,3 +403,22 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "overrides": st.builds(_overrides, _params, words, st.booleans()),
     "v1": saying(st.one_of(texts, reasonings, searches), "v1"),
 }
+
+
+def _raw(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The same for a client that asks for raw items."""
+    return {**scenario, "conversation": {**scenario["conversation"], "raw": True}}
+
+
+_pictures = st.lists(
+    st.one_of(
+        st.builds(lambda text: {"type": "text", "text": text}, words),
+        st.just({"type": "image", "url": "data:image/png;base64,AAAA"}),
+        st.just({"type": "localImage", "path": "/nonesuch/a.png"}),
+    ),
+    min_size=1,
+    max_size=3,
+).map(lambda items: conversation([GREETING, GREETING], [{"input": items}, NEXT]))
+# Calls of one reply are compared apart from each other, so they have a class of their own.
+KINDS["raw items"] = st.one_of(_pictures, *(KINDS[kind] for kind in KINDS if kind != "parallel calls")).map(_raw)
+KINDS["parallel calls, raw items"] = KINDS["parallel calls"].map(_raw)

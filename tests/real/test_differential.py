@@ -43,7 +43,7 @@ from tests.real.scenarios import KINDS, numbered
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[2] / "reports" / "differential"
-#: So many scenarios of each class, of which there are 15; `make differential` asks for 40.
+#: So many scenarios of each class, of which there are 17; `make differential` asks for 40.
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "12"))
 WAIT = 60.0
 COUNTS: Counter[str] = Counter()
