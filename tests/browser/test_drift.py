@@ -46,6 +46,13 @@ def groups(browser: Browser) -> list[str]:
     return browser.texts(".group-head")
 
 
+def listed(browser: Browser) -> list[str]:
+    """The places and cases of findings; what is outside the window has no text to be seen there."""
+    parts = "[...e.children].map(each => each.textContent).join(' ')"
+    found: list[str] = browser.js(f"return [...document.querySelectorAll('.finding li')].map(e => {parts})")
+    return found
+
+
 def search(browser: Browser, text: str, count: str) -> None:
     put = "const e = document.querySelector('.findings input'); e.value = arguments[0]; e.dispatchEvent(new Event('input'))"
     browser.js(put, text)
@@ -93,7 +100,7 @@ def test_findings_stand_by_method_or_definition_and_what_breaks_goes_first(brows
     assert browser.texts("h1") == ["Drift from 0.92.0 to 0.105.0"]
     assert groups(browser) == [
         "\u25b8 sendUserTurn request of the client \u2715 1 breaking gone",
-        "\u25b8 turn/start request of the client \u2715 1 breaking + 1 additive type changed, property new: effort",
+        "\u25b8 turn/start request of the client \u2715 1 breaking + 1 additive type changed; property new: effort",
         "\u25b8 ThreadItem definition, in 2 methods \u2715 1 breaking value gone: old",
         "\u25b8 thread/new request of the client + 1 additive new",
     ]
@@ -107,7 +114,41 @@ def test_findings_stand_by_method_or_definition_and_what_breaks_goes_first(brows
     ]
     browser.click(".finding details > summary")
     browser.wait("document.querySelector('.finding li')")
-    assert browser.texts(".finding li") == ["item/completed $.params.item"]
+    assert listed(browser) == ["item/completed $.params.item"]
+
+
+def told(browser: Browser) -> list[list[str]]:
+    """All that the page says of a drift, in its order."""
+    return [browser.texts(each) for each in (".tile", ".group-head", ".finding", ".drifted > .notice")]
+
+
+def without_policy(text: str, old: str, new: str) -> str:
+    """The page with another script, which its policy would not let run."""
+    assert old in text
+    start = text.index("<meta http-equiv")
+    return (text[:start] + text[text.index(">", start) + 1 :]).replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return [...some.filter((each) => loud(each)), ...some.filter((each) => !loud(each))]", "return some"),
+        ("(!side || item.hits === side)", "true"),
+        ("item.group = item.shared ? item.type : item.method", "item.group = item.method"),
+        ("highlighted(item.sentence, word)", '""'),
+        ('el("code", { cls: "path" }, highlighted(item.path, word))', '""'),
+        ("`Hit: ${hitOf(item)}.`", '""'),
+        ("numberIn(found.counts, cls) !== null && ", "false && "),
+    ],
+    ids=["order", "whom", "definition", "sentence", "path", "hit", "doubts"],
+)
+def test_a_page_that_tells_a_drift_otherwise_would_be_seen(browser: Browser, alone: Alone, old: str, new: str) -> None:
+    found = {**mixed(), "counts": {"breaking": 9}}
+    alone(found)
+    good = told(browser)
+    alone(found, lambda text: without_policy(text, old, new))
+    assert told(browser) != good
+    assert len(told(browser)[2]) == 5
 
 
 def test_the_end_of_all_events_is_one_thing_to_read(browser: Browser, alone: Alone) -> None:
@@ -158,7 +199,7 @@ def test_with_cassettes_what_hits_ones_own_cases_is_shown_first(browser: Browser
     assert browser.texts(".group-head .name > :first-child") == ["used"]
     browser.click(".finding details > summary")
     browser.wait("document.querySelector('.finding li')")
-    assert browser.texts(".finding li") == mine
+    assert listed(browser) == mine
     browser.click(".finding li a")  # to the case of this report
     browser.wait("document.querySelector('.case-view')")
 
@@ -198,8 +239,7 @@ def test_the_changes_of_frames_stand_by_what_changed_with_their_cases(browser: B
     assert browser.texts(".finding")[2].startswith("3 methods $.params.x 1 case the client replies")
     search(browser, "elsewhere newconversation", "1 of 3 changes")
     browser.open_all()
-    told = browser.js("return [...document.querySelectorAll('.finding li')].map(e => e.textContent)")
-    assert told[-2:] == ["app_server/test_turns/red", "app_server/test_turns/elsewhere"]
+    assert listed(browser)[-2:] == ["app_server/test_turns/red", "app_server/test_turns/elsewhere"]
     browser.click(".finding li a")
     browser.wait("location.hash.endsWith('red')")
 
@@ -327,9 +367,5 @@ def test_thousands_of_findings(browser: Browser, alone: Alone, record_property: 
 
 
 def test_a_page_that_makes_every_row_at_once_would_be_seen(browser: Browser, alone: Alone) -> None:
-    def eager(text: str) -> str:
-        policy = text[text.index("<meta http-equiv") : text.index(">", text.index("<meta http-equiv")) + 1]
-        return text.replace(policy, "").replace("const BLOCK = 50;", "const BLOCK = 100000;", 1)
-
-    alone(many(), eager)
+    alone(many(), lambda text: without_policy(text, "const BLOCK = 50;", "const BLOCK = 100000;"))
     assert elements(browser) > FEW

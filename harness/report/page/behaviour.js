@@ -8,7 +8,7 @@ function behaviouralDrift(found, views) {
   const lost = [];
   const items = Object.keys(SEEN).flatMap((key) => listOf(found[key]).flatMap((each) => behaviourFinding(each, key, names) || (lost.push(each), [])));
   const of = (key) => items.filter((item) => item.seen === SEEN[key]).length;
-  const most = Math.max(1, ...[...grouped(items, (item) => item.group)].map(([, own]) => own.length));
+  const most = greatest(items);
   const view = findingsView(items, {
     what: "change",
     loud: (item) => LOUD.has(item.rule),
@@ -21,17 +21,17 @@ function behaviouralDrift(found, views) {
   });
   views.push(view);
   const totals = isObject(found.totals) ? found.totals : {};
-  const cases = ["changed", "unchanged", "not_compared"].map((key) => [key, Math.max(0, numberIn(totals, key) || 0)]);
+  const ended = ["changed", "unchanged", "not_compared"].map((key) => [key, Math.max(0, numberIn(totals, key) || 0)]);
   const fills = { changed: "known", unchanged: "passed", not_compared: "skipped" };
-  const counted = numberIn(totals, "findings");
+  const claimed = numberIn(totals, "findings");
   const here = of("findings") + of("single");
   return [
-    el("p", { cls: "said" }, `From ${textOf(found.from)} to ${textOf(found.to)}, ${cases.map(([key, size]) => `${size.toLocaleString("en")} ${words(key)}`).join(", ")} of ${plural(names.length, "case")}; ${plural(here, "change")} in what is said.`),
-    el("span", { cls: "bar total", role: "img", "aria-label": `cases: ${cases.map(([key, size]) => `${size} ${words(key)}`).join(", ")}` },
-      cases.filter(([, size]) => size).map(([key, size]) => el("i", { cls: fills[key], vars: { "flex-grow": String(size) } }))),
+    el("p", { cls: "said" }, `From ${textOf(found.from)} to ${textOf(found.to)}, ${ended.map(([key, size]) => `${size.toLocaleString("en")} ${words(key)}`).join(", ")} of ${plural(names.length, "case")}; ${plural(here, "change")} in what is said.`),
+    el("span", { cls: "bar total", role: "img", "aria-label": `cases: ${ended.map(([key, size]) => `${size} ${words(key)}`).join(", ")}` },
+      ended.filter(([, size]) => size).map(([key, size]) => el("i", { cls: fills[key], vars: { "flex-grow": String(size) } }))),
     el("div", { cls: "tiles" }, Object.keys(SEEN).filter((key) => of(key) || key !== "racy").map((key) =>
       tile(of(key), key === "racy" ? "skipped" : "known", "\u2260", SEEN[key], () => view.choose({ seen: SEEN[key] })))),
-    counted !== null && counted !== here + lost.length && el("p", { cls: "notice" }, `The file counts ${plural(counted, "finding")}, and ${here.toLocaleString("en")} can be shown: it is damaged, or was changed by hand.`),
+    claimed !== null && claimed !== here + lost.length && el("p", { cls: "notice" }, `The file counts ${plural(claimed, "finding")}, and ${here.toLocaleString("en")} can be shown: it is damaged, or was changed by hand.`),
     lost.length > 0 && [el("p", { cls: "notice" }, `${plural(lost.length, "finding")} cannot be read.`), opened("As they stand in the file", () => tree(lost))],
     view.node,
     aside(found.ended_early, "case ends early", "cases end early", "What they said up to there is compared."),

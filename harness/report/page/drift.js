@@ -56,7 +56,7 @@ function schemaDrift(found, views) {
   gatherEvents(items, found);
   for (const item of items) item.found = foundIn(item);
   const of = (cls, side) => items.filter((item) => item.cls === cls && (!side || item.hits === side)).length;
-  const most = Math.max(1, ...[...grouped(items, (item) => item.group)].map(([, own]) => own.length));
+  const most = greatest(items);
   const view = findingsView(items, {
     what: "change",
     loud: (item) => item.cls === "breaking",
@@ -152,15 +152,19 @@ function schemaHead(name, own, word, most) {
   const size = (cls) => own.filter((item) => item.cls === cls).length;
   const [breaking, additive] = [size("breaking"), size("additive")];
   const first = own[0];
-  const where = first.shared ? `definition, in ${plural(Math.max(...own.map((item) => item.shared)), "method")}` : PLACES[first.kind] || first.kind;
-  const glance = first.gathered ? `gone: all ${first.gathered} types`
-    : [...new Set(own.slice(0, 12).map((item) => /^method-/.test(item.rule) ? wordsOf(item.rule).slice(7) : [wordsOf(item.rule), item.what].filter(Boolean).join(": ")))].join(", ");
+  const where = first.shared ? `definition, in ${plural(own.reduce((most, item) => Math.max(most, item.shared), 0), "method")}` : PLACES[first.kind] || first.kind;
   return [
     el("span", { cls: "name" }, el("code", {}, highlighted(name, word)), el("span", { cls: "tag" }, where)),
     el("span", { cls: "sum" }, breaking > 0 && el("span", { cls: "badge failed" }, `${GLYPHS.failed} ${breaking} breaking`), additive > 0 && el("span", { cls: "badge passed" }, `+ ${additive} additive`)),
     share([["failed", breaking], ["passed", additive]], most),
-    el("span", { cls: "glimpse" }, glance),
+    el("span", { cls: "glimpse" }, first.gathered ? `gone: all ${first.gathered} types` : glimpse(own)),
   ];
+}
+
+// What changed in a group, in a line: each rule once, with what it is about.
+function glimpse(own) {
+  return [...grouped(own.slice(0, 12), (item) => wordsOf(item.rule))].map(([rule, some]) => rule.startsWith("method ") ? rule.slice(7)
+    : [rule, [...new Set(some.map((item) => item.what).filter(Boolean))].join(", ")].filter(Boolean).join(": ")).join("; ");
 }
 
 function schemaRow(item, word) {

@@ -98,6 +98,9 @@ function loudFirst(some, loud) {
   return [...some.filter((each) => loud(each)), ...some.filter((each) => !loud(each))];
 }
 
+// How many findings the greatest group has.
+const greatest = (items) => [...grouped(items, (item) => item.group)].reduce((most, [, own]) => Math.max(most, own.length), 1);
+
 // How much of the greatest group this one is, for who looks: [class, number] each.
 function share(parts, most) {
   const all = parts.reduce((sum, [, size]) => sum + size, 0);
