@@ -30,6 +30,7 @@ from fake_server.backend_exchange import Exchange
 from fake_server.backend_http import Connection
 from fake_server.backend_routes import answer, dump, split_target
 from fake_server.backend_sessions import Session
+from harness.core.reason import reason
 from harness.protocol.script import BadScript, Script
 
 DEFAULT_SESSION = "default"
@@ -175,9 +176,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
     except (OSError, OverflowError) as error:
-        return _fail(
-            f"The backend cannot listen on {given['host']} port {given['port']}: {error}. Choose another, or 0 for any free port."
-        )
+        where = f"{given['host']} port {given['port']}"
+        return _fail(f"The backend cannot listen on {where}: {reason(error)}. Choose another, or 0 for any free port.")
     return 0
 
 

@@ -41,6 +41,7 @@ import sys
 from time import monotonic
 
 from harness.core.jsontext import ascii_dumps, dumps, loads
+from harness.core.reason import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -287,7 +288,7 @@ def main(argv: list[str]) -> int:
         ledger = Ledger(f"{folder}/ledger.ndjson")
         number = claim_run(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({error!r}).\n")
+        sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {reason(error)}).\n")
         return 2
     ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):

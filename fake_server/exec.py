@@ -20,6 +20,7 @@ from fake_server.scripted_settings import Settings, sandbox_v2
 from fake_server.scripted_thread import Gate, Never, Thread, Ticket
 from fake_server.scripted_turn import Turn
 from harness.core.jsontext import NotJson, loads
+from harness.core.reason import reason
 
 _VALUES = {
     "-c": "config", "--config": "config", "--enable": "feature", "--disable": "feature", "-i": "image", "--image": "image",
@@ -56,7 +57,7 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
         sys.stderr.write(str(wrong))
         return wrong.status
     except (ValueError, OSError) as error:
-        sys.stderr.write(f"fake-codex: {error}\n")
+        sys.stderr.write(f"fake-codex: {reason(error)}\n")
         return 2
 
 

@@ -156,7 +156,9 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
     try:
         return _replay(settings) if settings.get("FAKE_CODEX_CASSETTE") else _improvise(settings, overrides)
     except (ValueError, OSError) as error:
-        raise Usage(f"fake-codex: {error}") from None
+        from harness.core.reason import reason
+
+        raise Usage(f"fake-codex: {reason(error)}") from None
 
 
 def _replay(settings: dict[str, str]) -> int:

@@ -100,7 +100,9 @@ class ScriptedServer(Stdio):
             try:
                 self._session = Session(self, script or None, ledger or None, home, self._overrides, getcwd())
             except (ValueError, OSError) as error:
-                say(f"fake-codex: {error}")
+                from harness.core.reason import reason
+
+                say(f"fake-codex: {reason(error)}")
                 raise Ended(2) from None
         return self._session
 

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from harness.core.frames import Header
+from harness.core.reason import reason
 from harness.shell import recorder, stand_in
 from harness.shell.cassette import CassetteError, CassetteWriter
 from harness.shell.codex_origin import bundle_of, version_of
@@ -117,8 +118,7 @@ def open_cassette(options: Options, redactor: Redactor) -> CassetteWriter:
     try:
         path = claim(options.out, options.force)
     except OSError as error:
-        reason = error.strerror
-        stop(2, f"{options.out}: the cassette cannot be written ({reason}); choose another place. {options.unstarted}")
+        stop(2, f"{options.out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
     if path != options.out.replace("{pid}", str(os.getpid())):
         say(f"{options.out} is there already and is kept; this run is recorded to {path}.")
     try:
@@ -169,8 +169,8 @@ def tee(options: Options, writer: CassetteWriter, log: Log, http: HttpRecorder |
     except (OSError, ValueError) as error:  # ValueError: an empty word, or one with a null character
         give_back(writer)
         missing = isinstance(error, FileNotFoundError)
-        reason = getattr(error, "strerror", None) or str(error)
-        stop(127 if missing else 126, f"{command[0]}: cannot be started ({reason}); check the command after `--`.")
+        why = getattr(error, "strerror", None) or str(error)
+        stop(127 if missing else 126, f"{command[0]}: cannot be started ({why}); check the command after `--`.")
     if http is not None:
         http.start()
     status = rpc.run()
@@ -234,7 +234,7 @@ def command(
     try:
         redactor = redactor_for(os.getcwd())
     except (ValueError, OSError) as error:
-        stop(2, f"this directory cannot be redacted ({error}), so nothing can be recorded; {options.unstarted}")
+        stop(2, f"this directory cannot be redacted ({reason(error)}), so nothing can be recorded; {options.unstarted}")
     writer = open_cassette(options, redactor)
     log = Log(writer, say)
     http = open_http(options, writer, log, redactor)

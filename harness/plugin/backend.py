@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from harness.core.reason import reason
 from harness.core.sse import Block, Decoder
 from harness.shell.client import SubjectFailure
 
@@ -224,7 +225,7 @@ class Backend:
             response = connection.getresponse()
             answer = Answer(f"{method} {path}", response.status, response.getheaders(), response.read())
         except (OSError, HTTPException) as error:
-            raise SubjectFailure(f"{method} {path} got no whole answer within {self._wait:g} s: {error!r}") from None
+            raise SubjectFailure(f"{method} {path} got no whole answer within {self._wait:g} s: {reason(error)}") from None
         finally:
             connection.close()
             said.ended = time.monotonic()

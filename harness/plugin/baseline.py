@@ -110,7 +110,8 @@ def pytest_configure(config: pytest.Config) -> None:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         if not update or not isinstance(error, FileNotFoundError):
-            raise pytest.UsageError(f"--baseline {path}: it cannot be read ({error}).") from None
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise pytest.UsageError(f"--baseline {path}: it cannot be read ({why}).") from None
         text = ""
     try:
         lines = parse(text, str(path))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from harness.core.reason import reason
 from harness.core.sse import Decoder
 from harness.shell.client import SubjectFailure
 
@@ -152,7 +153,7 @@ def exchange(
         pieces.append(error.partial)
         done.problem = "the answer broke off"
     except (OSError, http.client.HTTPException) as error:
-        done.problem = f"the connection failed ({type(error).__name__}: {error})"
+        done.problem = f"the connection failed ({type(error).__name__}: {reason(error)})"
     finally:
         connection.close()
         done.body = b"".join(pieces)

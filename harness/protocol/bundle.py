@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness.core.reason import reason
 from harness.protocol import schema_files
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Bundle:
         try:
             found = json.loads(self._primary_bytes())
         except (OSError, ValueError) as error:
-            raise BundleError(f"The primary file of bundle {self.version} cannot be read: {error}.") from None
+            raise BundleError(f"The primary file of bundle {self.version} cannot be read: {reason(error)}.") from None
         if not isinstance(found, dict) or not isinstance(found.get("definitions"), dict):
             raise BundleError(f"Bundle {self.version} is not a schema bundle: it has no `definitions` object.")
         return found

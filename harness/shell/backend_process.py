@@ -23,6 +23,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from harness.core.reason import reason
+
 PREFIX = "/_codex_replay/sessions/"
 
 
@@ -187,7 +189,7 @@ class BackendProcess:
             response = connection.getresponse()
             answer: dict[str, Any] = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise BackendError(f"The backend at {self.url} does not answer {method} {path}: {error!r}.") from error
+            raise BackendError(f"The backend at {self.url} does not answer {method} {path}: {reason(error)}.") from error
         finally:
             connection.close()
         if response.status != 200:

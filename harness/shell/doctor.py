@@ -163,8 +163,10 @@ def fake_codex(path: Path) -> Finding:
             [path, "app-server"], input=INITIALIZE, capture_output=True, timeout=PATIENCE, env=environment, check=False
         )
         answer = json.loads(done.stdout)["result"]["userAgent"]
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("fake-codex", "always", False, f"{path} does not start: {error}.", INSTALL_AGAIN)
+    except OSError as error:
+        return Finding("fake-codex", "always", False, f"{path} does not start: {error.strerror}.", INSTALL_AGAIN)
+    except subprocess.TimeoutExpired:
+        return Finding("fake-codex", "always", False, f"{path} does not answer within {PATIENCE:g} s.", INSTALL_AGAIN)
     except (ValueError, LookupError, TypeError):
         last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"])[-1]
         return Finding("fake-codex", "always", False, f"{path} does not answer initialize: {last}", INSTALL_AGAIN)

@@ -1,0 +1,13 @@
+"""Why something failed, in words for people."""
+
+from __future__ import annotations
+
+
+def reason(error: BaseException) -> str:
+    """Return what an error says; of an `OSError` what the system says, with its file and without Python's `[Errno N]`."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    name = error.filename
+    if name is None:
+        return error.strerror
+    return f"{name.decode('utf-8', 'backslashreplace') if isinstance(name, bytes) else name}: {error.strerror}"
