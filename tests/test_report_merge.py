@@ -185,14 +185,15 @@ def test_reports_that_would_be_counted_twice_or_overwritten(tmp_path: Path) -> N
 def test_json_and_the_results_of_other_commands(tmp_path: Path) -> None:
     good = put(tmp_path / "good", report_of(case("a")))
     (tmp_path / "s.json").write_text('{"strength": {"variants": 3, "killed": 2}}')
-    (tmp_path / "bad.json").write_text("[")
     result = run("merge", good, "--out", tmp_path / "out", "--json", "--strength", tmp_path / "s.json")
     assert result.exit_code == 0
     said = json.loads(result.stdout)
     assert (said["verdict"], said["sums"]["passed"], said["runs"]) == ("verified", 1, 1)
     assert read(tmp_path / "out")[0]["strength"] == {"strength": {"variants": 3, "killed": 2}}
     assert "2 of 3 broken variants" in (tmp_path / "out" / "summary.md").read_text()
-    assert run("merge", good, "--out", tmp_path / "o", "--drift", tmp_path / "bad.json").exit_code == 2
+    for bad in ("[", "[" * 100_000):
+        (tmp_path / "bad.json").write_text(bad)
+        assert run("merge", good, "--out", tmp_path / "o", "--drift", tmp_path / "bad.json").exit_code == 2
 
 
 def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def _read(folder: Path) -> model.Report:
 def _object(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise Unable(f"{path} is no JSON object; give the file that the command with --json has written.")
