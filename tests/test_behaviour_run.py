@@ -368,7 +368,8 @@ def test_the_status_says_whether_anything_changed(
     ("versions", "options", "sentence"),
     [
         (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is for the comparison of schemas"),
-        (("bundle.json", "0.116.0"), {}, "'bundle.json' is not a Codex version"),
+        (("bundle.json", "0.116.0"), {}, "needs two versions whose binaries can be run, and bundle.json is none"),
+        (("0.92.0", "../some/bundle"), {}, "needs two versions whose binaries can be run, and ../some/bundle is none"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(versions: tuple[str, str], options: dict[str, str], sentence: str) -> None:

@@ -19,6 +19,7 @@ from harness.protocol.behaviour_findings import doubtful, outcome
 from harness.protocol.behaviour_text import markdown as to_markdown
 from harness.protocol.behaviour_text import place, summary, to_json, which
 from harness.shell.behaviour import SUITE, CannotRun, Run, kept, load, nodes
+from harness.shell.codex.cache import check_version
 from harness.shell.codex.errors import CodexInstallError
 from harness.shell.codex.install import ensure
 
@@ -46,6 +47,14 @@ def run(
     """
     if cassettes is not None:
         raise Unable("--cassettes is for the comparison of schemas; it has no meaning with --behaviour.")
+    for given in (from_, to):
+        try:
+            check_version(given)
+        except CodexInstallError:
+            raise Unable(
+                f"--behaviour needs two versions whose binaries can be run, and {given} is none: give full numbers, such as "
+                "0.92.0. (A bundle tells of schemas only; leave --behaviour out to compare those.)"
+            ) from None
     try:
         with _stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
