@@ -16,6 +16,7 @@ from harness.protocol.behaviour_case import RULES, Kept
 from harness.protocol.behaviour_findings import doubtful, outcome
 from harness.protocol.behaviour_form import form
 from harness.protocol.behaviour_text import markdown, to_json
+from harness.protocol.behaviour_values import GONE, Names, differences
 
 THREAD = "01890000-0000-7000-8000-000000000001"
 OTHER = "01890000-0000-7000-8000-000000000002"
@@ -455,3 +456,22 @@ def test_markdown_tells_every_finding_in_a_row_of_its_table() -> None:
     assert all(line.replace("\\|", "").count("|") == 8 for line in rows)
     assert "the client replies {output, success}" in rows[0]
     assert json.loads(to_json(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "differ"),
+    [
+        (["a"], ["a"], []),
+        (["a", "b"], ["a", "c"], [("b", "c")]),
+        (["a", "b"], ["b", "a"], [("a", "b"), ("b", "a")]),
+        (["a", "b"], ["a"], [("b", GONE)]),
+        (["a"], ["a", "b"], [(GONE, "b")]),
+        ([], ["a"], [(GONE, "a")]),
+    ],
+)
+def test_a_header_that_is_repeated_is_compared_each_time(before: list[str], after: list[str], differ: list[Any]) -> None:
+    """Order counts among the values of one name, and not between names; the case of a name never does."""
+    one = [["X-Several", value] for value in before] + [["accept", "x"]]
+    other = [["accept", "x"]] + [["x-several", value] for value in after]
+    found = list(differences(one, other, Names()))
+    assert [(at.path, at.before, at.after) for at in found] == [("$[x-several]", *pair) for pair in differ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from harness.core.normalise import is_headers
@@ -79,14 +80,23 @@ def _member(one: Any, other: Any, names: Names, path: str) -> Iterator[At]:
 
 def _lists(one: list[Any], other: list[Any], names: Names, path: str) -> Iterator[At]:
     if is_headers(one) and is_headers(other):
-        left, right = ({name.lower(): value for name, value in reversed(headers)} for headers in (one, other))
+        left, right = _by_name(one), _by_name(other)
         for name in {**left, **right}:
-            yield from _member(left.get(name, GONE), right.get(name, GONE), names, f"{path}[{name}]")
+            for before, after in zip_longest(left.get(name, ()), right.get(name, ()), fillvalue=GONE):
+                yield from _member(before, after, names, f"{path}[{name}]")
         return
     for left_item, right_item in aligned([_sort(item) for item in one], [_sort(item) for item in other]):
         before = GONE if left_item is None else one[left_item]
         after = GONE if right_item is None else other[right_item]
         yield from _member(before, after, names, f"{path}[{selector(after if before is GONE else before)}]")
+
+
+def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:
+    """Return the values of each header, in order: one that is repeated has several."""
+    found: dict[str, list[str]] = {}
+    for name, value in headers:
+        found.setdefault(name.lower(), []).append(value)
+    return found
 
 
 def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> Iterator[tuple[int | None, int | None]]:
