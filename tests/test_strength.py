@@ -154,6 +154,38 @@ def test_a_variant_that_its_check_sees_is_killed(pytester: pytest.Pytester) -> N
     assert "STRONG: 2 of 2 variants killed, 1 of 1 checks kill." in printed
 
 
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        ["--deselect", "test_it.py::test_it[responses]"],
+        ["-m", "not elsewhere"],
+        ["-k", "chat"],
+        ["test_it.py::test_it[chat]"],
+        [],
+    ],
+)
+def test_what_leaves_cases_out_is_not_complete(pytester: pytest.Pytester, left_out: list[str]) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\nmarkers = ['elsewhere: not here']\n")
+    pytester.makeconftest(CONFTEST.format(rows=[("no-jsonrpc", "as-specified", "It is wrong.", ("jsonrpc",))]))
+    pytester.makepyfile(
+        test_it="""
+            import pytest
+
+            @pytest.mark.proxy_profile("as-specified")
+            @pytest.mark.model("Hi.")
+            @pytest.mark.spec("jsonrpc", "d", "l")
+            @pytest.mark.parametrize("endpoint", ["chat", pytest.param("responses", marks=pytest.mark.elsewhere)])
+            def test_it(proxy, endpoint):
+                calls = proxy.post(endpoint).calls("newConversation", "sendUserTurn", "sendUserMessage")
+                assert {call.get("jsonrpc") for call in calls} == {"2.0"}
+        """
+    )
+    result = pytester.runpytest_subprocess(*WITHOUT, "--strength", "--strength-report", "found.json", *left_out)
+    found = json.loads((pytester.path / "found.json").read_text())["strength"]
+    assert (found["kills"], found["complete"]) == ({"no-jsonrpc": ["jsonrpc"]}, not left_out), result.stdout.str()
+    assert bool(list(pytester.path.glob("reports/*/strength.json"))) is (not left_out)
+
+
 def test_the_table_does_not_decide_the_verdict(pytester: pytest.Pytester) -> None:
     """What its checks do not see survives, whoever else sees it; what kills nothing is idle."""
     status, found, printed = measure(

@@ -101,6 +101,11 @@ class Measure:
     def __init__(self, config: pytest.Config, jobs: int) -> None:
         self._config, self._jobs = config, jobs
         self.found: Strength | None = None
+        self._deselected = 0
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Count the cases that were left out (-k, -m, --deselect): without them nothing is complete."""
+        self._deselected += len(items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -111,7 +116,7 @@ class Measure:
         rows = self._rows(set(checks))
         self._tell(collected=len(rows))
         self.found = found = Strength(sorted(_looked_at(rows, checks, bool(self._config.getoption("--variants")))))
-        found.complete = len(rows) == len(read_table()) and not self._config.option.keyword
+        found.complete = self._complete(rows, set(checks))
         seconds = float(self._config.getoption("--variant-seconds"))
 
         def ended(job: Job, told: list[Told], why: str | None, took: float) -> None:
@@ -156,6 +161,11 @@ class Measure:
         if not rows:
             raise pytest.UsageError("--strength: none of the selected checks is one that these variants are there for.")
         return rows
+
+    def _complete(self, rows: list[Row], checks: set[str]) -> bool:
+        """Whether every variant is tried, and by all cases of all checks that must see it."""
+        some = self._deselected or any("::" in arg for arg in self._config.args)
+        return not some and len(rows) == len(read_table()) and all(checks >= set(row.checks) for row in rows)
 
     def _say(self, found: Strength, result: Result, of: int) -> None:
         killers = result.killers
