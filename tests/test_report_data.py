@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,6 +16,8 @@ import jsonschema
 import pytest
 
 from harness.core.frames import Frame
+from harness.core.redact import Redactor
+from harness.plugin import story
 from harness.plugin.hooks import name_of_node
 from harness.plugin.spec import place, source_of
 from harness.plugin.story import Spool, key_of, without_torn
@@ -22,6 +25,7 @@ from harness.report import model
 from harness.report.beside import beside, values
 from harness.report.junit import junit
 from harness.report.markdown import markdown
+from harness.shell.backend_process import BackendError
 
 pytest_plugins = ["pytester"]
 
@@ -481,6 +485,19 @@ def test_a_seam_of_which_only_requests_were_kept_is_told_and_not_compared() -> N
     told, found = beside(recorded, live, only=("rpc",))
     assert ([frame["mark"] for frame in told], found) == ([None, None], [])
     assert {frame["mark"] for frame in beside(recorded, live)[0]} != {None}
+
+
+def test_a_ledger_that_cannot_be_read_is_told() -> None:
+    def ledger() -> list[dict[str, Any]]:
+        raise BackendError("The backend at http://127.0.0.1:1 does not answer, says jo.secret@corp.example.org.")
+
+    upstream = SimpleNamespace(ledger=ledger, started=0.0, url="http://127.0.0.1:1/s/x")
+    server = SimpleNamespace(timeline=[], recorded=None, upstream=upstream, started=0.0, redactor=Redactor())
+    live, cut = story._live(server)  # type: ignore[arg-type]
+    ((frame,), _) = beside([], live, only=("rpc",))
+    assert (frame["seam"], frame["kind"], cut) == ("http", "close", False)
+    assert "What the model was asked cannot be told: The backend at" in frame["text"]
+    assert "jo.secret" not in frame["text"]
 
 
 def test_of_a_run_that_ended_early_not_all_that_never_came_is_told() -> None:

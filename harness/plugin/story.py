@@ -14,11 +14,13 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.core import frames as core
+from harness.core.reason import reason
 from harness.core.redact import Redactor
 from harness.plugin.spec import spec_of, title_of
 from harness.report.model import Frame
@@ -270,11 +272,13 @@ def _live(server: Server) -> tuple[list[core.Frame], bool]:
 
 def _ledger(server: Server) -> Iterator[core.Frame]:
     """What a live server asked of its model, as our backend has it; the answers are those of the script."""
-    try:
-        entries = server.upstream.ledger() if server.upstream is not None else []
-    except Exception:
-        return
     if server.upstream is None:
+        return
+    try:
+        entries = server.upstream.ledger()
+    except Exception as error:  # the backend is gone, say: a story without its half must not look whole
+        why = f"What the model was asked cannot be told: {reason(error)}"
+        yield core.Frame(0, max(0.0, time.monotonic() - server.started), "http", "server", "close", b"", why, 1)
         return
     # The ledger counts its seconds from the session's beginning, and names the session in its paths.
     later, prefix = server.upstream.started - server.started, urlsplit(server.upstream.url).path
