@@ -113,7 +113,7 @@ class Review(Turn):
         if self.outer.hears_raw:
             from fake_server.scripted_raw import review_told
 
-            self.outer.raw(review_told(text, interrupted))
+            self.outer.raw(review_told(rendered(output, ""), interrupted))
         self.outer.emit("review-exited", {"output": output, "text": text})
         self.outer.raw(answer)
         self.outer.emit("review-said", {"text": said})

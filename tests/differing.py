@@ -1,12 +1,14 @@
-"""What two runs of one conversation differ in: as normalised, with three allowances for what the real binary does by chance.
+"""What two runs of one conversation differ in: as normalised, with four allowances for what the real binary does by chance.
 
 - calls of one reply run in no fixed order: what each says is compared call by call (`apart`);
 - the end of a cancelled or interrupted call, and the diff behind it, may be lost, when the abort is quicker (`without_lost`);
+- the output of such a call, as a raw item, says that it was rejected or that it was aborted, whichever is quicker;
 - the files of one patch stand in no fixed order within an event (`sorted_changes`).
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from harness.core.frames import Frame
@@ -69,7 +71,19 @@ def without_lost(frames: list[Frame]) -> list[Frame]:
             if (value.get("result") or {}).get("decision") in ("cancel", "abort"):
                 lost.add(call)
     lost |= set(open_.values())
-    return [frame for frame in frames if not (frame.sender == "server" and is_lost(frame.value, lost))]
+    kept = [frame for frame in frames if not (frame.sender == "server" and is_lost(frame.value, lost))]
+    return [without_output(frame, lost) if b"_call_output" in frame.raw else frame for frame in kept]
+
+
+def without_output(frame: Frame, calls: set[str]) -> Frame:
+    """Leave out what the raw item of these calls' output says; that it comes stays."""
+    value = deepcopy(frame.value)
+    params = value.get("params") or {}
+    item = params.get("item") or (params.get("msg") or {}).get("item") or {}
+    if frame.sender != "server" or item.get("call_id") not in calls:
+        return frame
+    item["output"] = "rejected or aborted"
+    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, dumps(value) + b"\n")
 
 
 def is_lost(message: Any, calls: set[str]) -> bool:

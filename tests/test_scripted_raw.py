@@ -212,3 +212,20 @@ def test_an_interrupted_call_has_an_output_before_the_abort(start: Start) -> Non
     methods = [frame.value.get("method") for frame in client.timeline]
     last = max(n for n, method in enumerate(methods) if method == RAW)
     assert last < methods.index("codex/event/turn_aborted")
+
+
+# -- reviews --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("said", "result"), [("Fine.", "Fine."), (" ", "")])
+def test_the_model_is_told_of_a_review_before_it_is_left(said: str, result: str, start: Start) -> None:
+    """A review that says nothing is told as one: the sentence that stands for it is for the client alone."""
+    target = {"type": "custom", "instructions": "Look."}
+    client = played(start, conversation([{"items": [said]}], [{"review": target}]))
+    opening = [("0", name) for _, name in OPENING]
+    answer = said if result else "Reviewer failed to output a response."
+    assert told(client)[3:] == [*opening, ("0", "Look."), ("0", said), ("0", "user_action"), ("0", answer)]
+    methods = [frame.value.get("method") for frame in client.timeline]
+    assert methods[methods.index("codex/event/exited_review_mode") - 2] == RAW
+    action = [frame.value for frame in client.timeline if frame.value.get("method") == RAW][-2]
+    assert f"<results>\n  {result}\n  </results>" in action["params"]["msg"]["item"]["content"][0]["text"]
