@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -231,6 +232,32 @@ def test_a_worker_that_dies_fails_its_case(pytester: pytest.Pytester) -> None:
     cases = by_name(read(pytester.path / "out")[0])
     assert cases["(collection)"]["outcome"] == "failed"
     assert "no_such_module" in cases["(collection)"]["details"]
+
+
+def test_a_spool_of_a_killed_run_is_taken_away_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    program = "import os, signal; from harness.plugin.story import Spool; print(Spool.make().folder, flush=True); input()"
+    argv = [sys.executable, "-c", program]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    folders = []
+    running = [subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    for each in running:
+        assert each.stdout is not None
+        folders.append(Path(each.stdout.readline().decode().strip()))
+    foreign = tmp_path / "codex-replay-stories-of-somebody"  # without a lock it may be of a run that just begins
+    foreign.mkdir()
+    (tmp_path / "codex-replay-stories-link").symlink_to(folders[0])
+    killed, alive = running
+    killed.kill()
+    killed.wait()
+    mine = Spool.make()
+    assert [folder.exists() for folder in (*folders, foreign, mine.folder)] == [False, True, True, True]
+    mine.remove()
+    assert not mine.folder.exists()
+    alive.communicate(b"\n")
+    Spool.make().remove()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [foreign.name]
+    killed.communicate()
 
 
 def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:

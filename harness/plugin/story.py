@@ -8,6 +8,8 @@ less is kept than of a failed one. A story that cannot be told must not change a
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -62,19 +64,24 @@ class Spool:
     Two lines a story: what is said of it, and its frames, which nobody need read again to write them into the report.
     """
 
-    def __init__(self, folder: Path, owner: int = 0) -> None:
+    def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
         self.folder = folder
-        self._owner = owner
+        self._owner, self._lock = owner, lock
 
     @classmethod
     def make(cls) -> Spool:
-        """Make a spool in a folder of its own, which only this user can read."""
-        return cls(Path(tempfile.mkdtemp(prefix="codex-replay-stories-")), os.getpid())
+        """Make a spool in a folder of its own, which only this user can read; take away those whose run was killed."""
+        _sweep()
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        return cls(folder, os.getpid(), _locked(folder))
 
     def remove(self) -> None:
         """Take the folder away, if it is this process that made it."""
         if self._owner == os.getpid():
             shutil.rmtree(self.folder, ignore_errors=True)
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
 
     def put(self, nodeid: str, story: dict[str, Any]) -> None:
         """Add a story, in one write; raises `OSError`."""
@@ -103,6 +110,37 @@ class Spool:
             file.seek(place[1])
             head: dict[str, Any] = json.loads(file.readline())
             return head, file.readline()[:-1]
+
+
+#: A spool's name begins so. Its lock is held while its run lives, in whatever container: a number of a process would not tell.
+_PREFIX, _LOCK = "codex-replay-stories-", "lock"
+
+
+def _locked(folder: Path) -> int:
+    """Lock a new spool and return the descriptor that holds the lock, -1 where there are no locks."""
+    draft = folder / f"{_LOCK}.new"
+    lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        draft.rename(folder / _LOCK)  # once it is held: whoever sees it unlocked may take the folder away
+    except OSError:
+        os.close(lock)
+        return -1
+    return lock
+
+
+def _sweep() -> None:
+    """Take away the spools of this user that nobody holds any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # no lock in it, or it is held, or another run takes it away
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def note(
