@@ -250,4 +250,6 @@ MUTATIONS = [
     ("text", "task-complete", _swap),
     ("plan", "plan", _other_key),
     ("plan", "usage", _drop),
+    ("raw items", "raw-item", _drop),
+    ("raw items", "raw-item", _other_key),
 ]
