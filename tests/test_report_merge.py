@@ -191,6 +191,10 @@ def test_json_and_the_results_of_other_commands(tmp_path: Path) -> None:
     assert (said["verdict"], said["sums"]["passed"], said["runs"]) == ("verified", 1, 1)
     assert read(tmp_path / "out")[0]["strength"] == {"strength": {"variants": 3, "killed": 2}}
     assert "2 of 3 broken variants" in (tmp_path / "out" / "summary.md").read_text()
+    (tmp_path / "odd.json").write_text('{"a": NaN, "b": [1e999]}')
+    assert run("merge", good, "--out", tmp_path / "odd", "--drift", tmp_path / "odd.json").exit_code == 0
+    text = (tmp_path / "odd" / "report.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail)["drift"] == {"a": "nan", "b": ["inf"]}
     for bad in ("[", "[" * 100_000):
         (tmp_path / "bad.json").write_text(bad)
         assert run("merge", good, "--out", tmp_path / "o", "--drift", tmp_path / "bad.json").exit_code == 2

@@ -17,7 +17,7 @@ from harness.cli.console import Unable, progress, sentences
 from harness.report import model
 from harness.report.files import PAGE, write_all
 from harness.report.merge import Part, merge, stories
-from harness.report.stories import read_stories
+from harness.report.stories import finite, read_stories
 
 #: Where runs put their reports unless they are told otherwise.
 FOLDER = Path("reports")
@@ -135,7 +135,8 @@ def _object(path: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise Unable(f"{path} is no JSON object; give the file that the command with --json has written.")
-    return found
+    clean: dict[str, Any] = finite(found)
+    return clean
 
 
 def _counted(parts: list[Part], shown: Any) -> Any:
