@@ -182,6 +182,17 @@ def test_reports_that_would_be_counted_twice_or_overwritten(tmp_path: Path) -> N
     assert model.read_report(good)["verdict"] == "verified"
 
 
+def test_cases_of_ones_own_on_two_proxies_are_two_cases(tmp_path: Path) -> None:
+    """Their folder does not tell the role; a subject of another role than the app-server tells them apart all the same."""
+    own = {"id": "tests/m/a", "suite": "tests", "story": None}
+    folders = [
+        put(tmp_path / name, report_of(case("a", **own), subject={"proxy": f"node {name}.js"})) for name in ("one", "other")
+    ]
+    assert run("merge", *folders, "--out", tmp_path / "out").exit_code == 0
+    ids = [each["id"] for each in read(tmp_path / "out")[0]["cases"]]
+    assert ids == ["tests/m/a (node one.js)", "tests/m/a (node other.js)"]
+
+
 def test_json_and_the_results_of_other_commands(tmp_path: Path) -> None:
     good = put(tmp_path / "good", report_of(case("a")))
     (tmp_path / "s.json").write_text('{"strength": {"variants": 3, "killed": 2}}')
