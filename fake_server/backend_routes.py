@@ -142,8 +142,11 @@ def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *
 
 
 def dump(value: object) -> bytes:
-    """Write compact JSON, non-ASCII kept."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """Write compact JSON, non-ASCII kept; a lone surrogate, which a client may send as an escape, has no UTF-8 and stays one."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:

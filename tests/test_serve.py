@@ -60,6 +60,46 @@ def test_it_serves_and_tells_each_request() -> None:
         assert (told["method"], told["path"], told["answer"]) == ("POST", "/v1/responses", "default")
 
 
+SECRET = "rt-live-0123456789abcdef"
+
+
+def post(url: str, body: str, content_type: str = "application/json", token: str = f"Bearer {SECRET}") -> None:
+    headers = {"content-type": content_type, "authorization": token, "cookie": f"session={SECRET}"}
+    with suppress(urllib.error.HTTPError), urllib.request.urlopen(urllib.request.Request(url, body.encode(), headers)) as answer:
+        answer.read()
+
+
+REQUESTS = [
+    ("/oauth/token", f'{{"grant_type":"refresh_token","refresh_token":"{SECRET}"}}', "application/json"),
+    ("/oauth/token", f"grant_type=refresh_token&refresh_token={SECRET}", "application/x-www-form-urlencoded"),
+    (f"/oauth/token?refresh_token={SECRET}", "", "text/plain"),
+    ("/v1/responses", f'{{"model":"m","input":"{{\\"api_key\\":\\"{SECRET}\\"}}","stream":true}}', "application/json"),
+    ("/v1/responses", f'{{"model":NaN,"input":"\\udc80","access_token":"{SECRET}"}}', "application/json"),
+]
+
+
+@pytest.mark.parametrize("how", [["--json"], []], ids=["json", "plain"])
+@pytest.mark.parametrize(("path", "body", "content_type"), REQUESTS)
+def test_no_secret_of_a_client_is_printed(how: list[str], path: str, body: str, content_type: str) -> None:
+    with subprocess.Popen([*COMMAND, *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            first = process.stdout.readline()
+            post((json.loads(first)["url"] if how else first.split()[-1]) + path, body, content_type)
+            told = next(line for line in process.stdout if "POST " in line or '"POST"' in line)
+            process.send_signal(signal.SIGINT)
+            told += process.stdout.read() + process.stderr.read()
+        finally:
+            process.kill()
+    assert SECRET not in told
+    if how:
+        entry = json.loads(told)
+        assert dict(entry["headers"])["Authorization"].startswith("Bearer redacted")
+        assert entry["raw_length"] == len(body)
+        assert "redacted" in json.dumps(entry.get("body", entry.get("body_text", entry["path"])))
+
+
 @pytest.mark.parametrize("name", ["script.json", "script.yaml"])
 def test_a_script_may_be_json_or_yaml(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

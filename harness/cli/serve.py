@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -14,6 +15,7 @@ from click.core import ParameterSource
 
 from harness.cli.console import Unable
 from harness.cli.stdout import gone
+from harness.core.redact import Redactor
 from harness.protocol.script import BadScript, parse
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 
@@ -108,6 +110,8 @@ def command(
 
     Recordings answer first, then the script. Without either, every request gets a short reply that is always the same.
 
+    Of each request a line is printed, without its tokens and other secrets: what is printed may go to a file.
+
     With recordings the exit status is 1 if a request was answered by none of them (501), or one of them was asked by nobody.
     """
     _of_recordings(ctx, cassettes)
@@ -148,6 +152,8 @@ def _welcome(url: str) -> str:
 
 def _follow(process: BackendProcess, session: BackendSession, *, quiet: bool, as_json: bool) -> None:
     """Print a line for each request that is answered, until the backend ends, or nobody reads what is printed."""
+    home = os.environ.get("HOME", "")
+    redactor = Redactor(paths={home: "/home/user"} if home.strip("/") else {})
     seen = 0
     while not gone():
         for entry in session.ledger(seen + 1, PATIENCE, since=seen):
@@ -155,7 +161,14 @@ def _follow(process: BackendProcess, session: BackendSession, *, quiet: bool, as
                 break  # it is told when its answer has ended
             seen = entry["n"]
             if not quiet:
-                click.echo(json.dumps(entry, ensure_ascii=False) if as_json else _line(entry))
+                text = _json(redactor, entry) if as_json else _line(entry)
+                # People redirect it to files. The whole text and not its values: a body may hold NaN, and lone surrogates.
+                click.echo(redactor.text(text.encode("utf-8", "backslashreplace").decode()))
+
+
+def _json(redactor: Redactor, entry: dict[str, Any]) -> str:
+    headers = redactor.headers((name, value) for name, value in entry["headers"])  # by their names, whatever their values are
+    return json.dumps({**entry, "headers": headers}, ensure_ascii=False)
 
 
 def _settle(session: BackendSession, allow_unused: bool, as_json: bool) -> int:
