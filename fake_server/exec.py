@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from fake_server.exec_output import JsonOutput, Output, TextOutput
@@ -19,6 +20,7 @@ from fake_server.scripted_session import Session
 from fake_server.scripted_settings import Settings, sandbox_v2
 from fake_server.scripted_thread import Gate, Never, Thread, Ticket
 from fake_server.scripted_turn import Turn
+from fake_server.stdio import say
 from harness.core.jsontext import NotJson, loads
 from harness.core.reason import reason
 
@@ -32,6 +34,7 @@ _FLAGS = {
     "--json": "json", "--experimental-json": "json", "--skip-git-repo-check": "anywhere", "--full-auto": "full-auto",
     "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "", "--all": "",
 }  # fmt: skip
+_APP_SERVER = tuple(f"FAKE_CODEX_{name}" for name in ("CASSETTE", "MATCH", "CAPTURE", "PACE", "FAULT"))
 _SHOWN = {"last": "--output-last-message <FILE>", "config": "--config <key=value>", "model": "--model <MODEL>"}
 _USAGE = "Usage: codex exec [OPTIONS] [PROMPT] [COMMAND]"
 _HELP = "\n\nFor more information, try '--help'.\n"
@@ -116,6 +119,7 @@ class _Exec:
             raise Wrong("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1)
         self._prompt = _prompt(options["prompt"])
         home = environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+        _tell_unheeded(environ)
         script, ledger = environ.get("FAKE_CODEX_SCRIPT"), environ.get("FAKE_CODEX_LEDGER")
         given = overrides + options["config"]
         self._session = Session(self, script or None, ledger or None, home, given, self._cwd)
@@ -178,6 +182,13 @@ class _Exec:
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
         """Nothing is ever asked here."""
+
+
+def _tell_unheeded(environ: Mapping[str, str]) -> None:
+    """Say which settings are the app-server's alone: here is no client whose frames could be matched or captured."""
+    unheeded = [name for name in _APP_SERVER if environ.get(name)]
+    if unheeded:
+        say(f"fake-codex: exec does not heed {', '.join(unheeded)}: what is set so is for `fake-codex app-server` only.")
 
 
 def _in_repository(folder: str) -> bool:

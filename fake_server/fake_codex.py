@@ -155,22 +155,21 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
     settings = {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
     try:
         return _replay(settings) if settings.get("FAKE_CODEX_CASSETTE") else _improvise(settings, overrides)
-    except (ValueError, OSError) as error:
+    except Exception as error:
         from harness.core.reason import reason
+        from harness.shell.cassette import CassetteError  # without a cassette or a capture it is not loaded otherwise
 
+        if not isinstance(error, (ValueError, OSError, CassetteError)):
+            raise
         raise Usage(f"fake-codex: {reason(error)}") from None
 
 
 def _replay(settings: dict[str, str]) -> int:
     from fake_server.app_server import AppServer
-    from harness.shell.cassette import CassetteError
 
-    try:
-        server = AppServer(settings)
-        server.run()
-        return server.close()
-    except CassetteError as error:
-        raise Usage(f"fake-codex: {error}") from None
+    server = AppServer(settings)
+    server.run()
+    return server.close()
 
 
 def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> int:

@@ -78,6 +78,16 @@ def test_what_cannot_be_run_is_a_sentence(script: str, said: str, tmp_path: Path
     assert (done.returncode, said in done.stderr.decode(), b"Traceback" in done.stderr) == (2, True, False)
 
 
+@pytest.mark.parametrize("name", ["CASSETTE", "MATCH", "CAPTURE", "PACE", "FAULT"])
+def test_a_setting_that_it_does_not_heed_is_told(name: str, tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), f"FAKE_CODEX_{name}": str(tmp_path / "x")}
+    command = [FAKE, "exec", "--skip-git-repo-check", "x"]
+    done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=20)
+    assert (done.returncode, done.stdout) == (0, b"Hello from fake-codex.\n")
+    assert f"fake-codex: exec does not heed FAKE_CODEX_{name}: " in done.stderr.decode()
+    assert not (tmp_path / "x").exists()
+
+
 def test_the_options_of_sdks() -> None:
     given = ["--experimental-json", "--model", "m", "--sandbox", "read-only", "--cd", "/w", "--add-dir", "/x"]
     given += ["--skip-git-repo-check", "--output-schema", "f"]
