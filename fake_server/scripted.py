@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from posix import getcwd, uname
 
-from fake_server.stdio import Ended, Stdio, open_capture, say
+from fake_server.stdio import Ended, Stdio, open_capture, read_script, say
 from harness.core.frames import Frame
 from harness.core.jsonrpc import kind
 from harness.core.jsontext import dumps
@@ -41,9 +41,7 @@ class ScriptedServer(Stdio):
         self._methods: dict[str, str] | None = None
         self._race: Race | None = None
         path = environ.get("FAKE_CODEX_SCRIPT")
-        if path:
-            with open(path, "rb"):
-                pass  # a script that is not there is said at once
+        self._text = read_script(path) if path else None  # one that is not there, or no JSON, is said at once
         pace = environ.get("FAKE_CODEX_PACE") or "fast"
         if pace.startswith("race:"):
             from fake_server.race import Race
@@ -98,7 +96,7 @@ class ScriptedServer(Stdio):
             home = self._environ.get("CODEX_HOME") or self.home + "/.codex"
             script, ledger = self._environ.get("FAKE_CODEX_SCRIPT"), self._environ.get("FAKE_CODEX_LEDGER")
             try:
-                self._session = Session(self, script or None, ledger or None, home, self._overrides, getcwd())
+                self._session = Session(self, script or None, ledger or None, home, self._overrides, getcwd(), self._text)
             except (ValueError, OSError) as error:
                 from harness.core.reason import reason
 
@@ -135,6 +133,11 @@ class ScriptedServer(Stdio):
 
     def finish(self) -> int:
         """Close the ledger and return the exit status: 1 when the script did not cover what the client asked."""
+        if self._session is None and self._status is None and (self._text or self._environ.get("FAKE_CODEX_LEDGER")):
+            try:
+                _ = self.session  # the client asked nothing of it; what is wrong with script or ledger is told all the same
+            except Ended as end:
+                return end.status or 0
         if self._session is not None:
             self._session.close()
             self.failed = self.failed or self._session.failed

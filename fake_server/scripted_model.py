@@ -6,6 +6,7 @@ fake backend and the fake Codex. The heavy modules are imported at the first nee
 
 from __future__ import annotations
 
+from fake_server.stdio import read_script
 from harness.core.jsontext import NotJson, dumps, loads
 from harness.protocol.turn import limits_of
 
@@ -55,19 +56,25 @@ class Reply:
 class Model:
     """The script, how far it is used, and the ledger.
 
-    `path` is the script (None: every request gets the same greeting); `ledger` is a file that gets one line of JSON a request.
-    `load` raises `ValueError` with a sentence for a script that cannot be used, `OSError` for a file that cannot be read.
+    `path` is the script (None: every request gets the same greeting), `text` what it holds if that is read already (a pipe can
+    be read once); `ledger` is a file that gets one line of JSON a request. Raises `ValueError` with a sentence for a ledger
+    that cannot be written, and `load` for a script that cannot be used.
     """
 
-    def __init__(self, path: str | None, ledger: str | None = None) -> None:
-        self._path = path
+    def __init__(self, path: str | None, ledger: str | None = None, text: bytes | None = None) -> None:
+        self._path, self._text = path, text
         self._script: Script | None = None
         self._loaded = path is None
         self._turns: Choice | None = None
         self._answered: dict[str, set[int]] = {}
         self._defaults = 0
         self._asked = 0
-        self._ledger = open(ledger, "wb", 0) if ledger else None  # noqa: SIM115 - closed in close()
+        try:
+            self._ledger = open(ledger, "wb", 0) if ledger else None  # noqa: SIM115 - closed in close()
+        except OSError as error:
+            raise ValueError(
+                f"the ledger {ledger} cannot be written ({error.strerror}); choose another file for FAKE_CODEX_LEDGER."
+            ) from None
 
     def load(self) -> None:
         """Read the script, unless that is done."""
@@ -76,14 +83,11 @@ class Model:
         from harness.protocol.choose import Choice
         from harness.protocol.script import parse
 
-        with open(self._path, "rb") as file:
-            text = file.read()
+        text = read_script(self._path) if self._text is None else self._text
         try:
             self._script = parse(loads(text))
             self._check_faults(self._script)
             self._turns = Choice(self._script.turns)
-        except NotJson as error:
-            raise ValueError(f"the script {self._path} is not JSON: {error}.") from None
         except ValueError as error:
             raise ValueError(f"the script {self._path} cannot be used: {error}") from None
         self._loaded = True

@@ -75,10 +75,11 @@ class Session:
         home: str,
         overrides: list[tuple[str, str]],
         cwd: str,
+        text: bytes | None = None,
     ) -> None:
         self.server = server
         self.table = load_table()
-        self.model = Model(script, ledger)
+        self.model = Model(script, ledger, text)
         self.model.load()
         self.home = home
         self.cwd = cwd

@@ -173,7 +173,61 @@ def test_a_script_that_is_none_is_a_sentence(script: str, said: str, tmp_path: P
 
 def test_a_script_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     done = run(b"", FAKE_CODEX_SCRIPT=str(tmp_path / "none.json"))
-    assert (done.returncode, b"none.json" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
+    assert done.returncode == 2
+    assert f"the script {tmp_path / 'none.json'} cannot be read (No such file or directory); check" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("sent", [b"", b"no JSON\n", b'{"id":1,"method":"initialize","params":{}}\n'])
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("{", "is not JSON"),
+        ('{"turns": [{"item": []}]}', 'did you mean "items"'),
+        ('["x"]', "the ledger /proc/x/y cannot be written (No such file or directory); choose another file"),
+    ],
+)
+def test_what_is_wrong_is_told_though_the_client_asked_nothing(sent: bytes, script: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.json"
+    file.write_text(script)
+    env = {"FAKE_CODEX_LEDGER": "/proc/x/y"} if "ledger" in said else {}
+    done = run(sent, FAKE_CODEX_SCRIPT=str(file), **env)
+    assert (done.returncode, done.stderr.decode().count(said), b"Traceback" in done.stderr) == (2, 1, False)
+
+
+def test_a_script_that_is_not_json_is_told_before_any_answer(tmp_path: Path) -> None:
+    file = tmp_path / "script.json"
+    file.write_text("{")
+    done = run(INITIALIZE, FAKE_CODEX_SCRIPT=str(file))
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_a_ledger_that_cannot_be_written_is_a_sentence(sent: bool) -> None:
+    done = run(INITIALIZE if sent else b"", FAKE_CODEX_LEDGER="/proc/x/y")
+    assert done.returncode == 2
+    assert done.stderr.decode().count("the ledger /proc/x/y cannot be written (No such file or directory); choose another") == 1
+
+
+def test_a_script_may_be_a_pipe(tmp_path: Path) -> None:
+    """As `FAKE_CODEX_SCRIPT=<(make-script)` gives it, which can be read once: what is told is what stood in it."""
+    reader, writer = os.pipe()
+    os.write(writer, b'{"turns": [{"item": []}]}')
+    os.close(writer)
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_CODEX_SCRIPT": f"/dev/fd/{reader}"}
+    command = [FAKE, "app-server"]
+    done = subprocess.run(command, input=INITIALIZE, capture_output=True, env=environ, pass_fds=[reader], timeout=20)
+    os.close(reader)
+    assert (done.returncode, b'did you mean "items"' in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"), [("/proc/x/y", "cannot be written (No such file"), ("/dev/full", "failed (No space")]
+)
+def test_a_capture_that_cannot_be_written_is_a_sentence(path: str, reason: str) -> None:
+    done = run(INITIALIZE, FAKE_CODEX_CAPTURE=path)
+    assert (done.returncode, done.stderr.count(b"\n"), b"Traceback" in done.stderr) == (2, 1, False)
+    assert done.stderr.decode().startswith(f"fake-codex: {path}")
+    assert reason in done.stderr.decode()
 
 
 INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"c","version":"1"}}}\n'
