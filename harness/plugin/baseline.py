@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 PROPERTY = "codex-replay-baseline"
 UNEXPLAINED = "failed when --update-baseline was run; say why"
 _KEYS = ("check", "reason", "flaky")
-_UNMATCHED = "codex_replay_unmatched"
+#: Under which key a worker of pytest-xdist tells the controller why nothing may run.
+REFUSED = "codex_replay_refused"
 
 
 class BadBaseline(ValueError):
@@ -92,6 +93,23 @@ def names_of(item: pytest.Item) -> list[str]:
     return [*found, f"{name.suite}/{name.module}/{name.case}"]
 
 
+def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
+    """End the run as a usage error before any case of it; a worker of pytest-xdist runs nothing and lets the controller say it."""
+    output = getattr(config, "workeroutput", None)
+    if output is None:
+        raise pytest.UsageError(sentence)
+    output.setdefault(REFUSED, sentence)
+    items.clear()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """End the run as a worker would have ended it."""
+    found = getattr(node, "workeroutput", {}).get(REFUSED)
+    if found:
+        raise pytest.UsageError(found)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare what is not in the table of options: a flag."""
     group = parser.getgroup("codex-replay")
@@ -117,6 +135,12 @@ def pytest_configure(config: pytest.Config) -> None:
         lines = parse(text, str(path))
     except BadBaseline as error:
         raise pytest.UsageError(f"--baseline: {error}") from None
+    unexplained = [line.check for line in lines if line.reason == UNEXPLAINED]
+    if unexplained and not update:
+        raise pytest.UsageError(
+            f"--baseline {path}: nobody has said yet why {', '.join(map(repr, unexplained))} may fail; "
+            f"put the reason in the place of {UNEXPLAINED!r}."
+        )
     config.pluginmanager.register(Gate(path, lines, update), "codex-replay-baseline-gate")
 
 
@@ -130,7 +154,6 @@ class Gate:
         #: For each case of the run that has a verdict: whether it failed, its names and its lines.
         self.seen: dict[str, tuple[bool, list[str], list[int]]] = {}
         self.stale: list[str] = []
-        self.unmatched: list[str] | None = None
         self.written = 0
 
     @pytest.hookimpl(tryfirst=True)
@@ -142,23 +165,13 @@ class Gate:
         used = {i for found in self._of.values() for i in found}
         unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
         if unmatched and not self.update:
-            output = getattr(config, "workeroutput", None)
-            if output is None:
-                raise pytest.UsageError(self._complaint(unmatched))
-            output[_UNMATCHED] = unmatched
+            refuse(config, items, self._complaint(unmatched))
 
     def _complaint(self, unmatched: list[str]) -> str:
         listed = ", ".join(repr(check) for check in unmatched)
         return (
             f"--baseline {self.path}: no check of this run is called {listed}; take the line out, or run the suite that has it."
         )
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Hear from a worker what it has found no check for."""
-        found = getattr(node, "workeroutput", {}).get(_UNMATCHED)
-        if found:
-            self.unmatched = found
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -195,9 +208,9 @@ class Gate:
         """Judge the lines that mean many cases, or write the file."""
         if hasattr(session.config, "workerinput"):
             return
-        if self.unmatched:
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        elif self.update:
+        if exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return
+        if self.update:
             self._write()
         else:
             self.stale = [line.check for i, line in enumerate(self.lines) if not line.flaky and self._passes(i)]
@@ -228,13 +241,13 @@ class Gate:
         """The shortest name that means no case that passes."""
         return next((name for name in names if name not in passing), names[-1])
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Say what the baseline came to."""
         out = terminalreporter
+        if exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return
         out.section("baseline")
-        if self.unmatched:
-            out.write_line(self._complaint(self.unmatched), red=True)
-        elif self.update:
+        if self.update:
             out.write_line(f"{self.path} has {self.written} lines now.")
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
