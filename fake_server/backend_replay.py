@@ -142,6 +142,9 @@ def _tapes(path: Path, notes: list[str]) -> list[Tape]:
     table = tables.load("normalise")
     tapes = []
     for file in files:
+        if file != path and _is_stories(file):
+            notes.append(f"{file} is left out: it holds the stories of a report, and is no cassette.")
+            continue
         try:
             with CassetteReader(file) as reader:
                 name = str(file.relative_to(path)) if path.is_dir() else file.name
@@ -155,6 +158,17 @@ def _tapes(path: Path, notes: list[str]) -> list[Tape]:
     if not tapes:
         raise BadReplay(f"{path}: there is no recorded http request in it; record one with codex-replay record --upstream.")
     return tapes
+
+
+def _is_stories(file: Path) -> bool:
+    """Tell whether a file in a folder of cassettes belongs to a report, which `--report` may have put there."""
+    if file.name != "stories.ndjson":
+        return False
+    try:
+        with file.open("rb") as data:
+            return data.read(8) == b'{"case":'
+    except OSError:
+        return False  # for the reader to complain of
 
 
 async def play(exchange: Exchange, one: Recorded, pace: float) -> str:

@@ -450,6 +450,20 @@ def test_a_file_that_is_no_recording_of_http_is_a_sentence(backend: BackendProce
         session.cassette(tape(tmp_path / "c.ndjson", Frame(1, 0.0, "rpc", "client", raw=b"{}\n")))
 
 
+def test_the_stories_of_a_report_are_left_out_of_a_folder_and_are_no_cassette(backend: BackendProcess, tmp_path: Path) -> None:
+    session = backend.session("stories")
+    stories = tmp_path / "stories.ndjson"
+    stories.write_text('{"case":"proxy/test_a/b","source":"this run","cassette":null,"truncated":false,"frames":[]}\n')
+    with pytest.raises(BackendError, match="a report's stories, for one, are no cassette"):
+        session.cassette(stories)
+    tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))
+    assert session.cassette(tmp_path) == [f"{stories} is left out: it holds the stories of a report, and is no cassette."]
+    assert body_of(wire(session.url, ask("x"))) == "1"
+    stories.write_text('{"cassette":2}\n')
+    with pytest.raises(BackendError, match="of cassette format 2"):
+        session.cassette(tmp_path)
+
+
 @pytest.mark.parametrize(("asked", "options", "status"), [("x", (), 0), ("y", (), 1), ("", (), 1), ("", ("--allow-unused",), 0)])
 def test_serve_tells_what_was_missed_and_what_was_not_used(tmp_path: Path, asked: str, options: Any, status: int) -> None:
     path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))

@@ -191,6 +191,8 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _header(fields: dict[str, Any]) -> Header:
     version = fields.pop("cassette")
+    if type(version) is not int:  # a line of a report's stories.ndjson names its cassette so, or none
+        raise BadLine('its "cassette" is no number of a format; a report\'s stories, for one, are no cassette')
     if version != FORMAT:
         raise BadLine(f"it is of cassette format {version!r}, and only format {FORMAT} is known here")
     try:
