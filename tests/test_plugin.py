@@ -164,10 +164,46 @@ def test_profiles(suite: pytest.Pytester) -> None:
     assert run(suite, "--profile", "spec").ret == 0
 
 
-def test_a_report_that_cannot_be_written(suite: pytest.Pytester) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_a_profile_that_no_case_names_is_refused(suite: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    good = GOOD.strip().replace("\n    ", "\n")
+    suite.makepyfile(test_it=f"import pytest\n{good}\n@pytest.mark.profile('spec')\n{good.replace('hello', 'other')}")
+    alone = ALONE if not workers else ALONE[2:]
+    for profile, status in (("nope", 4), ("spec", 0)):
+        result = suite.runpytest_subprocess(*alone, *workers, "--app-server", subject(suite), "--profile", profile)
+        assert result.ret == status
+        if status:
+            assert "VERIFIED" not in result.stdout.str()
+            said = "nope: there is no such profile. The profiles are default, as-specified, works-on-0.92, spec."
+            assert said in " ".join(result.errlines[-3:])
+    assert run(suite, "test_it.py::test_hello", "--profile", "own").ret == 0, "the mark may be on a case that was not chosen"
+
+
+def test_a_profile_is_nothing_to_a_run_without_cases(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it="def test_other(): pass\n")
+    assert run(suite, "--profile", "own").ret == 0
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/nope", "a\0b"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_run(suite: pytest.Pytester, place: str) -> None:
     suite.makepyfile(test_it=GOOD)
     suite.path.joinpath("file").write_text("")
-    result = run(suite, "--report", "file/below")
+    result = run(suite, "--report", place)
+    assert result.ret == 4
+    assert "no report can be written there (" in result.stderr.str()
+    assert "VERIFIED" not in result.stdout.str()
+    assert suite.path.joinpath("file").read_text() == ""
+
+
+def test_looking_whether_a_report_can_be_written_leaves_nothing(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it="def test_other(): pass\n")
+    assert run(suite, "--report", "out").ret == 0
+    assert not suite.path.joinpath("out").exists()
+
+
+def test_a_report_that_cannot_be_written_any_more(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it=GOOD + "\n        open('out', 'w').close()\n")
+    result = run(suite, "--report", "out")
     assert "The report cannot be written to" in result.stdout.str()
     assert result.ret == 1  # it was asked for
 

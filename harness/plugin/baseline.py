@@ -94,7 +94,7 @@ def names_of(item: pytest.Item) -> list[str]:
 
 
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
-    """End the run as a usage error before any case of it; a worker of pytest-xdist runs nothing and lets the controller say it."""
+    """End the run as a usage error before any case of it; a worker of pytest-xdist runs nothing, the controller says it."""
     output = getattr(config, "workeroutput", None)
     if output is None:
         raise pytest.UsageError(sentence)

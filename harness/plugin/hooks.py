@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.options import Settings, add_options, settings_of
+from harness.plugin.options import Settings, add_options, check_profile, check_report, settings_of
 from harness.plugin.progress import VARIABLE, Progress
 
 if TYPE_CHECKING:
@@ -152,6 +152,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if STORIES in given:
         session.spool = Spool(Path(given[STORIES]))
     if not hasattr(config, "workerinput"):  # with pytest-xdist the controller collects
+        if settings.report is not None:
+            check_report(settings.report)
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
         if os.environ.get(VARIABLE, "").isdigit():
             config.pluginmanager.register(Progress(int(os.environ[VARIABLE])), "codex-replay-progress")
@@ -180,10 +182,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of other profiles."""
+    """Leave out the cases of other profiles; refuse a profile that is none."""
     if SESSION not in config.stash:
         return
     profile = config.stash[SESSION].settings.profile
+    cases = any("suites" in item.path.parts[:-1] or role_of(item) is not None for item in items)
+    if cases and (wrong := check_profile(config, items, profile)):
+        from harness.plugin.baseline import refuse
+
+        refuse(config, items, wrong)
+        return
     out = [item for item in items if any(profile not in mark.args for mark in item.iter_markers("profile"))]
     if out:
         config.hook.pytest_deselected(items=out)

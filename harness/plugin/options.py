@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ def read_settings(config: pytest.Config) -> Settings:
         values[key.replace("-", "_")] = table.get(key, default) if given is None else given
     if values["record"] not in RECORD_MODES:
         raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
-    near = difflib.get_close_matches(values["profile"], PROFILES, 1, 0.8)
+    near = difflib.get_close_matches(str(values["profile"]), PROFILES, 1, 0.8)
     if near and near[0] != values["profile"]:
         raise pytest.UsageError(
             f"--profile {values['profile']}: did you mean {near[0]!r}? The profiles are {', '.join(PROFILES)}."
@@ -118,6 +119,35 @@ def read_settings(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--cassettes {values['cassettes']}: there is no such folder; --record all would make it.")
     settings = config.stash[_SETTINGS] = Settings(**values)
     return settings
+
+
+def check_report(folder: Path) -> None:
+    """Raise `pytest.UsageError` if no report can be written to a folder: whoever asked for it hears of it before the run."""
+    there = folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        if not there:
+            folder.rmdir()  # its parents stay: another run may have come upon them in the meantime
+    except (OSError, ValueError) as error:
+        why = "it is no folder" if isinstance(error, FileExistsError) else getattr(error, "strerror", None) or str(error)
+        raise pytest.UsageError(f"--report {folder}: no report can be written there ({why}).") from None
+
+
+def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
+    """Return a sentence when a profile is neither one of ours nor named by the mark of any case; empty otherwise.
+
+    A case that was chosen by its node id may bear no mark though others of its suite do, so of such a run nothing is said.
+    """
+    if profile in PROFILES or not items or any("::" in word for word in config.args):
+        return ""
+    marks = [mark for item in items for name in ("profile", "proxy_profile") for mark in item.iter_markers(name)]
+    named = {name for mark in marks for name in mark.args}
+    if profile in named:
+        return ""
+    known = ", ".join([*PROFILES, *sorted(named - {*PROFILES})])
+    return f"--profile {profile}: there is no such profile. The profiles are {known}."
 
 
 def proxy_table(config: pytest.Config) -> dict[str, Any]:
