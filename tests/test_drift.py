@@ -174,6 +174,19 @@ def test_what_is_no_version_and_no_file_is_refused(named: str) -> None:
     assert run("0.92.0", named).exit_code == 2
 
 
+@pytest.mark.parametrize("folder", [True, False])
+def test_what_is_nothing_like_a_bundle_is_told_how_one_is_made(tmp_path: Path, folder: bool) -> None:
+    path = tmp_path / "s.yaml"
+    if folder:
+        path.mkdir()
+    else:
+        path.write_text("a: 1\n")
+    told = run("0.92.0", path).stderr
+    assert f"{path} is no schema bundle: it " in told
+    assert "`codex app-server generate-json-schema --out DIR` writes" in told
+    assert "Expecting value" not in told
+
+
 def test_an_output_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run("0.92.0", "0.92.0", "--markdown", tmp_path / "file" / "out.md")

@@ -24,6 +24,13 @@ from harness.shell.codex.errors import CodexInstallError, from_os_error
 Told = Callable[[str], None]
 
 
+#: Where a bundle of one's own comes from, for whoever names something else.
+MADE = (
+    f"A bundle is what `codex app-server generate-json-schema --out DIR` writes: name DIR, or {schema_files.PRIMARY} in it. "
+    "A version such as 0.92.0 will do as well."
+)
+
+
 def bundles_folder() -> Path:
     """Return the folder in which generated bundles are kept, one folder a version."""
     return cache_folder() / "bundles"
@@ -72,13 +79,28 @@ def load_own(path: str) -> Bundle:
         raise BundleError(f"{path} is not a schema bundle: at {where or '/'}, {error.message[:200]}.") from None
     except (ValueError, TypeError, RecursionError) as error:
         if isinstance(error, BundleError):
-            raise
+            raise BundleError(f"{_unlike(path) or error} {MADE}") from None
         raise BundleError(f"{path} is not a schema bundle: it cannot be read as JSON schemas ({error}).") from None
     except OSError as error:
         raise BundleError(f"The bundle {path} cannot be read: {error.strerror or error}.") from None
     if not bundle.methods("client-request"):
         raise BundleError(f"{path} is not a bundle of the app-server protocol: its ClientRequest names no method.")
     return _whole(bundle)
+
+
+def _unlike(path: str) -> str | None:
+    """Return what is the matter with a file or folder that is nothing like a bundle; None where only its content is wrong."""
+    if os.path.isdir(path):
+        primary = os.path.join(path, schema_files.PRIMARY)
+        return None if os.path.exists(primary) else f"{path} is no schema bundle: it holds no {schema_files.PRIMARY}."
+    try:
+        with open(path, "rb") as file:
+            json.load(file)
+    except ValueError:
+        return f"{path} is no schema bundle: it is not JSON."
+    except (OSError, RecursionError):
+        pass  # the reader has said so
+    return None
 
 
 def _whole(bundle: Bundle) -> Bundle:
