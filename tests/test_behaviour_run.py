@@ -15,8 +15,10 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from harness.cli import drift_behaviour
+from harness.cli.drift import command as drift
 from harness.core.frames import Frame, Header
 from harness.protocol.behaviour_findings import outcome
 from harness.report.page import drift_html
@@ -334,6 +336,48 @@ def test_a_run_that_went_wrong_is_a_sentence_and_is_not_kept(
 
 
 # ------------------------------------------------------------------ the command
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_where_there_is_no_terminal_a_line_tells_the_counts_every_half_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with drift_behaviour._Display(clock) as display:
+        display.stage("Running")
+        for done, now in ((0, 1.0), (3, 29.0), (5, 30.0), (6, 31.0), (9, 61.0)):
+            clock.now = now
+            display.show(done, None if now == 30.0 else 20)
+        display.stage("Reading", 2)
+        display.step()
+        clock.now = 91.0
+        display.step()
+    said = ["Running ...", "Running: 5 cases done", "Running: 9 of 20 cases done", "Reading ...", "Reading: 2 of 2 cases done"]
+    assert capsys.readouterr().err.splitlines() == said
+
+
+def test_an_expression_narrows_both_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Run] = []
+
+    def kept(run: Run, step: object) -> Path:
+        asked.append(run)
+        return tmp_path
+
+    monkeypatch.setattr(drift_behaviour, "ensure", lambda *of: None)
+    monkeypatch.setattr(drift_behaviour, "kept", kept)
+    done = CliRunner().invoke(drift, ["--behaviour", "0.92.0", "0.116.0", "-k", "test_turns and not v1"])
+    assert [(run.version, run.number, run.chosen) for run in asked] == [
+        ("0.92.0", 1, "test_turns and not v1"),
+        ("0.92.0", 2, "test_turns and not v1"),
+        ("0.116.0", 1, "test_turns and not v1"),
+    ]
+    assert "Running the cases of -k 'test_turns and not v1' on 0.92.0 ..." in done.stderr
+    refused = CliRunner().invoke(drift, ["0.92.0", "0.92.0", "-k", "x"])
+    assert (refused.exit_code, "without --behaviour none is" in refused.stderr) == (2, True)
 
 
 def found(*, changed: bool) -> dict[str, Any]:

@@ -30,9 +30,17 @@ if TYPE_CHECKING:
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report as one HTML file, too.")
 @click.option("--cassettes", metavar="DIR", type=click.Path(), help="Tell which cases of these cassettes are hit.")
 @click.option("--behaviour", is_flag=True, help="Run the suites' cases on both real binaries and compare the frames.")
+@click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that fit, as pytest's -k.")
 @sentences
 def command(
-    from_: str, to: str, as_json: bool, markdown: str | None, html: str | None, cassettes: str | None, behaviour: bool
+    from_: str,
+    to: str,
+    as_json: bool,
+    markdown: str | None,
+    html: str | None,
+    cassettes: str | None,
+    behaviour: bool,
+    chosen: str | None,
 ) -> None:
     """Compare the schemas of FROM and TO, each a Codex version or a bundle file of your own.
 
@@ -43,7 +51,10 @@ def command(
     """
     if behaviour:
         module = importlib.import_module("harness.cli.drift_behaviour")
-        raise SystemExit(module.run(from_, to, as_json, markdown=markdown, html=html, cassettes=cassettes))
+        more = {"markdown": markdown, "html": html, "cassettes": cassettes}
+        raise SystemExit(module.run(from_, to, as_json, **more, chosen=chosen or ""))
+    if chosen is not None:
+        raise Unable("-k says which cases are run, and without --behaviour none is: add it, or leave -k out.")
     from harness.protocol.drift import compare
     from harness.protocol.drift_report import as_json as data
 

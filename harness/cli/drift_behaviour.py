@@ -6,7 +6,8 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +24,8 @@ from harness.shell.codex.cache import check_version
 from harness.shell.codex.errors import CodexInstallError
 from harness.shell.codex.install import ensure
 
+#: Seconds between two lines that tell how far the work is, where there is no terminal.
+EVERY = 30.0
 #: So many findings are shown; the rest is in the JSON and the Markdown.
 SHOWN = 40
 STOPPED = "The comparison was interrupted; whole runs are kept, and the one under way was ended: run the command again."
@@ -58,7 +61,7 @@ def run(
     try:
         with _stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
-                display.stage(f"Codex {version}")
+                display.stage(f"Codex {version}", unit="bytes")
                 ensure(version, lambda step: display.show(step.done, step.total))
             found = _compare(from_, to, display, chosen, wait, jobs)
     except (CodexInstallError, CannotRun) as error:
@@ -81,7 +84,7 @@ def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, j
     suites = Path(resolve((SUITE,))[0]).resolve().parent
     runs, folders = [], []
     for version, number, what in ((from_, 1, ""), (from_, 2, ", once more for control"), (to, 1 if to != from_ else 3, "")):
-        display.stage(f"Running the suite on {version}{what}")
+        display.stage(f"Running {f'the cases of -k {chosen!r}' if chosen else 'the suite'} on {version}{what}")
         one = Run(suites, version, number, chosen, (), wait, jobs)
         folders.append(kept(one, display.show))
         display.stage(f"Reading what {version} said")
@@ -138,12 +141,15 @@ def _stoppable() -> Iterator[None]:
 
 
 class _Display:
-    """How far the work is: a bar on stderr if that is a terminal, else a line for each stage."""
+    """How far the work is, on stderr: a bar with counts if that is a terminal, else a line for each stage and every `EVERY` s."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._on = sys.stderr.isatty()
+        self._clock, self._told = clock, clock()
+        self._what, self._unit, self._done = "", "", 0
+        self._total: int | None = None
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console(sys.stderr), transient=True, disable=not self._on)
         self._task = self._bar.add_task("", total=None)
@@ -155,8 +161,9 @@ class _Display:
     def __exit__(self, *of: object) -> None:
         self._bar.stop()
 
-    def stage(self, what: str, total: int | None = None) -> None:
+    def stage(self, what: str, total: int | None = None, unit: str = "cases") -> None:
         """Say what is done now, of how many steps."""
+        self._what, self._done, self._total, self._unit, self._told = what, 0, total, unit, self._clock()
         if self._on:
             self._bar.reset(self._task, total=total, description=what)
         else:
@@ -164,8 +171,19 @@ class _Display:
 
     def show(self, done: int, total: int | None) -> None:
         """Say how many steps are done."""
+        self._done, self._total = done, total
         self._bar.update(self._task, completed=done, total=total)
+        self._tell()
 
     def step(self) -> None:
         """Say that one more step is done."""
+        self._done += 1
         self._bar.advance(self._task)
+        self._tell()
+
+    def _tell(self) -> None:
+        now = self._clock()
+        if not self._on and now - self._told >= EVERY:
+            self._told = now
+            of = "" if self._total is None else f" of {self._total}"
+            click.echo(f"{self._what}: {self._done}{of} {self._unit} done", err=True)
