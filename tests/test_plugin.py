@@ -201,6 +201,26 @@ def test_looking_whether_a_report_can_be_written_leaves_nothing(suite: pytest.Py
     assert not suite.path.joinpath("out").exists()
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("how", ["--plain", "--json"])
+def test_the_verdict_and_the_report_are_the_last_words(suite: pytest.Pytester, how: str, jobs: str) -> None:
+    suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_other").replace("== {}", "== 5"))
+    command = codex_replay("test_it.py", "--app-server", subject(suite), "-n", jobs, how)
+    done = subprocess.run(command, cwd=suite.path, capture_output=True, text=True, timeout=120, check=False)
+    lines = (done.stdout if how == "--plain" else done.stderr).splitlines()
+    assert lines[-2].startswith("FAILED: 1 of 2 cases; "), done.stdout
+    assert lines[-1].startswith("Report: ")
+    assert lines[-1].endswith("report.json")
+
+
+def test_under_pytest_the_verdict_stands_below_the_list_of_failures(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_other").replace("== {}", "== 5"))
+    lines = run(suite).outlines
+    assert lines[-3].startswith("FAILED: 1 of 2 cases; ")
+    assert lines[-2].startswith("Report: ")
+    assert "1 failed, 1 passed" in lines[-1]
+
+
 def test_a_report_that_cannot_be_written_any_more(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=GOOD + "\n        open('out', 'w').close()\n")
     result = run(suite, "--report", "out")

@@ -116,7 +116,7 @@ def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkey
     folder = suite.path / "out"
     names = ["junit.xml", "report.html", "report.json", "stories.ndjson", "summary.md"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    result.stdout.fnmatch_lines(["Report: *report.json", "*and junit.xml, report.html, stories.ndjson, summary.md beside it"])
+    result.stdout.fnmatch_lines(["Beside the report: junit.xml, report.html, stories.ndjson, summary.md", "Report: *report.json"])
 
     report, stories = read(folder)
     cases = by_name(report)

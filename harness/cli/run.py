@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from harness.plugin.options import KEYS
-from harness.plugin.progress import VARIABLE
+from harness.plugin.progress import LAST_WORDS, VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,7 +145,7 @@ def _run_json(arguments: list[str]) -> int:
     Verdict and report are null where there was no case to judge.
     """
     read, write = os.pipe()
-    environment = {**os.environ, VARIABLE: str(write)}
+    environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}
     child = subprocess.Popen([*arguments, "-q"], stdout=2, env=environment, pass_fds=(write,))
     os.close(write)
     found: dict[str, object] = {"verdict": None, "exit": None, "report": None}
@@ -165,12 +165,13 @@ def _run_json(arguments: list[str]) -> int:
 
 def run_plain(arguments: list[str]) -> int:
     """Run pytest with all that it prints as it comes, and return its status."""
+    environment = {**os.environ, LAST_WORDS: "1"}
     if sys.stdout.isatty():
-        child = subprocess.Popen(arguments)
+        child = subprocess.Popen(arguments, env=environment)
         with ending(child):
             return wait(child)
     # Through our own stdout, for that is patient: a reader that goes (`| head`) does not take the verdict with it.
-    child = subprocess.Popen(arguments, stdout=subprocess.PIPE)
+    child = subprocess.Popen(arguments, stdout=subprocess.PIPE, env=environment)
     assert child.stdout is not None
     reader = threading.Thread(target=_pass_on, args=(child.stdout,))
     reader.start()
@@ -217,7 +218,7 @@ def run_live(arguments: list[str]) -> int:
 
     console = Console()
     read, write = os.pipe()
-    environment = {**os.environ, VARIABLE: str(write)}
+    environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}
     child = subprocess.Popen(
         [*arguments, "-q", "--color=yes"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, pass_fds=(write,)
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.plugin.options import Settings, add_options, check_profile, check_report, settings_of
-from harness.plugin.progress import VARIABLE, Progress
+from harness.plugin.progress import LAST_WORDS, VARIABLE, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -339,6 +339,8 @@ class Collector:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.run: pytest.Session | None = None
+        self._last: str | None = None  # where the report is, until it is said
+        self._waits = os.environ.pop(LAST_WORDS, "") != ""  # not for the runs that this one's cases may start
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -386,11 +388,13 @@ class Collector:
         if verdict.cases and verdict.word == "nothing verified" and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the verdict table and say where the report is."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        """Print the verdict table and say where the report is, below all that pytest and other plugins have to say."""
+        result = yield
         verdict = self.session.verdict
         if not verdict.cases:
-            return
+            return result
         out = terminalreporter
         out.section("codex-replay")
         for line in verdict.table():
@@ -399,27 +403,42 @@ class Collector:
             out.write_line(line)
         for path in sorted(path for case in verdict.cases.values() for path in case["recorded"]):
             out.write_line(f"recorded {path}")
-        good = verdict.word == "verified"
-        out.write_line(verdict.sentence(), bold=True, green=good, red=not good)
-        self._write(out)
+        self._last = self._write(out)
+        if not self._waits:
+            self._end(out)
+        return result
 
-    def _write(self, out: pytest.TerminalReporter) -> None:
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Under `codex-replay run`, end with the verdict and the report, below pytest's own closing line."""
+        out = config.pluginmanager.get_plugin("terminalreporter")
+        if out is not None:
+            self._end(out)
+
+    def _end(self, out: pytest.TerminalReporter) -> None:
+        if self._last is not None:
+            good = self.session.verdict.word == "verified"
+            out.write_line(self.session.verdict.sentence(), bold=True, green=good, red=not good)
+            out.write_line(self._last)
+            self._last = None
+
+    def _write(self, out: pytest.TerminalReporter) -> str:
+        """Write the report and return where it is, or why it is not."""
         from harness.plugin.report import Reporter
 
         folder = self.session.report_folder
         try:
             path, *others = Reporter(out.config, folder, self.session.began).write(self.session.verdict, self.session.spool)
         except OSError as error:
-            out.write_line(f"The report cannot be written to {folder} ({error.strerror}); give --report DIR.")
             run = self.run
             if self.session.settings.report is not None and run is not None and run.exitstatus == pytest.ExitCode.OK:
                 run.exitstatus = pytest.ExitCode.TESTS_FAILED  # it was asked for, and whoever waits for it must hear of it
-            return
-        out.write_line(f"Report: {path}")
-        out.write_line(f"        and {', '.join(sorted(each.name for each in others))} beside it")
+            return f"The report cannot be written to {folder} ({error.strerror}); give --report DIR."
+        out.write_line(f"Beside the report: {', '.join(sorted(each.name for each in others))}")
         progress = out.config.pluginmanager.get_plugin("codex-replay-progress")
         if isinstance(progress, Progress):
             progress.tell(report=str(path), verdict=self.session.verdict.word)
+        return f"Report: {path}"
 
 
 def _details(report: pytest.TestReport) -> str:

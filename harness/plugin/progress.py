@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pytest
 
 VARIABLE = "CODEX_REPLAY_PROGRESS"
+#: Set by `codex-replay run`, whose last lines are the verdict and the report: below pytest's own closing line.
+LAST_WORDS = "CODEX_REPLAY_LAST_WORDS"
 
 
 class Progress:
