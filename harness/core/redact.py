@@ -4,7 +4,8 @@ A redaction runs until the finders find nothing more, and they never see a place
 with this Redactor or a fresh one: what is found does not depend on what was redacted before. Placeholders are plain ASCII
 without quotes or backslashes, so a JSON text stays one at any depth of nesting.
 
-A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies.
+A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies. What a model streams in
+pieces is put together by `streamed`, when the recording is whole.
 """
 
 from __future__ import annotations
@@ -65,6 +66,13 @@ class Redactor:
     def findings(self, data: bytes) -> list[tuple[str, int, int]]:
         """Return what `redact` would replace: (kind, start, end) in bytes, in order, without overlaps."""
         return [(span.kind, span.start, span.end) for span in self._find(data)]
+
+    def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
+        """Return what `redact` does first: (start, end, replacement), in order; for who has to splice it in himself."""
+        spans = self._find(data)
+        if spans:
+            self._placeholders.reserve(data)
+        return [(s.start, s.end, self._made(s, data)) for s in spans]
 
     def value(self, value: Any) -> Any:
         """Return a decoded JSON value with its secrets replaced: what redacting its JSON text and decoding that gives.
@@ -144,11 +152,14 @@ class Redactor:
     def _splice(self, data: bytes, spans: list[Span]) -> bytes:
         pieces: list[bytes] = []
         at = 0
-        for start, end, kind, fixed in spans:
-            pieces += (data[at:start], fixed if fixed is not None else self._replacement(kind, data[start:end]))
-            at = end
+        for span in spans:
+            pieces += (data[at : span.start], self._made(span, data))
+            at = span.end
         pieces.append(data[at:])
         return b"".join(pieces)
+
+    def _made(self, span: Span, data: bytes) -> bytes:
+        return span.fixed if span.fixed is not None else self._replacement(span.kind, data[span.start : span.end])
 
     def _replacement(self, kind: str, secret: bytes) -> bytes:
         if kind == "home":

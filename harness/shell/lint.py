@@ -19,6 +19,7 @@ from harness.core.frames import Frame, Header, encode_frame, encode_header
 from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import NotJson, loads
 from harness.core.redact import Redactor
+from harness.core.streamed import Streams
 from harness.shell.cassette import CassetteError, CassetteReader
 
 
@@ -93,6 +94,7 @@ class _Linter:
         self._checks = checks
         self._step = step
         self._redactor = Redactor()
+        self._streams = Streams()
         self._time = 0.0
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (who asked, id) -> requests that wait for a reply
         self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
@@ -140,6 +142,7 @@ class _Linter:
         if encode_frame(frame) != line:
             self._add("error", "form", number, frame, _form(line))
         self._seen.add(f"{frame.seam}.{frame.sender}")
+        self._streams.add(frame, self._report.frames)
         if not frame.whole:
             self._add("note", "cut-payload", number, frame, "the payload was cut for size where it was taken from")
         if frame.seam == "rpc":
@@ -167,6 +170,14 @@ class _Linter:
             # Never the secret itself: what lint prints ends up in logs.
             text = f"a secret ({what}) of {end - start} bytes stands at byte {start}; use `codex-replay cassette redact`"
             self._add("error", "secret", number, frame, text)
+
+    def _streamed(self) -> None:
+        """Tell the secrets that stand in no single frame, but in the pieces of a stream."""
+        for what, size, first, last in self._streams.secrets(self._redactor):
+            where = f"in pieces in the frames {first} to {last}" if first != last else f"in what frame {first} streams"
+            text = f"a secret ({what}) of {size} bytes stands {where}; use `codex-replay cassette redact`"
+            # A frame's number is its place in a sound file, and its line the one after that.
+            self._report.findings.append(Finding("error", "secret", first + 1, first, text))
 
     def _pairing(self, frame: Frame, number: int) -> None:
         sort = kind(frame.value)
@@ -203,6 +214,7 @@ class _Linter:
 
     def _end(self, reader: CassetteReader) -> None:
         report = self._report
+        self._streamed()
         if not report.frames:
             self._add("note", "empty", reader.line, None, "the cassette holds no frame, so it proves nothing")
         if reader.truncated:
