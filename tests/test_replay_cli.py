@@ -90,3 +90,36 @@ def test_an_option_that_would_say_nothing_is_refused(options: list[str], sentenc
     done = replay(CASSETTE, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
+
+
+def test_a_command_without_listen_is_said_to_have_a_model_of_its_own() -> None:
+    done = replay(CASSETTE, "--app-server", wrong("die-at-start"), "--timeout", "1")
+    assert done.stdout.splitlines()[0].startswith("The model is the one that the command itself is set up for")
+
+
+def test_a_command_is_given_the_url_of_the_recorded_answers() -> None:
+    asks = "import sys, urllib.request as u; sys.exit(u.urlopen(sys.argv[1] + '/models?client_version=0.92.0').status)"
+    done = replay(CASSETTE, "--app-server", shlex.join([sys.executable, "-c", asks, "{listen}/v1"]), "--timeout", "5", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["model"]) == (1, "The recorded answers stand for the model.")
+    assert "status 200" in told["failure"]
+
+
+def test_answers_that_were_cut_for_size_cannot_stand_for_the_model(tmp_path: Path) -> None:
+    lines = CASSETTE.read_text().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if '"sse":' in line)
+    frame = json.loads(lines[at])
+    frame["truncated"] = True
+    lines[at] = json.dumps(frame, separators=(",", ":")) + "\n"
+    (tmp_path / "cut.ndjson").write_text("".join(lines))
+    done = replay(tmp_path / "cut.ndjson", "--app-server", wrong("hang").replace("hang", "{listen}"))
+    assert done.returncode == 2
+    assert "cannot answer; give --script" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"turns": 1}'])
+def test_a_script_that_is_none_is_a_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text(text)
+    done = replay(CASSETTE, "--app-server", wrong("{listen}"), "--script", tmp_path / "script.json")
+    assert done.returncode == 2
+    assert done.stderr.startswith("codex-replay: ")

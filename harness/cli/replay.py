@@ -6,14 +6,13 @@ import contextlib
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
+from harness.cli import replay_model as model
 from harness.cli.console import Unable, console, sentences
 from harness.core.frames import Frame, Header
 from harness.plugin.subjects import BadSubject, Subject, parse_app_server
@@ -23,27 +22,39 @@ from harness.shell.client import Client, SubjectFailure
 from harness.shell.process import CannotStart
 
 SHOWN = 20
+#: In a command line: the URL of the backend that answers for the model; the same word as for codex-replay record.
+LISTEN = "{listen}"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a subject is played to: its environment, its directory, and what the recording's directories are there."""
+    """Where a subject is played to: its command, environment and directory, what the recording's directories are there, what
+    answers for the model ("" for the fake, which has none), and what was wrong with the requests that it got."""
 
+    argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str
     places: dict[str, str] = field(default_factory=dict)
+    says: str = ""
+    problems: Callable[[], list[str]] = list
 
 
 @click.command()
 @click.argument("cassette", type=click.Path())
-@click.option("--app-server", "subject", help="Play the rpc seam to: fake, codex@VERSION, or a command line.")
+@click.option(
+    "--app-server",
+    "subject",
+    help="Play the rpc seam to: fake, codex@VERSION, or a command line, in which {listen} becomes the URL of the model.",
+)
 @click.option("--backend", help="Play the http seam to: fake (it serves the recording itself), or a URL.")
 @click.option("--auth", type=click.Path(), help="With --backend: the auth.json whose login takes the place of the redacted one.")
 @click.option(
     "--backend-cost-ok", is_flag=True, help="With --backend: a backend on another host may be asked, and may cost money."
 )
 @click.option(
-    "--script", type=click.Path(), help="What the model behind codex@VERSION says (default: the recording's own script)."
+    "--script",
+    type=click.Path(),
+    help="What the model behind codex@VERSION says (default: the recorded http answers, else the recording's own script).",
 )
 @click.option(
     "--timeout",
@@ -66,6 +77,9 @@ def command(
 ) -> None:
     """Play the client recorded in CASSETTE to a server or a backend; compare what comes back, after normalisation.
 
+    Behind codex@VERSION, and a command with {listen} in it, the http answers in CASSETTE stand for the model. If it holds
+    none, the script in its header does, else a default reply; a sentence says which. --script comes before all of them.
+
     Exit status: 0 identical, 1 different, 2 could not run.
     """
     if (subject is None) == (backend is None):
@@ -74,8 +88,11 @@ def command(
         raise click.UsageError("--timeout nan: give a number of seconds.")
     if backend is None and (auth is not None or backend_cost_ok):
         raise click.UsageError(f"{'--backend-cost-ok' if auth is None else '--auth'} is for --backend; leave it out.")
-    if script is not None and not (subject or "").startswith("codex@"):
-        raise click.UsageError("--script is for the model behind --app-server codex@VERSION; nothing else here has one.")
+    if script is not None and not (subject or "").startswith("codex@") and (backend or LISTEN not in str(subject)):
+        raise click.UsageError(
+            "--script is for the model behind --app-server codex@VERSION, or behind a command with {listen}; "
+            "nothing else here has one."
+        )
     with CassetteReader(cassette) as reader:
         header, frames = reader.header, list(reader)
         truncated = reader.truncated
@@ -85,7 +102,7 @@ def command(
         found, failure = play_to_backend(cassette, frames, str(backend), auth=auth, cost_ok=backend_cost_ok, timeout=timeout)
         _tell(found, failure, truncated, as_json)
         raise SystemExit(0 if found.equal and failure is None else 1)
-    frames = [frame for frame in frames if frame.seam == "rpc"]
+    everything, frames = frames, [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
         raise Unable(f"{cassette}: it holds no client frame on the rpc seam, so there is nothing to play.")
     cut = next((frame for frame in frames if not frame.whole), None)
@@ -95,57 +112,50 @@ def command(
         chosen = parse_app_server(subject)
     except BadSubject as error:
         raise Unable(str(error)) from None
-    with _stage(chosen, Path(cassette), header, script) as stage:
-        failure, live = _play(chosen, stage, frames, timeout)
+    with _stage(chosen, Path(cassette), header, everything, script) as stage:
+        failure, live = _play(stage, frames, timeout)
+        problems = stage.problems()
     found = compare(frames, live)
-    _tell(found, failure, truncated, as_json)
+    _tell(found, failure, truncated, as_json, stage.says, problems)
     raise SystemExit(0 if found.equal and failure is None else 1)
 
 
 @contextlib.contextmanager
-def _stage(subject: Subject, cassette: Path, header: Header, script: str | None) -> Iterator[Stage]:
+def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame], script: str | None) -> Iterator[Stage]:
     if subject.name.startswith("fake"):
         # With the fake, the cassette itself is what it serves, unless the environment says otherwise; empty says nothing.
         said = {name: value for name, value in os.environ.items() if value}
-        yield Stage({"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact", **said}, os.getcwd())
-    elif not subject.name.startswith("codex@"):
-        home = os.environ.get("HOME", "")
-        yield Stage(dict(os.environ), os.getcwd(), {"/home/user/work": os.getcwd(), **({"/home/user": home} if home else {})})
-    else:
-        yield from _hermetic(subject, header, script)
+        yield Stage(subject.argv, {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact", **said}, os.getcwd())
+        return
+    ours = subject.name.startswith("codex@")
+    home = os.environ.get("HOME", "")
+    places = {"/home/user/work": os.getcwd(), **({"/home/user": home} if home else {})}
+    if not ours and LISTEN not in subject.name:
+        yield Stage(subject.argv, dict(os.environ), os.getcwd(), places, model.NOT_OURS)
+        return
+    with model.folder() as root, model.upstream(header, frames, script) as behind:
+        stage = Stage(
+            tuple(word.replace(LISTEN, behind.session.url) for word in subject.argv),
+            dict(os.environ),
+            os.getcwd(),
+            places,
+            behind.says,
+            behind.problems,
+        )
+        if ours:
+            made = model.make_home(root, behind.session.url, subject.version, header, frames)
+            places = {"/home/user/work": str(made.work), "/home/user": str(made.home)}
+            stage = replace(stage, env=dict(made.env), cwd=str(made.work), places=places)
+        behind.serve(cassette, places, root)
+        yield stage
 
 
-def _hermetic(subject: Subject, header: Header, script: str | None) -> Iterator[Stage]:
-    from harness.shell.backend_process import BackendError, BackendProcess
-    from harness.shell.codex import HermeticHome
-
-    upstream: dict[str, Any] = header.extra.get("upstream") or {}
-    says = _read_script(script) if script else upstream.get("script")
-    with tempfile.TemporaryDirectory(prefix="codex-replay-") as root:
-        try:
-            with BackendProcess() as backend:
-                session = backend.session("replay", says)
-                home = HermeticHome(Path(root), session.url, version=subject.version, extra_config=upstream.get("config"))
-                places = {"/home/user/work": str(home.work), "/home/user": str(home.home)}
-                yield Stage(dict(home.env), str(home.work), places)
-        except BackendError as error:
-            raise Unable(str(error)) from None
-
-
-def _read_script(path: str) -> Any:
-    with open(path, "rb") as file:
-        try:
-            return json.load(file)
-        except ValueError as error:
-            raise Unable(f"{path}: the script is not JSON ({error}); see docs/scripts.md.") from None
-
-
-def _play(subject: Subject, stage: Stage, frames: list[Frame], timeout: float) -> tuple[str | None, list[Frame]]:
+def _play(stage: Stage, frames: list[Frame], timeout: float) -> tuple[str | None, list[Frame]]:
     from harness.core.redact import Redactor
     from harness.shell.player import Player
 
     try:
-        client = Client(subject.argv, env=stage.env, cwd=stage.cwd, timeout=timeout)
+        client = Client(stage.argv, env=stage.env, cwd=stage.cwd, timeout=timeout)
     except CannotStart as error:
         raise Unable(str(error)) from None
     try:
@@ -165,20 +175,32 @@ def _play(subject: Subject, stage: Stage, frames: list[Frame], timeout: float) -
     return failure, [Frame(f.n, f.t, f.seam, f.sender, raw=redactor.redact(f.raw)) for f in client.timeline]
 
 
-def _tell(found: Comparison, failure: str | None, truncated: str | None, as_json: bool) -> None:
+def _tell(
+    found: Comparison,
+    failure: str | None,
+    truncated: str | None,
+    as_json: bool,
+    says: str = "",
+    problems: Sequence[str] = (),
+) -> None:
     same = found.equal and failure is None
     if as_json:
         differences = [
             {"kind": d.kind, "label": d.label, "recorded": d.a, "live": d.b, "path": d.path, "left": d.left, "right": d.right}
             for d in found.differences
         ]
-        click.echo(json.dumps({"identical": same, "failure": failure, "truncated": truncated, "differences": differences}))
+        told = {"identical": same, "failure": failure, "truncated": truncated, "differences": differences}
+        click.echo(json.dumps({**told, **({"model": says, "model_problems": list(problems)} if says else {})}))
         return
     out = console()
     if truncated:
         out.print(truncated)
+    if says and says != model.RECORDED:
+        out.print(says)
     if failure:
         out.print(failure)
+    for problem in () if same else problems:
+        out.print(f"The model was asked what it does not answer: {problem}")
     for difference in found.differences[:SHOWN]:
         out.print(difference.sentence("the recording", "the live run"))
     if len(found.differences) > SHOWN:

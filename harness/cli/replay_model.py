@@ -1,0 +1,184 @@
+"""What answers for the model while a recorded client is played to a live app-server, and the home that server is started in.
+
+Strategy. The recorded http answers themselves if the cassette holds any, one after the other for each path: what the live server
+asks is not compared, since another home tells the model other things; one request more than was recorded is refused with 501.
+Else the recording's own script, else the default reply, and then a sentence says so. `--script` comes before all of them.
+
+The server's own answers name its provider and a few settings. Where a user recorded, and not a case of ours, the hermetic home
+takes over those that the recorded client left to the configuration, so that they are no difference by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.console import Unable
+from harness.shell.backend_process import BackendError, BackendProcess
+
+if TYPE_CHECKING:
+    from harness.core.frames import Frame, Header
+    from harness.shell.backend_process import BackendSession
+    from harness.shell.codex import HermeticHome
+
+#: What is said of the model in `--json`, and (but for the first) in a sentence.
+RECORDED = "The recorded answers stand for the model."
+OWN_SCRIPT = "The cassette holds no recorded answers of the model: the script in its header answers for it."
+GIVEN_SCRIPT = "The script that was given answers for the model."
+DEFAULT = (
+    'The cassette holds no recorded answers of the model: the default "Hello from the scripted backend." answers for it; '
+    "record both seams (docs/recording.md), or give --script."
+)
+NOT_OURS = (
+    "The model is the one that the command itself is set up for; write {listen} where its URL stands, as in "
+    "-c 'model_providers.mine.base_url=\"{listen}/v1\"', and the recording answers."
+)
+#: Built into Codex, and not to be changed by its configuration: it takes its URL from the environment, and needs a login.
+BUILT_IN = "openai"
+PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """What stands behind a live server: its session of the fake backend, and a sentence that says what answers for the model."""
+
+    session: BackendSession
+    says: str
+
+    def serve(self, cassette: Path, places: Mapping[str, str], root: Path) -> None:
+        """Answer from the recording; directories in its answers become the live ones, as the player does with the client's."""
+        if self.says != RECORDED:
+            return
+        data = cassette.read_bytes()
+        for recorded, live in sorted(places.items(), key=lambda place: -len(place[0])):
+            data = data.replace(recorded.encode(), live.encode())
+        copy = root / "answers" / cassette.name  # misses name the recording
+        copy.parent.mkdir()
+        copy.write_bytes(data)
+        self.session.cassette(copy, over=["method", "path"])
+
+    def problems(self) -> list[str]:
+        """Return a sentence for each request that was refused."""
+        prefix = "/s/replay"
+        return [
+            # Of a request that no recording answers, that there are no turns either goes without saying.
+            f"{entry['method']} {entry['path'].removeprefix(prefix)}: {said[max(0, said.find('No recorded request')) :]}"
+            for entry in self.session.ledger()
+            if (said := entry["sentence"])
+        ]
+
+
+@contextmanager
+def upstream(header: Header, frames: Sequence[Frame], script: str | None) -> Iterator[Upstream]:
+    """Start the backend that answers for the model; raises `Unable`."""
+    own = (header.extra.get("upstream") or {}).get("script")
+    recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
+    if script is not None:
+        says, value = GIVEN_SCRIPT, _read_script(script)
+    elif recorded:
+        says, value = RECORDED, {"turns": []}  # answers what is no turn (models, tokens), and no turn
+        cut = next((one for one in frames if one.seam == "http" and one.sender == "server" and not one.whole), None)
+        if cut is not None:
+            raise Unable(f"Frame {cut.n} was cut for size when it was recorded, so it cannot answer; give --script.")
+    else:
+        says, value = (DEFAULT, None) if own is None else (OWN_SCRIPT, own)
+    try:
+        with BackendProcess() as backend:
+            yield Upstream(backend.session("replay", value), says)
+    except BackendError as error:
+        raise Unable(str(error)) from None
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Give a folder for the time of one replay."""
+    with tempfile.TemporaryDirectory(prefix="codex-replay-") as root:
+        yield Path(root)
+
+
+def make_home(root: Path, url: str, version: str, header: Header, frames: Sequence[Frame]) -> HermeticHome:
+    """Make a home whose server calls its provider by the recorded name, and asks it at the recorded path."""
+    from harness.shell.codex import HermeticHome
+    from harness.shell.codex.home import ApiKey
+
+    behind = header.extra.get("upstream")
+    if behind:
+        return HermeticHome(root, url, version=version, extra_config=behind.get("config"))
+    names = _providers(frames)
+    base = "{upstream}" + _base_path(frames)
+    entry = {"base_url": base, "wire_api": "responses", "request_max_retries": 0, "stream_max_retries": 0}
+    config: dict[str, Any] = _settings(frames)
+    if names:
+        config["model_provider"] = names[0]
+        config["model_providers"] = {name: {"name": name, **entry} for name in names if name != BUILT_IN}
+    home = HermeticHome(root, url, version=version, extra_config=config, auth=ApiKey() if BUILT_IN in names else None)
+    home.env["OPENAI_BASE_URL"] = base.replace("{upstream}", home.upstream)
+    return home
+
+
+def _providers(frames: Sequence[Frame]) -> list[str]:
+    """Return the names of providers in a recording, the one that the server named first at the head."""
+    found: dict[str, None] = {}
+    for sender in ("server", "client"):
+        for frame in frames:
+            if frame.seam == "rpc" and frame.sender == sender and b"rovider" in frame.raw:
+                found.update(dict.fromkeys(_named(frame.value)))
+    return list(found)
+
+
+def _named(value: Any) -> Iterator[str]:
+    if type(value) is dict:
+        for key, inner in value.items():
+            if key in PROVIDER_KEYS and type(inner) is str and inner:
+                yield inner
+            yield from _named(inner)
+    elif type(value) is list:
+        for inner in value:
+            yield from _named(inner)
+
+
+def _base_path(frames: Sequence[Frame]) -> str:
+    """Return what stands before /responses in the path of the first recorded turn."""
+    for frame in frames:
+        if frame.seam == "http" and frame.kind == "request" and frame.payload["method"] == "POST":
+            path = frame.payload["path"].partition("?")[0]
+            if path.endswith("/responses"):
+                return str(path.removesuffix("/responses"))
+    return "/v1"
+
+
+def _settings(frames: Sequence[Frame]) -> dict[str, Any]:
+    """Return the settings that the server told of its first thread and the client had not asked for."""
+    asked: dict[Any, Any] = {}
+    for frame in frames:
+        if frame.seam != "rpc" or type(frame.value) is not dict:
+            continue
+        value = frame.value
+        if frame.sender == "client" and value.get("method") == "thread/start":
+            asked[value.get("id")] = value.get("params") or {}
+        elif frame.sender == "server" and value.get("id") in asked and type(value.get("result")) is dict:
+            result, params = value["result"], asked[value["id"]]
+            sandbox = str((result.get("sandbox") or {}).get("type"))
+            told = {
+                "model": ("model", result.get("model")),
+                "approvalPolicy": ("approval_policy", result.get("approvalPolicy")),
+                "sandbox": ("sandbox_mode", _SANDBOXES.get(sandbox)),
+            }
+            return {key: said for name, (key, said) in told.items() if type(said) is str and not params.get(name)}
+    return {}
+
+
+_SANDBOXES = {"readOnly": "read-only", "workspaceWrite": "workspace-write", "dangerFullAccess": "danger-full-access"}
+
+
+def _read_script(path: str) -> Any:
+    with open(path, "rb") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise Unable(f"{path}: the script is not JSON ({error}); see docs/scripts.md.") from None
