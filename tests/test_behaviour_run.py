@@ -332,6 +332,9 @@ def test_a_run_that_went_wrong_is_a_sentence_and_is_not_kept(
     with pytest.raises(CannotRun) as caught:
         kept(Run(ROOT / "suites", "0.92.0"))
     assert str(caught.value) == sentence
+    if status == 5:
+        with pytest.raises(CannotRun, match=r"^No case of the suite fits -k 'nonesuch': say words of the names of cases"):
+            kept(Run(ROOT / "suites", "0.92.0", chosen="nonesuch"))
     assert list((tmp_path / "behaviour").iterdir()) == []
 
 
@@ -413,6 +416,8 @@ def test_the_status_says_whether_anything_changed(
     [
         (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is for the comparison of schemas"),
         (("bundle.json", "0.116.0"), {}, "needs two versions whose binaries can be run, and bundle.json is none"),
+        (("0.92.0", "0.116.0"), {"chosen": "a and"}, "-k 'a and' is no expression: expected"),
+        (("0.92.0", "0.116.0"), {"chosen": "("}, "-k '(' is no expression: expected"),
         (("0.92.0", "../some/bundle"), {}, "needs two versions whose binaries can be run, and ../some/bundle is none"),
     ],
 )

@@ -58,6 +58,7 @@ def run(
                 f"--behaviour needs two versions whose binaries can be run, and {given} is none: give full numbers, such as "
                 "0.92.0. (A bundle tells of schemas only; leave --behaviour out to compare those.)"
             ) from None
+    _check(chosen)
     try:
         with _stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
@@ -78,6 +79,17 @@ def run(
     else:
         _print(found)
     return 1 if found["findings"] or found["single"] else 0
+
+
+def _check(chosen: str) -> None:
+    """Refuse an expression that pytest would not read; with workers it says so in a traceback, and after its start."""
+    from _pytest.mark.expression import Expression
+
+    try:
+        Expression.compile(chosen)
+    except Exception as error:  # a SyntaxError, in earlier versions of pytest a ParseError
+        why = str(error).replace(" (<pytest match expression>, line 1)", "")
+        raise Unable(f"-k {chosen!r} is no expression: {why}. Write names with and, or, not, as pytest's -k.") from None
 
 
 def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, jobs: int) -> dict[str, Any]:

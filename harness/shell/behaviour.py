@@ -136,6 +136,8 @@ def _run(run: Run, draft: Path, step: Step) -> None:
     with tempfile.TemporaryDirectory(prefix="codex-replay-behaviour-", ignore_cleanup_errors=True) as scratch:
         status, said = _guarded(_pytest(run, draft, Path(scratch)), draft / "output.txt", lambda: _count(draft, step))
     cases = _cases(draft)
+    if status == 5 and run.chosen:
+        raise CannotRun(f"No case of the suite fits -k {run.chosen!r}: say words of the names of cases, such as test_turns.")
     if status not in (0, 1) or not cases:
         tail = " ".join(said.decode("utf-8", "replace").split()[-60:]) or "nothing"
         what = "no case fits" if status == 5 else f"pytest ended with status {status}"
