@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 from harness.cli.cassette import group
 from harness.core.frames import Frame, Header
 from harness.core.redact import Redactor
+from harness.core.streamed import Streams, with_piece
 from harness.shell.cassette import CassetteReader, CassetteWriter
 
 
@@ -139,3 +141,23 @@ def test_an_event_that_cannot_be_mended_is_said(tmp_path: Path) -> None:
     result = run("redact", path, "--out", tmp_path / "clean.ndjson")
     assert result.exit_code == 1
     assert "a part of a secret stays in frame 3" in result.output
+
+
+def test_wherever_it_is_cut_the_whole_is_what_the_redactor_makes_of_it() -> None:
+    key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
+    text = f'Keys: {"".join(GITHUB)}, é, ann@corp.example, /home/alice/x; {{"password":"hunter2hunter"}}'
+    text += f" Bluebird Bluebird.\n{key} end"
+    literals = {"Bluebird": "redacted-1"}
+    random = Random(7)
+    for _ in range(100):
+        cuts = sorted(random.choices(range(len(text) + 1), k=random.randint(0, 30)))
+        pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        form = random.choice(["v2", "odd"])
+        frames = [Frame(n, 0.0, "rpc", "server", "msg", delta(form, piece)[1]) for n, piece in enumerate(pieces)]
+        streams = Streams()
+        for frame in frames:
+            streams.add(frame, frame.n)
+        mended = streams.mended(Redactor(literals=literals))
+        after = [with_piece(frame, mended[frame.n]) if frame.n in mended else frame for frame in frames]
+        joined = "".join(frame.value["params"]["delta"] for frame in after if frame is not None)
+        assert joined == Redactor(literals=literals).text(text), pieces
