@@ -19,6 +19,7 @@ from harness.cli.console import PLAIN_WIDTH, Unable, coloured, console, printabl
 from harness.cli.stdout import gone
 from harness.core.frames import Frame, Header, encode_header, parse_line
 from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
+from harness.shell.files import named
 
 if TYPE_CHECKING:
     from harness.core.redact import Redactor
@@ -446,8 +447,11 @@ def _replacing(path: str) -> Iterator[str]:
         return
     place = f"{path}.{os.getpid()}.partial"
     try:
-        yield place
-        os.replace(place, path)
+        with named(place, path):
+            yield place
+            os.replace(place, path)
+    except CassetteError as error:
+        raise CassetteError(str(error).replace(place, path)) from None
     finally:
         if os.path.exists(place):
             os.unlink(place)

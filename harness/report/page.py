@@ -33,6 +33,7 @@ from typing import IO, Any
 
 from harness.report.model import Case, Report, Story
 from harness.report.stories import StoryText, as_text, finite
+from harness.shell.files import named
 
 SCRIPTS = (
     *("dom.js", "visible.js", "json.js", "diff.js", "data.js", "lazy.js", "compare.js", "sequence.js", "case.js"),
@@ -135,9 +136,10 @@ def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, bytes]], title: 
     """Write the page, and put it in its place only when it is whole."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("w", encoding="ascii", newline="\n") as out:
-            _fill(out, data, chunks, title)
-        partial.replace(path)
+        with named(str(partial), str(path)):
+            with partial.open("w", encoding="ascii", newline="\n") as out:
+                _fill(out, data, chunks, title)
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     return path

@@ -9,6 +9,18 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
+def named(draft: str, place: str) -> Iterator[None]:
+    """Let an ``OSError`` of the body that names `draft`, or what is in it, name `place`, which the user gave."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, str) and error.filename.startswith(draft):
+            error.filename = place + error.filename.removeprefix(draft)
+            error.filename2 = None
+        raise
+
+
+@contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the path of a draft beside `path`; what the body makes there (a file or a folder) becomes `path` at its end.
 
@@ -21,9 +33,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     draft = os.path.join(above, f".{name}.{os.getpid()}.draft")
     _remove(draft)
     try:
-        yield draft
-        if not (os.path.isdir(draft) and os.path.isdir(place)):
-            os.replace(draft, place)
+        with named(draft, place):
+            yield draft
+            if not (os.path.isdir(draft) and os.path.isdir(place)):
+                os.replace(draft, place)
     finally:
         _remove(draft)
 
