@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -522,6 +523,24 @@ def test_usage_of_the_command(tmp_path: Path, arguments: list[str], status: int,
     )
     assert words in done.stdout + done.stderr
     assert done.returncode == status
+
+
+def test_a_failed_case_of_an_installed_suite_can_be_named_again(tmp_path: Path) -> None:
+    """The suites lie outside the folder in which the run is started, and one module of them is the whole run."""
+
+    def fails(name: str) -> tuple[str, dict]:
+        command = codex_replay(name, "--proxy", "http://127.0.0.1:9", "-k", "terminator", "--report", "out")
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 1, done.stdout + done.stderr
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("FAILED suites/")][:1]
+        return line.split()[1], json.loads((tmp_path / "out" / "report.json").read_text())["cases"][0]
+
+    name, case = fails("proxy/test_chat_shape.py")
+    assert name == case["nodeid"]
+    again, _ = fails(name)
+    assert again == name
+    words = [sys.executable, "-m", *shlex.split(case["again"])]
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120, check=False).returncode == 1, case["again"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from harness.cli.console import console, sentences
-from harness.cli.run import installed_suites
+from harness.plugin.places import installed_suites
 from harness.shell.doctor import Finding, examine
 
 

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from harness.plugin.options import KEYS
+from harness.plugin.places import installed_suites
 from harness.plugin.progress import LAST_WORDS, VARIABLE
 
 if TYPE_CHECKING:
@@ -25,13 +26,6 @@ class NoSuchSuite(click.UsageError):
     """A SUITE argument names nothing; the status is the one that pytest has for usage errors."""
 
     exit_code = 4
-
-
-def installed_suites() -> Path:
-    """Return the folder of the suites that came with this package: from its wheel, or from its checkout."""
-    package = Path(__file__).resolve().parent.parent
-    packaged = package / "packaged" / "suites"
-    return packaged if packaged.is_dir() else package.parent / "suites"
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
@@ -52,6 +46,8 @@ def resolve(names: tuple[str, ...]) -> list[str]:
             found.append(f"{suite}{colons}{rest}")
         elif os.path.exists(path):
             found.append(name)
+        elif path.startswith("suites/") and (installed_suites().parent / path).exists():  # so a run calls an installed case
+            found.append(str(installed_suites().parent / name))
         else:
             there = folders[-1].iterdir()
             known = ", ".join(sorted(item.name for item in there if item.is_dir() and not item.name.startswith("_")))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.plugin.options import KEYS
+from harness.plugin.places import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +41,7 @@ class Again:
     def words(self, nodeid: str) -> list[str]:
         """Return the words of the command for the case with this node id."""
         path, colons, rest = nodeid.partition("::")
-        return ["pytest", self._relative(self._root / path) + colons + rest, *self._options]
+        return ["pytest", self._relative(place_of(path, self._root)) + colons + rest, *self._options]
 
     def _relative(self, path: Path) -> str:
         found = os.path.relpath(path, self._here)

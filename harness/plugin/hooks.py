@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.plugin.options import Settings, add_options, check_profile, check_report, settings_of
+from harness.plugin.places import installed_id
 from harness.plugin.progress import LAST_WORDS, VARIABLE, Progress
 
 if TYPE_CHECKING:
@@ -179,6 +180,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         if session.spool in _SPOOLS:
             _SPOOLS.remove(session.spool)
             session.spool.remove()
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Call a module of an installed suite by a name that can be given again."""
+    name = installed_id(module_path, parent.config.rootpath)
+    return None if name is None else pytest.Module.from_parent(parent, path=module_path, nodeid=name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

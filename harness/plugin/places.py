@@ -1,0 +1,30 @@
+"""Where the suites are that came with this package, and how a case of theirs is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def installed_suites() -> Path:
+    """Return the folder of the suites that came with this package: from its wheel, or from its checkout."""
+    package = Path(__file__).resolve().parents[1]
+    packaged = package / "packaged" / "suites"
+    return packaged if packaged.is_dir() else package.parent / "suites"
+
+
+def installed_id(path: Path, root: Path) -> str | None:
+    """Return `suites/SUITE/MODULE` for a module of an installed suite that lies outside the root of a run, None for any other.
+
+    pytest itself would call it by what is left below the argument that it was given: of a module, by nothing.
+    """
+    suites = installed_suites()
+    if path.is_relative_to(root) or not path.is_relative_to(suites):
+        return None
+    return (Path("suites") / path.relative_to(suites)).as_posix()
+
+
+def place_of(name: str, root: Path) -> Path:
+    """Return the path of the module that a node id of a run with this root begins with."""
+    path = root / name
+    installed = installed_suites().parent / name
+    return installed if name.startswith("suites/") and not path.exists() and installed.exists() else path
