@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from harness.core.reason import reason
+
 RECORD_MODES = ("none", "new", "all")
 #: The profiles of the suites; a suite of the user's own may have others (`@pytest.mark.profile`).
 PROFILES = ("default", "as-specified", "works-on-0.92")
@@ -130,8 +132,10 @@ def check_report(folder: Path) -> None:
             pass
         if not there:
             folder.rmdir()  # its parents stay: another run may have come upon them in the meantime
+    except FileExistsError:
+        raise pytest.UsageError(f"--report {folder}: no report can be written there (it is no folder).") from None
     except (OSError, ValueError) as error:
-        why = "it is no folder" if isinstance(error, FileExistsError) else getattr(error, "strerror", None) or str(error)
+        why = getattr(error, "strerror", None) or reason(error)
         raise pytest.UsageError(f"--report {folder}: no report can be written there ({why}).") from None
 
 
