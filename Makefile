@@ -33,6 +33,8 @@ $(STAMP): requirements.lock pyproject.toml fake_server/bin/fake-codex
 	  echo "pip install failed (try $$try of 3)"; sleep 5; \
 	done; exit 1
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# pip compiles what it installs, but not what stays here; and a run starts hundreds of programs.
+	@$(BIN)/python -m compileall -q harness fake_server
 	@touch $@
 
 conformance: $(STAMP) ## the suites on the embedded fakes: no network, no account
