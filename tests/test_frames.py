@@ -88,6 +88,25 @@ def test_what_is_no_json_is_refused_with_a_reason(data: bytes) -> None:
     assert str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"{", "expecting property name enclosed in double quotes at character 1"),
+        (b'{"a" 1}', "expecting ':' delimiter at character 5"),
+        (b"[1 2]", "expecting ',' delimiter at character 3"),
+        (b'["abc', "unterminated string starting at character 1"),
+        (b'"a\nb"', "invalid control character at character 2"),
+        (b'"\\x"', "invalid \\escape at character 1"),
+        (b'"\\u12"', "invalid \\uXXXX escape at character 2"),
+        (b"[" + b"9" * 5000 + b"]", "a number has more digits than Python reads (4300)"),
+    ],
+)
+def test_the_reason_reads_well_whatever_the_reader_below_says(data: bytes, why: str) -> None:
+    with pytest.raises(NotJson) as caught:
+        loads(data)
+    assert str(caught.value) == why
+
+
 def test_deep_nesting_is_refused_not_a_crash() -> None:
     with pytest.raises(NotJson):
         loads(b"[" * 200_000)

@@ -82,11 +82,21 @@ def loads(data: bytes) -> Any:
     except NotJson:
         raise
     except ValueError as error:
-        # The json package's own text ends in a line and column, which say nothing of one line of a file.
-        raise NotJson(f"{getattr(error, 'msg', error)} at character {getattr(error, 'pos', start)}") from None
+        raise NotJson(_why(error)) from None
     if text[end:].strip(_SPACE):
         raise NotJson(f"extra text at character {end}")
     return value
+
+
+def _why(error: ValueError) -> str:
+    """Say in a part of a sentence what the json package has against a text."""
+    said: str | None = getattr(error, "msg", None)
+    if said is None:  # it is int's: the text is JSON, and Python guards itself against what such a number costs
+        import sys
+
+        return f"a number has more digits than Python reads ({sys.get_int_max_str_digits()})"
+    # Some of its texts end in "at" of their own; the line and column that follow say nothing of one line of a file.
+    return f"{said[:1].lower()}{said[1:].removesuffix(' at')} at character {getattr(error, 'pos', 0)}"
 
 
 def dumps(value: Any) -> bytes:
