@@ -15,7 +15,7 @@ from harness.protocol import behaviour_case, behaviour_findings
 from harness.protocol.behaviour_case import RULES, Kept
 from harness.protocol.behaviour_findings import doubtful, outcome
 from harness.protocol.behaviour_form import form
-from harness.protocol.behaviour_text import markdown, to_json
+from harness.protocol.behaviour_text import markdown, summary, to_json
 from harness.protocol.behaviour_values import GONE, Names, differences
 
 THREAD = "01890000-0000-7000-8000-000000000001"
@@ -456,6 +456,18 @@ def test_markdown_tells_every_finding_in_a_row_of_its_table() -> None:
     assert all(line.replace("\\|", "").count("|") == 8 for line in rows)
     assert "the client replies {output, success}" in rows[0]
     assert json.loads(to_json(found)) == found
+
+
+def test_a_comparison_of_some_cases_names_the_expression_that_chose_them() -> None:
+    one = kept(talk())
+    some, every = (outcome(runs(one), runs(one), runs(one), V, chosen=chosen) for chosen in ("test_x and not (b or c[1])", ""))
+    assert json.loads(to_json(some))["chosen"] == "test_x and not (b or c[1])"
+    assert {key: value for key, value in some.items() if key != "chosen"} == every
+    assert summary(some).startswith("Only the cases of -k 'test_x and not (b or c[1])' were run. 1 of 1 cases compared")
+    text = markdown(some)
+    assert "`codex-replay drift --behaviour 0.92.0 0.116.0 -k 'test_x and not (b or c[1])' --markdown FILE`" in text
+    assert "the cases of the app-server suite that fit the expression, run" in text
+    assert "-k" not in markdown(every)
 
 
 @pytest.mark.parametrize(

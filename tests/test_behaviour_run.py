@@ -379,6 +379,7 @@ def test_an_expression_narrows_both_runs(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("0.116.0", 1, "test_turns and not v1"),
     ]
     assert "Running the cases of -k 'test_turns and not v1' on 0.92.0 ..." in done.stderr
+    assert "Only the cases of -k 'test_turns and not v1' were run. 0 of 0 cases compared" in done.stdout
     refused = CliRunner().invoke(drift, ["0.92.0", "0.92.0", "-k", "x"])
     assert (refused.exit_code, "without --behaviour none is" in refused.stderr) == (2, True)
 

@@ -103,14 +103,14 @@ def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, j
         runs.append(load(folders[-1], version, display.step))
     before, control, after = runs
     display.stage("Comparing", len(before))
-    found = outcome(before, control, after, (from_, to), display.step)
+    found = outcome(before, control, after, (from_, to), display.step, chosen=chosen)
     again = nodes(folders[2], doubtful(found))
     if again:
         display.stage(f"Running {len(again)} cases on {to} once more", len(again))
         folder = kept(Run(suites, to, 2 if to != from_ else 4, "", again, wait, jobs), display.show)
         second = load(folder, to)
         display.stage("Comparing", len(before))
-        found = outcome(before, control, after, (from_, to), display.step, second)
+        found = outcome(before, control, after, (from_, to), display.step, second, chosen=chosen)
     return found
 
 

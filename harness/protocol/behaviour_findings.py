@@ -74,11 +74,14 @@ def outcome(
     step: Callable[[], object] = lambda: None,
     again: Mapping[str, Kept] | None = None,
     compare: Callable[[Kept, Kept], list[Change]] = changes,
+    *,
+    chosen: str = "",
 ) -> dict[str, Any]:
     """Return what changed: `before` and `control` are two runs of the first version, `after` one of the second, by case.
 
     `step` is called for each case that has been looked at; `again` is a second run of some cases on the second version: what it
-    does not confirm is noise, too. `compare` compares two runs of a case.
+    does not confirm is noise, too. `compare` compares two runs of a case. `chosen` is the expression that chose the cases that
+    were run, if not all were; the outcome names it.
     """
     names = sorted({*before, *control, *after})
     not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}
@@ -114,6 +117,7 @@ def outcome(
         "behaviour": FORMAT,
         "from": versions[0],
         "to": versions[1],
+        **({"chosen": chosen} if chosen else {}),
         "totals": {
             "cases": len(names),
             "compared": len(found),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,13 +26,16 @@ def to_json(found: Mapping[str, Any]) -> str:
 def markdown(found: Mapping[str, Any]) -> str:
     """Return the outcome as Markdown."""
     before, after, totals = found["from"], found["to"], found["totals"]
+    some = f" -k {shlex.quote(found['chosen'])}" if "chosen" in found else ""
+    made = f"`codex-replay drift --behaviour {before} {after}{some} --markdown FILE`"  # such an expression has no backtick
+    cases = "the cases of the app-server suite that fit the expression" if some else "the cases of the app-server suite"
     lines = [
         f"# What Codex {after} does otherwise than {before}",
         "",
-        f"Made by `codex-replay drift --behaviour {before} {after} --markdown FILE`: the cases of the app-server suite, run",
+        f"Made by {made}: {cases}, run",
         "offline on both binaries, their frames compared after normalisation. docs/behavioural-drift.md tells how to read it.",
         "",
-        summary(found),
+        summary(found) if not some else _cell(summary(found)),
         "",
     ]
     if found["findings"]:
@@ -65,7 +69,8 @@ def summary(found: Mapping[str, Any]) -> str:
     """Return in a sentence or two what was compared and what came of it."""
     totals = found["totals"]
     many = totals["findings"] - totals["single_case"]
-    said = f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
+    said = f"Only the cases of -k {found['chosen']!r} were run. " if "chosen" in found else ""
+    said += f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
     said += f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. "
     said += f"{totals['findings']} findings, {many} of them in several cases"
     said += f", and {totals['racy']} where the server has more than one right way" if totals["racy"] else ""

@@ -244,6 +244,13 @@ def test_the_changes_of_frames_stand_by_what_changed_with_their_cases(browser: B
     browser.wait("location.hash.endsWith('red')")
 
 
+def test_a_comparison_of_some_cases_names_the_expression_that_chose_them(browser: Browser, alone: Alone) -> None:
+    alone(otherwise())
+    assert "-k" not in browser.texts(".drifted .said")[0]
+    alone({**otherwise(), "chosen": "test_turns and not <b>"})
+    assert browser.texts(".drifted .said")[0].endswith("Only the cases of -k 'test_turns and not <b>' were run.")
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in PUBLISHED.glob("*0.9*-*.json")))
 def test_the_published_drifts_are_shown_whole(browser: Browser, alone: Alone, name: str) -> None:
     found = json.loads((PUBLISHED / f"{name}.json").read_text())

@@ -26,7 +26,8 @@ function behaviouralDrift(found, views) {
   const claimed = numberIn(totals, "findings");
   const here = of("findings") + of("single");
   return [
-    el("p", { cls: "said" }, `From ${textOf(found.from)} to ${textOf(found.to)}, ${ended.map(([key, size]) => `${size.toLocaleString("en")} ${words(key)}`).join(", ")} of ${plural(names.length, "case")}; ${plural(here, "change")} in what is said.`),
+    el("p", { cls: "said" }, `From ${textOf(found.from)} to ${textOf(found.to)}, ${ended.map(([key, size]) => `${size.toLocaleString("en")} ${words(key)}`).join(", ")} of ${plural(names.length, "case")}; ${plural(here, "change")} in what is said.`,
+      found.chosen !== undefined && ` Only the cases of -k '${textOf(found.chosen)}' were run.`),
     el("span", { cls: "bar total", role: "img", "aria-label": `cases: ${ended.map(([key, size]) => `${size} ${words(key)}`).join(", ")}` },
       ended.filter(([, size]) => size).map(([key, size]) => el("i", { cls: fills[key], vars: { "flex-grow": String(size) } }))),
     el("div", { cls: "tiles" }, Object.keys(SEEN).filter((key) => of(key) || key !== "racy").map((key) =>
