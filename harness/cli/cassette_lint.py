@@ -1,0 +1,72 @@
+"""`codex-replay cassette lint`: check cassettes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli.cassette_options import JSON
+from harness.cli.console import Unable, coloured, printable, progress, sentences
+
+if TYPE_CHECKING:
+    from harness.shell.lint import Report
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...")
+@JSON
+@click.option("--notes", is_flag=True, help="Print notes too: requests without a reply, payloads cut for size, the other side.")
+@click.option("--codex", metavar="V", help="Validate against this Codex's bundle, or a bundle of yours (default: the header's).")
+@click.option(
+    "--judge",
+    type=click.Choice(["server", "client", "both"]),
+    default="server",
+    show_default=True,
+    help="Whose frames must be valid and known; what the other side does wrong is a note.",
+)
+@sentences
+def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str) -> None:
+    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame by the bundle.
+
+    Of a folder all *.ndjson in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
+    """
+    from harness.protocol.bundle import BundleError
+    from harness.shell.bundle_check import bundle_checks, bundle_of
+    from harness.shell.lint import find_files
+    from harness.shell.lint import lint as check
+
+    checks = bundle_checks(codex, judge)
+    try:
+        if codex is not None:
+            bundle_of(codex)
+        with progress("frames checked") as shown:
+            reports = [check(path, checks, shown.step) for path in find_files(paths)]
+    except BundleError as error:
+        raise Unable(str(error)) from None
+    if as_json:
+        files = [{**asdict(report), "ok": report.ok} for report in reports]
+        click.echo(json.dumps({"ok": all(report.ok for report in reports), "files": files}, indent=2))
+    else:
+        for report in reports:
+            _print_report(report, notes)
+        bad = sum(not report.ok for report in reports)
+        verdict = f"{bad} not sound." if bad else "all sound."
+        click.echo(f"{len(reports)} cassette(s), {sum(report.frames for report in reports)} frames: {verdict}")
+    if any(report.unreadable for report in reports):
+        raise SystemExit(2)
+    if not all(report.ok for report in reports):
+        raise SystemExit(1)
+
+
+def _print_report(report: Report, notes: bool) -> None:
+    if report.unreadable:
+        click.echo(f"codex-replay: {report.unreadable}", err=True)
+    for finding in report.findings:
+        if finding.level == "error" or notes:
+            frame = f" (frame {finding.frame})" if finding.frame is not None else ""
+            colour = "red" if finding.level == "error" else "yellow"
+            check = click.style(finding.check, fg=colour) if coloured() else finding.check
+            click.echo(f"{report.path}, line {finding.line}{frame}: {check}: {printable(finding.message)}")

@@ -1,0 +1,55 @@
+"""What the verbs of `codex-replay cassette` share: options, a user's own secrets, and a place to write."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli.console import Unable
+from harness.shell.cassette import CassetteError
+from harness.shell.files import named
+
+if TYPE_CHECKING:
+    from harness.core.redact import Redactor
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome as JSON.")
+LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours to take out; repeatable.")
+
+
+def redactor_of(literals: tuple[str, ...]) -> Redactor:
+    """Return a redactor that knows the user's own secrets too."""
+    from harness.core.redact import Redactor
+
+    if any(not literal for literal in literals):
+        raise click.UsageError("--literal: an empty text cannot be taken out.")
+    try:
+        return Redactor(literals={literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)})
+    except ValueError as error:
+        raise Unable(f"--literal: {error}.") from None
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """Give a place to write; what was written becomes `path` at the end, and is gone if anything fails."""
+    if os.path.isdir(path):
+        raise CassetteError(f"{path}: this is a folder; name a file to write.")
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise CassetteError(f"{path}: the folder to write to is not there; make it first.")
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        yield path
+        return
+    place = f"{path}.{os.getpid()}.partial"
+    try:
+        with named(place, path):
+            yield place
+            os.replace(place, path)
+    except CassetteError as error:
+        raise CassetteError(str(error).replace(place, path)) from None
+    finally:
+        if os.path.exists(place):
+            os.unlink(place)

@@ -1,0 +1,121 @@
+"""`codex-replay cassette show`: a cassette as a timeline, or as a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+
+import click
+
+from harness.cli.cassette_options import replacing
+from harness.cli.console import PLAIN_WIDTH, Unable, coloured, printable, progress, sentences
+from harness.cli.stdout import gone
+from harness.core.frames import Frame, Header
+from harness.shell.cassette import CassetteReader
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option(
+    "--html",
+    "page",
+    metavar="[OUT]",
+    is_flag=False,
+    flag_value="-",
+    help="Write one HTML page, to be opened in a browser, to OUT; without OUT to stdout.",
+)
+@click.option("--full", is_flag=True, help="Show each frame with all that it carries.")
+@click.option("--grep", "pattern", metavar="REGEX", help="Only frames whose line matches.")
+@click.option("--frame", "number", type=int, metavar="N", help="Only frame N, in full.")
+@click.option("--width", type=click.IntRange(min=40), help="Columns of a line; default: the terminal's.")
+@sentences
+def show(file: str | None, page: str | None, full: bool, pattern: str | None, number: int | None, width: int | None) -> None:
+    """Print a cassette as a timeline: number, seconds, seam, direction, what it is, what it says.
+
+    `->` goes to the server (app-server or backend), `<-` comes from it. `--html OUT` writes the same as a page to look at:
+    a sequence diagram of both seams, each frame folded, searchable.
+    """
+    from harness.cli.timeline import Timeline
+
+    if file is None and page not in (None, "-"):  # `show --html FILE`: the page goes to stdout
+        file, page = page, "-"
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE': which cassette is to be shown?")
+    if page is not None:
+        if full or pattern is not None or number is not None or width is not None:
+            raise click.UsageError("--html shows every frame, and its page has a search of its own; leave the other options out.")
+        _write_page(file, page)
+        return
+    try:
+        wanted = re.compile(pattern) if pattern else None
+    except re.error as error:
+        raise click.UsageError(f"--grep {pattern!r} is no regular expression: {error}.") from None
+    columns = width or (shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if sys.stdout.isatty() else PLAIN_WIDTH)
+    found = False
+    with CassetteReader(file) as reader:
+        timeline = Timeline(columns, coloured())
+        if wanted is None and number is None:
+            click.echo(_headline(reader.header))
+        for frame in reader:
+            label = timeline.label(frame)
+            if number is not None and frame.n != number:
+                continue
+            if wanted is not None and not wanted.search(f"{label} {_text(frame)}"):
+                continue
+            found = True
+            click.echo(timeline.full(frame) if full or number is not None else timeline.line(frame))
+            if number is not None or gone():
+                return
+        if number is not None and not found:
+            raise Unable(f"{file}: there is no frame {number}.")
+        if wanted is not None and not found:
+            click.echo(f"codex-replay: {file}: no frame matches {pattern!r}.", err=True)
+        if reader.truncated:
+            click.echo(f"codex-replay: {reader.truncated}", err=True)
+
+
+def _write_page(file: str, out: str) -> None:
+    """Write the page of a cassette to the path `out`, or to stdout for "-"."""
+    from pathlib import Path
+
+    from harness.report.cassette_story import cassette_story
+    from harness.report.page import write_cassette_html
+
+    if out == "-" and sys.stdout.isatty():
+        raise click.UsageError(f"a page is nothing for a terminal; say where to write it: cassette show {file} --html OUT.html.")
+    with CassetteReader(file) as reader:
+        header = reader.header
+    with progress("frames read") as shown:
+        story = cassette_story(file, printable(str(header.case)), shown.step)
+    about = {"cassette": file, "codex": str(header.codex), "origin": _origin(header), "frames": f"{len(story['frames'])}"}
+    if out == "-":
+        write_cassette_html(story, about, sys.stdout)
+        return
+    if os.path.exists(out) and os.path.samefile(out, file):
+        raise Unable(f"{out}: the page would overwrite the cassette; name another file.")
+    with replacing(out) as place:
+        write_cassette_html(story, about, Path(place))
+    if story["truncated"]:
+        click.echo(
+            f"codex-replay: {file}: the page does not hold all of it; the recording was cut short, or is too long.", err=True
+        )
+    click.echo(f"{out}: {len(story['frames'])} frames.")
+
+
+def _origin(header: Header) -> str:
+    return ", ".join(f"{seam} {said}" for seam, said in header.origin.items()) if type(header.origin) is dict else "unknown"
+
+
+def _headline(header: Header) -> str:
+    origin = _origin(header)
+    imported = f", imported from {header.extra['imported']}" if "imported" in header.extra else ""
+    return printable(f"{header.case}: codex {header.codex}; {origin}{imported}")
+
+
+def _text(frame: Frame) -> str:
+    if frame.seam == "rpc":
+        return frame.raw.decode("utf-8", "backslashreplace")
+    return json.dumps(frame.payload, ensure_ascii=False)
