@@ -194,7 +194,7 @@ def _load_causality() -> dict[str, list[str]]:
 
 
 def _load_rules() -> Rules:
-    from harness.core.normalise import Rules
+    from harness.core.masking import Rules
     from harness.protocol.tables import load
 
     return Rules(load("normalise"))

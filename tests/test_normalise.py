@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.masking import UUID_FORM
 from harness.core.normalise import Normaliser, Rules
 from harness.protocol import tables
 
@@ -186,3 +188,18 @@ def test_the_members_of_a_hash_map_have_no_order_and_those_of_other_objects_have
     turned = {"config": one["config"], "other": {"a": 2, "b": 1}}
     assert repr(normal(one)) == repr(normal(other))
     assert repr(normal(one)) != repr(normal(turned))
+
+
+@given(st.lists(st.sampled_from([A, A.upper(), "-", "0", "f" * 8, "-abcd", "g", "é", "/tmp/a-b-c-d-e", "٣"])).map("".join))
+def test_a_quick_look_for_uuids_finds_what_a_thorough_one_finds(text: str) -> None:
+    assert RULES.uuids(text) == re.findall(UUID_FORM, text)
+
+
+ABSOLUTE = ["/srv", "~", "~/x", "C:\\x", "c:/x", "\\\\host\\x"]
+RELATIVE = ["", "srv/x", "C:", "C:x", "1:/x", "é:/x", "\\x", ":/x"]
+
+
+@pytest.mark.parametrize(("path", "absolute"), [*((path, True) for path in ABSOLUTE), *((path, False) for path in RELATIVE)])
+def test_only_an_absolute_path_is_masked_by_its_key(path: str, absolute: bool) -> None:
+    assert RULES.mask("cwd", path) == ("<path>" if absolute else path)
+    assert list(RULES.roots("cwd", path)) == ([path.rstrip("/\\")] if absolute and len(path) > 1 else [])

@@ -4,7 +4,7 @@ Two levels, as vcrpy's match_on: `method` (same sort of message, same method) an
 changes from run to run; uuids are paired at first sight and must stay paired). Replies to server requests are always compared
 by content (DESIGN.md, "Matching, replaying, normalising").
 
-The masking rules are `normalise`'s, loaded only when two values really differ: this module is on fake-codex's start-up path.
+The masking rules are `masking`'s, loaded only when two values really differ: this module is on fake-codex's start-up path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Rules(Protocol):
-        """What `normalise.Rules` offers: which keys and which parts of strings change from run to run."""
+        """What `masking.Rules` offers: which keys and which parts of strings change from run to run."""
 
         def mask(self, key: str, value: Any) -> Any:
             """Return a leaf with everything volatile masked but uuids."""

@@ -1,13 +1,10 @@
 """What two runs of one scenario may differ in, taken out of values: masked, or bound to names that keep identity.
 
-Strategy: `Rules` is the table made ready: it judges one leaf at a time, knows nothing of other leaves, and leaves uuids
-alone, so that the live matcher can use it on a pair of values. `Normaliser` reads a whole run: it masks by the rules, and
-binds uuids, request ids and directories to names at first sight (`<thread:1>`, `<id:turn/start:1>`, `<path:1>`), so that
-two runs normalise to equal values exactly if the same identities stand in the same places.
+Strategy: `masking.Rules` is the table made ready: it judges one leaf at a time. `Normaliser` reads a whole run: it masks by
+the rules, and binds uuids, request ids and directories to names at first sight (`<thread:1>`, `<id:turn/start:1>`,
+`<path:1>`), so that two runs normalise to equal values exactly if the same identities stand in the same places.
 
 What the server keeps in a hash map (`unordered_keys`) has its members in another order each time: they are sorted.
-
-Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays null.
 
 Source: real-codex-0.92.md section 6; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
 path (it needs `re`).
@@ -16,76 +13,16 @@ path (it needs `re`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from harness.core.jsonrpc import kind
+from harness.core.masking import UUID_FORM, Rules
 
-UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])")
+__all__ = ["UUID", "Normaliser", "Rules", "is_headers"]
 
-_ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]|\\\\")
+UUID = re.compile(UUID_FORM)
+
 _ROLE_RANK = {"thread": 0, "subscription": 1, "item": 2, "uuid": 3}
-
-
-class Rules:
-    """The masking rules of one table; stateless, so that a recorded and a live value are judged alike."""
-
-    def __init__(self, table: dict[str, Any]) -> None:
-        self._keys: dict[str, str] = table["keys"]
-        self._headers: dict[str, str] = table["headers"]
-        # Most strings hold none of a rule's words ("has"), and looking for a word costs far less than a search.
-        self._strings = [(rule["has"], re.compile(rule["pattern"]), rule["replace"]) for rule in table["strings"]]
-        self._root_patterns = [(rule["has"], re.compile(rule["pattern"])) for rule in table["strings"] if rule.get("root")]
-        self._root_keys = frozenset(table["roots"])
-        self._roles: dict[str, str] = table["roles"]
-
-    def masked_key(self, key: str) -> str | None:
-        """Return what makes the value under `key` volatile ("time", "duration", "path", "version"), or None."""
-        return self._keys.get(key)
-
-    def masked_header(self, name: str) -> str | None:
-        """Return what makes the value of an HTTP header volatile, or None; case does not matter."""
-        return self._headers.get(name.lower())
-
-    def mask_string(self, text: str) -> str:
-        """Return `text` with everything volatile inside it masked; uuids are kept, for the caller to bind."""
-        for words, pattern, replacement in self._strings:
-            for word in words:
-                if word in text:
-                    text = pattern.sub(replacement, text)
-                    break
-        return text
-
-    def mask(self, key: str, value: Any) -> Any:
-        """Return one leaf as it is compared: masked by its key, else by the string patterns; type and key are kept.
-
-        A relative path is no secret of the machine and stays. Objects and lists are returned as they are.
-        """
-        what = self._keys.get(key)
-        if type(value) is str:
-            if what is None or (what == "path" and not _ABSOLUTE.match(value)):
-                return self.mask_string(value)
-            return f"<{what}>"
-        if what is not None and type(value) in (int, float):
-            return 0
-        return value
-
-    @staticmethod
-    def uuids(text: str) -> list[str]:
-        """Return the uuids in `text`, in order."""
-        return UUID.findall(text)
-
-    def role(self, parent: str, key: str) -> str | None:
-        """Return what a uuid under `key` of the object under `parent` names ("thread", "item", "subscription"), or None."""
-        return self._roles.get(key) or self._roles.get(f"{parent}.{key}")
-
-    def roots(self, key: str, text: str) -> Iterator[str]:
-        """Yield the directories that the string under `key` tells: a working directory, or the home of Codex."""
-        if key in self._root_keys and _ABSOLUTE.match(text) and len(text) > 1:
-            yield text.rstrip("/\\")
-        for words, pattern in self._root_patterns:
-            if any(word in text for word in words) and (found := pattern.search(text)):
-                yield found[0]
 
 
 def is_headers(value: Any) -> bool:

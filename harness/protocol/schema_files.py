@@ -1,13 +1,13 @@
 """The vendored schema files of a Codex version, as bytes: what `codex app-server generate-json-schema` writes.
 
 Strategy: one folder a version under ``data/``, holding exactly the generated files and nothing else, so that it can be
-compared with a fresh generation file by file. This module is on fake-codex's path and imports only ``os``; it is the
-one reader of vendored schema data in the pure layers.
+compared with a fresh generation file by file. It is the one reader of vendored schema data in the pure layers. fake-codex
+loads this module in nearly every run, for the path of a table: so ``os`` is imported where folders are walked.
 """
 
 from __future__ import annotations
 
-import os
+import harness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,26 +16,30 @@ if TYPE_CHECKING:
 #: The file that holds every definition at once (spec/schema-0.92-tools.md, "How the schema was obtained").
 PRIMARY = "codex_app_server_protocol.schemas.json"
 
-_DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
+_DATA = f"{harness.__path__[0]}/protocol/data"
 
 
 def versions() -> list[str]:
     """Return the Codex versions whose schema files are vendored, sorted as text."""
+    import os
+
     return sorted(name for name in os.listdir(_DATA) if os.path.isdir(folder(name)))
 
 
 def folder(version: str) -> str:
     """Return the path of the folder that holds the vendored schema files of `version` (it may not exist)."""
-    return os.path.join(_DATA, version, "schema")
+    return f"{_DATA}/{version}/schema"
 
 
 def table(version: str, name: str) -> str:
     """Return the path of a table of ours beside the schema folder of `version`, such as ``schema.sha256``."""
-    return os.path.join(_DATA, version, name)
+    return f"{_DATA}/{version}/{name}"
 
 
 def names(root: str) -> list[str]:
     """Return the relative names (with ``/``) of all files under the folder `root`, sorted as text."""
+    import os
+
     found: list[str] = []
     for where, _, files in os.walk(root):
         found += [os.path.relpath(os.path.join(where, name), root).replace(os.sep, "/") for name in files]
@@ -44,7 +48,7 @@ def names(root: str) -> list[str]:
 
 def read(root: str, name: str) -> bytes:
     """Return the bytes of the file `name` (relative, with ``/``) under the folder `root`; raises ``OSError``."""
-    with open(os.path.join(root, *name.split("/")), "rb") as file:
+    with open(f"{root}/{name}", "rb") as file:
         return file.read()
 
 
@@ -54,6 +58,8 @@ def schema_files(version: str = "0.92.0") -> Iterator[tuple[str, bytes]]:
     Names use ``/``, for example ``v2/ThreadStartParams.json``. Raises ``FileNotFoundError`` when that version is not
     vendored.
     """
+    import os
+
     root = folder(version)
     if not os.path.isdir(root):
         raise FileNotFoundError(f"No schema files of Codex {version} are vendored; there are: {', '.join(versions())}.")

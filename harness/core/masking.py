@@ -1,0 +1,128 @@
+"""The masking rules of one table, made ready: whether one leaf of a message changes from run to run, and what stands for it.
+
+`Rules` knows nothing of other leaves and leaves uuids alone, so that the live matcher can use it on a pair of values and
+`normalise` on a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays
+null.
+
+Source: real-codex-0.92.md section 6; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
+soon as a client names a directory of its own, which nearly every client does: so `re` is imported only for a text that may hold
+what a pattern looks for, and each pattern is compiled when it is first needed.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+    from typing import Any
+
+UUID_FORM = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"
+
+
+class _Pattern:
+    """What one entry of "strings" looks for in a text, and what is put in its place."""
+
+    __slots__ = ("_compiled", "_form", "_replace")
+
+    def __init__(self, form: str, replace: str) -> None:
+        self._form = form
+        self._replace = replace
+        self._compiled: re.Pattern[str] | None = None
+
+    def masked(self, text: str) -> str:
+        """Return the text with every occurrence replaced."""
+        return (self._compiled or self._compile()).sub(self._replace, text)
+
+    def first(self, text: str) -> str | None:
+        """Return the first occurrence, or None."""
+        found = (self._compiled or self._compile()).search(text)
+        return found[0] if found else None
+
+    def _compile(self) -> re.Pattern[str]:
+        import re
+
+        self._compiled = compiled = re.compile(self._form)
+        return compiled
+
+
+class Rules:
+    """The masking rules of one table; stateless, so that a recorded and a live value are judged alike."""
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self._keys: dict[str, str] = table["keys"]
+        self._headers: dict[str, str] = table["headers"]
+        # Most strings hold none of a rule's words ("has"), and looking for a word costs far less than a search.
+        self._strings = [(rule["has"], _Pattern(rule["pattern"], rule["replace"])) for rule in table["strings"]]
+        self._root_patterns = [found for found, rule in zip(self._strings, table["strings"], strict=True) if rule.get("root")]
+        self._root_keys = frozenset(table["roots"])
+        self._roles: dict[str, str] = table["roles"]
+
+    def masked_key(self, key: str) -> str | None:
+        """Return what makes the value under `key` volatile ("time", "duration", "path", "version"), or None."""
+        return self._keys.get(key)
+
+    def masked_header(self, name: str) -> str | None:
+        """Return what makes the value of an HTTP header volatile, or None; case does not matter."""
+        return self._headers.get(name.lower())
+
+    def mask_string(self, text: str) -> str:
+        """Return `text` with everything volatile inside it masked; uuids are kept, for the caller to bind."""
+        for words, pattern in self._strings:
+            for word in words:
+                if word in text:
+                    text = pattern.masked(text)
+                    break
+        return text
+
+    def mask(self, key: str, value: Any) -> Any:
+        """Return one leaf as it is compared: masked by its key, else by the string patterns; type and key are kept.
+
+        A relative path is no secret of the machine and stays. Objects and lists are returned as they are.
+        """
+        what = self._keys.get(key)
+        if type(value) is str:
+            if what is None or (what == "path" and not _is_absolute(value)):
+                return self.mask_string(value)
+            return f"<{what}>"
+        if what is not None and type(value) in (int, float):
+            return 0
+        return value
+
+    @staticmethod
+    def uuids(text: str) -> list[str]:
+        """Return the uuids in `text`, in order."""
+        if not _has_dashes_of_a_uuid(text):
+            return []
+        import re
+
+        return re.findall(UUID_FORM, text)
+
+    def role(self, parent: str, key: str) -> str | None:
+        """Return what a uuid under `key` of the object under `parent` names ("thread", "item", "subscription"), or None."""
+        return self._roles.get(key) or self._roles.get(f"{parent}.{key}")
+
+    def roots(self, key: str, text: str) -> Iterator[str]:
+        """Yield the directories that the string under `key` tells: a working directory, or the home of Codex."""
+        if key in self._root_keys and _is_absolute(text) and len(text) > 1:
+            yield text.rstrip("/\\")
+        for words, pattern in self._root_patterns:
+            if any(word in text for word in words) and (found := pattern.first(text)) is not None:
+                yield found
+
+
+def _is_absolute(path: str) -> bool:
+    """Tell whether a path begins at a root, a home, a drive (`C:\\`) or a machine (`\\\\`)."""
+    if path.startswith(("/", "~", "\\\\")):
+        return True
+    return path[1:2] == ":" and path[2:3] in ("/", "\\") and path[0].isascii() and path[0].isalpha()
+
+
+def _has_dashes_of_a_uuid(text: str) -> bool:
+    """Tell whether the four dashes of a uuid stand somewhere in the text; whether it is one is for `UUID_FORM` to say."""
+    at = text.find("-")
+    while at >= 0:
+        if text[at : at + 16 : 5] == "----":
+            return True
+        at = text.find("-", at + 1)
+    return False
