@@ -78,8 +78,8 @@ def test_what_cannot_run_is_a_sentence_and_status_two(arguments: list[str | Path
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--timeout", "nan", "--app-server", "fake"], "give a number of seconds"),
-        (["--timeout", "-1", "--app-server", "fake"], "not in the range"),
+        (["--timeout", "nan", "--app-server", "fake"], "--timeout nan: give a number of seconds above 0"),
+        (["--timeout", "-1", "--app-server", "fake"], "--timeout -1: give a number of seconds above 0"),
         (["--auth", "auth.json", "--app-server", "fake"], "--auth is for --backend"),
         (["--backend-cost-ok", "--app-server", "fake"], "--backend-cost-ok is for --backend"),
         (["--script", "script.json", "--app-server", "fake"], "--script is for the model behind --app-server codex@VERSION"),

@@ -73,7 +73,8 @@ def list_(as_json: bool) -> None:
 
 @group.command()
 @click.argument("version")
-def path(version: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object: version, path.")
+def path(version: str, as_json: bool) -> None:
     """Print the path of the installed binary of VERSION; exit status 2 if it is not installed."""
     try:
         found = find_installed(version)
@@ -81,7 +82,10 @@ def path(version: str) -> None:
         raise _Failure(str(error)) from None
     if found is None:
         raise _Failure(f"Codex {version} is not installed in {cache_folder()}: run `codex-replay codex install {version}` first.")
-    click.echo(found)
+    if as_json:
+        _emit({"version": version, "path": str(found)})
+    else:
+        click.echo(found)
 
 
 def _failure(text: str, as_json: bool) -> _Failure:

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from harness.cli.stdout import failure
+from harness.core.seconds import seconds
 from harness.shell.cassette import CassetteError
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ def console(stream: IO[str] | None = None) -> Console:
     target = stream or sys.stdout
     plain = not target.isatty()
     return Console(file=target, highlight=False, emoji=False, markup=False, soft_wrap=True, width=PLAIN_WIDTH if plain else None)
+
+
+def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """Return the value of an option that says how long to wait; a usage error for what is no such number."""
+    try:
+        return seconds(value)
+    except ValueError as error:
+        raise click.UsageError(f"{param.opts[0]} {value}: {error}", ctx) from None
 
 
 def coloured() -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from pathlib import Path
 import click
 
 from harness.cli import replay_model as model
-from harness.cli.console import Unable, console, sentences
+from harness.cli.console import Unable, as_seconds, console, sentences
 from harness.core.frames import Frame, Header
 from harness.plugin.subjects import BadSubject, Subject, parse_app_server
 from harness.protocol.compare import Comparison, compare
@@ -58,10 +57,11 @@ class Stage:
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
+    callback=as_seconds,
+    metavar="SECONDS",
+    default="10",
     show_default=True,
-    help="Seconds to wait for a frame.",
+    help="How long to wait for a frame.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
@@ -84,8 +84,6 @@ def command(
     """
     if (subject is None) == (backend is None):
         raise Unable("Name what to play to: --app-server or --backend, one of them.")
-    if math.isnan(timeout):
-        raise click.UsageError("--timeout nan: give a number of seconds.")
     if backend is None and (auth is not None or backend_cost_ok):
         raise click.UsageError(f"{'--backend-cost-ok' if auth is None else '--auth'} is for --backend; leave it out.")
     if script is not None and not (subject or "").startswith("codex@") and (backend or LISTEN not in str(subject)):

@@ -22,10 +22,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-class NoSuchSuite(click.UsageError):
-    """A SUITE argument names nothing; the status is the one that pytest has for usage errors."""
+class BadUse(click.UsageError):
+    """What was asked for makes no sense; the status is the one that pytest has for usage errors."""
 
     exit_code = 4
+
+
+class NoSuchSuite(BadUse):
+    """A SUITE argument names nothing."""
+
+
+class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let what click itself refuses end with pytest's status too: 2 is that of a run that was interrupted."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise BadUse(error.format_message(), error.ctx) from None
+
+
+def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse what pytest-xdist would take for no workers at all, or answer with its own usage."""
+    if value not in ("auto", "logical") and (not value.isascii() or not value.isdigit() or int(value) == 0):
+        raise BadUse(f"-n {value}: give the number of cases that shall run at a time, 1 or more, or auto.", ctx)
+    return value
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
@@ -75,13 +95,13 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @_options
 @click.option("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
 @click.option("--backend-cost-ok", is_flag=True, help="A --backend on another host may be asked, and may cost money.")
 @click.option("--update-baseline", is_flag=True, help="Write the file of --baseline anew from what fails.")
-@click.option("-n", "jobs", metavar="N", default="2", show_default=True, help="How many cases run at a time.")
+@click.option("-n", "jobs", metavar="N", default="2", show_default=True, callback=_jobs, help="How many cases run at a time.")
 @click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
 @click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
 @click.option("--strength", is_flag=True, help="Try the checks of the suite for proxies on broken proxies (docs/strength.md).")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness.core.reason import reason
+from harness.core.seconds import seconds
 
 RECORD_MODES = ("none", "new", "all")
 #: The profiles of the suites; a suite of the user's own may have others (`@pytest.mark.profile`).
@@ -111,9 +112,9 @@ def read_settings(config: pytest.Config) -> Settings:
     values["validate"] = values["validate"] == "yes"
     if values["wait"] is not None:
         try:
-            values["wait"] = float(values["wait"])
-        except ValueError:
-            raise pytest.UsageError(f"--wait {values['wait']}: give a number of seconds.") from None
+            values["wait"] = seconds(values["wait"])
+        except ValueError as error:
+            raise pytest.UsageError(f"--wait {values['wait']}: {error}") from None
     for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
             values[key] = (config.rootpath if key in table else config.invocation_params.dir) / values[key]

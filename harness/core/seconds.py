@@ -1,0 +1,17 @@
+"""How long to wait, as people say it in an option."""
+
+from __future__ import annotations
+
+#: Eleven days. The clocks below wait no longer than some time of their own, which differs between them.
+MOST = 1_000_000.0
+
+
+def seconds(text: object) -> float:
+    """Return a number of seconds above 0; raises `ValueError` with the end of a sentence for anything else (nan, inf, -1)."""
+    try:
+        value = float(str(text))
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= MOST:  # nan neither
+        raise ValueError(f"give a number of seconds above 0 and up to {MOST:.0f}, as 30 or 0.5.")
+    return value
