@@ -823,3 +823,34 @@ def test_no_line_makes_the_redactor_crawl(piece: bytes) -> None:
     redactor = Redactor()
     once = redactor.redact(data)
     assert redactor.findings(once) == []
+
+
+@pytest.mark.parametrize("members", [{}, {"z": [1]}, {"z": "abc"}])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password: ", "password=", "password = ", "Authorization: ", "user: \"ann\"\npassword: ", "[it] password: ",
+        '{"password":', '{"password": ', "{'password':", '"password",', '["--api-key",', '"set-cookie": [', '"api_key" => ',
+        '{"name":"cookie","value":',
+    ],
+)  # fmt: skip
+def test_the_end_of_a_string_that_ends_in_a_name_is_no_secret(text: str, members: dict[str, object]) -> None:
+    """A prompt ends so, and so may each piece of what a model streams: the string is to stay one."""
+    for depth in range(3):
+        for spaces in (None, 2):
+            data = json.dumps({"text": text, **members}, indent=spaces)
+            for _ in range(depth):
+                data = json.dumps({"inner": data, "after": [1]}, indent=spaces)
+            assert Redactor().redact(data.encode()).decode() == data
+
+
+@pytest.mark.parametrize("depth", range(3))
+@pytest.mark.parametrize("begin", ["}", ",", "]"])
+@pytest.mark.parametrize(
+    "text", ['password = "%s"', '{"password":"%s"}', 'user = "ann"\npassword: "%s"', 'it is\npassword: "%s"\n']
+)
+def test_a_secret_may_begin_as_the_end_of_an_object_does(text: str, begin: str, depth: int) -> None:
+    data, expected = text % f"{begin}x9", text % "redacted-password-1"
+    for _ in range(depth):
+        data, expected = json.dumps({"text": data}), json.dumps({"text": expected})
+    assert Redactor().redact(data.encode()).decode() == expected

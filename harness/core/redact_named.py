@@ -23,6 +23,9 @@ _AFTER_WORD = (
 _BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
 # A single-quoted string may hold escaped double quotes if it is closed; an unclosed one must not swallow the string around it.
 _SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
+# What stands around a string in JSON at any depth.
+_AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\]]|\Z)")
+_BEFORE_STRING = re.compile(rb"(?:[:,\[{]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
 _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
 _SCHEME = re.compile(rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|apikey|dpop)(?:[ \t+]|%20)++")
 _NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
@@ -72,20 +75,36 @@ def _name_end(low: bytes, start: int) -> int:
 def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
     """Yield where the values under a name stand, as far as they are to be taken for secrets."""
     if found["quote"] is None:
-        if found["bare_open"]:
+        if found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
             yield _quoted(data, found.end(), found["bare_open"])
-        else:
+        elif not found["bare_open"]:
             yield from _unquoted(data, found, start, name, kind)
     elif found["sep"] == b",":
         yield from _second_of_pair(data, found, start, name, kind)
     elif found["open"]:
-        yield _quoted(data, found.end(), found["open"])
+        if not _closes(data, start, found["quote"], found["open"], found.end()):
+            yield _quoted(data, found.end(), found["open"])
     else:  # as Node gives repeated headers: "set-cookie": ["...", "..."]
         item = _NEXT_ITEM.match(data, found.end() + 1)
-        while item is not None:
+        while item is not None and not _closes(data, start, found["quote"], item["open"], item.end()):
             first, last = _quoted(data, item.end(), item["open"])
             yield first, last
             item = _NEXT_ITEM.match(data, last + len(item["open"]))
+
+
+def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
+    """Tell whether the quote `after` the name at `start` is none that opens a value, but the end of the string around the name.
+
+    A text may end in `password: ` (a prompt) or in `{"password":` (what a model streams): what follows is no value then.
+    """
+    if quote.endswith(b'"'):  # in JSON a name and its value stand equally deep
+        return after.endswith(b'"') and len(after) < len(quote)
+    if not after.endswith(b'"') or _AFTER_STRING.match(data, end) is None:
+        return False
+    before = data.rfind(after, 0, start)
+    while before > 0 and data[before - 1 : before] == b"\\":  # a quote of a deeper string
+        before = data.rfind(after, 0, before)
+    return before >= 0 and _BEFORE_STRING.search(data, max(0, before - 64), before) is not None
 
 
 def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
@@ -131,7 +150,10 @@ def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, 
         return
     value = _NEXT_VALUE.match(data, found.start("open"))
     if value is not None:
-        yield _quoted(data, value.end(), value["open"])
+        if not _closes(data, start, found["quote"], value["open"], value.end()):
+            yield _quoted(data, value.end(), value["open"])
+        return
+    if _closes(data, start, found["quote"], found["open"], found.end()):
         return
     first, last = _quoted(data, found.end(), found["open"])
     text = data[first:last]
