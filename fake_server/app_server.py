@@ -15,7 +15,7 @@ from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import loads
 from harness.core.match import LEVELS, Matcher
 from harness.core.replay import Track
-from harness.shell.cassette import CassetteReader
+from harness.shell.cassette import CassetteReader, cassettes_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,9 +178,9 @@ def _cassettes(path: str) -> list[str]:
         pass
     except OSError:
         return [path]
-    import os
-
-    found = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(".ndjson"))
+    found, left_out = cassettes_in(path)
+    for text in left_out:
+        say(f"fake-codex: {text}")
     if not found:
         raise ValueError(f"FAKE_CODEX_CASSETTE is the directory {path}, and it holds no cassette (*.ndjson).")
     return found

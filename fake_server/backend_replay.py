@@ -24,7 +24,7 @@ from harness.core.http_over import BadOver
 from harness.core.match import Bindings
 from harness.core.normalise import Rules
 from harness.protocol import tables
-from harness.shell.cassette import CassetteError, CassetteReader
+from harness.shell.cassette import CassetteError, CassetteReader, cassettes_in
 
 KEYS = ("path", "by", "over", "pace")
 Piece = tuple[float, bytes]
@@ -138,13 +138,17 @@ def read_pace(text: object) -> float:
 
 
 def _tapes(path: Path, notes: list[str]) -> list[Tape]:
-    files = sorted(path.rglob("*.ndjson")) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        try:
+            found, left_out = cassettes_in(str(path))
+        except CassetteError as error:
+            raise BadReplay(str(error)) from None
+        files = sorted(map(Path, found))
+        notes += left_out
     table = tables.load("normalise")
     tapes = []
     for file in files:
-        if file != path and _is_stories(file):
-            notes.append(f"{file} is left out: it holds the stories of a report, and is no cassette.")
-            continue
         try:
             with CassetteReader(file) as reader:
                 name = str(file.relative_to(path)) if path.is_dir() else file.name
@@ -158,17 +162,6 @@ def _tapes(path: Path, notes: list[str]) -> list[Tape]:
     if not tapes:
         raise BadReplay(f"{path}: there is no recorded http request in it; record one with codex-replay record --upstream.")
     return tapes
-
-
-def _is_stories(file: Path) -> bool:
-    """Tell whether a file in a folder of cassettes belongs to a report, which `--report` may have put there."""
-    if file.name != "stories.ndjson":
-        return False
-    try:
-        with file.open("rb") as data:
-            return data.read(8) == b'{"case":'
-    except OSError:
-        return False  # for the reader to complain of
 
 
 async def play(exchange: Exchange, one: Recorded, pace: float) -> str:

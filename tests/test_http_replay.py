@@ -457,7 +457,7 @@ def test_the_stories_of_a_report_are_left_out_of_a_folder_and_are_no_cassette(ba
     with pytest.raises(BackendError, match="a report's stories, for one, are no cassette"):
         session.cassette(stories)
     tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))
-    assert session.cassette(tmp_path) == [f"{stories} is left out: it holds the stories of a report, and is no cassette."]
+    assert session.cassette(tmp_path) == [f"{stories}: left out, for it holds the stories of a report, and is no cassette."]
     assert body_of(wire(session.url, ask("x"))) == "1"
     stories.write_text('{"cassette":2}\n')
     with pytest.raises(BackendError, match="of cassette format 2"):

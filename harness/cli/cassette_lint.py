@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.cassette_options import JSON
-from harness.cli.console import Unable, coloured, printable, progress, sentences
+from harness.cli.console import Unable, aside, coloured, printable, progress, sentences
 
 if TYPE_CHECKING:
     from harness.shell.lint import Report
@@ -43,7 +43,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
         if codex is not None:
             bundle_of(codex)
         with progress("frames checked") as shown:
-            reports = [check(path, checks, shown.step) for path in find_files(paths)]
+            reports = [check(path, checks, shown.step) for path in find_files(paths, aside)]
     except BundleError as error:
         raise Unable(str(error)) from None
     if as_json:

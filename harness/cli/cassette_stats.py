@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.cassette_options import JSON
-from harness.cli.console import console, printable, progress, sentences
+from harness.cli.console import aside, console, printable, progress, sentences
 
 if TYPE_CHECKING:
     from harness.shell.stats import Stats
@@ -24,7 +24,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     from harness.shell.stats import count
 
     with progress("frames counted") as shown:
-        counted = [count(path, shown.step) for path in find_files(files)]
+        counted = [count(path, shown.step) for path in find_files(files, aside)]
     if as_json:
         click.echo(json.dumps([one.as_json() for one in counted], indent=2))
         return

@@ -107,6 +107,11 @@ class Progress:
             sys.stderr.flush()
 
 
+def aside(text: str) -> None:
+    """Say something on stderr beside what a command prints."""
+    click.echo(f"codex-replay: {text}", err=True)
+
+
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Progress]:
     """Show progress on stderr while the body runs."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import drift_pages
-from harness.cli.console import Unable, console, printable, sentences
+from harness.cli.console import Unable, aside, console, printable, sentences
 from harness.protocol.bundle import Bundle, BundleError
 from harness.shell.bundles import bundle_of
 
@@ -121,7 +121,11 @@ def _cassettes(folder: str) -> list[str]:
         return [""]
     if not os.path.isdir(folder):
         raise Unable(f"There is no folder {folder}: name the one that holds your cassettes.")
-    found = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names if name.endswith(".ndjson")]
+    from harness.shell.cassette import cassettes_in
+
+    found, left_out = cassettes_in(folder)
+    for text in left_out:
+        aside(text)
     return sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in found)
 
 

@@ -19,7 +19,7 @@ from harness.plugin.hooks import PROPERTY, SESSION, case_name, cassette_folder
 from harness.protocol import bundle, schema_files
 from harness.protocol.validate import RpcChecker, Validator, Violation
 from harness.shell import schema_gen
-from harness.shell.cassette import CassetteReader
+from harness.shell.cassette import CassetteReader, cassettes_in
 
 
 class BundleFiles(Mapping[str, bytes]):
@@ -114,5 +114,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     session = metafunc.config.stash.get(SESSION, None)
     given = session.settings.cassettes if session is not None else None
     folder = given or cassette_folder(Path(metafunc.module.__file__ or "."), metafunc.config.rootpath)
-    paths = sorted(folder.rglob("*.ndjson"))
+    paths = sorted(map(Path, cassettes_in(str(folder))[0])) if folder.is_dir() else []
     metafunc.parametrize("cassette", paths, ids=[path.relative_to(folder).as_posix() for path in paths])

@@ -30,6 +30,31 @@ class CassetteError(Exception):
     """A cassette cannot be read or written; the text says which file, which line, and what to do."""
 
 
+def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
+    """Return the cassettes in a folder and below it (all `*.ndjson`), sorted, and a sentence for each file that is left out.
+
+    The stories of a report are: `--report` may have put one there. Raises `CassetteError` for a folder that cannot be read.
+    """
+    import os  # not needed by who has one cassette, and it costs a tenth of fake-codex's start-up
+
+    def unreadable(error: OSError) -> None:
+        raise CassetteError(f"{error.filename}: the folder cannot be read ({error.strerror}); check the path.") from None
+
+    walked = os.walk(folder, onerror=unreadable)
+    paths = sorted(os.path.join(where, name) for where, _, names in walked for name in names if name.endswith(".ndjson"))
+    stories = [path for path in paths if os.path.basename(path) == "stories.ndjson" and _are_stories(path)]
+    notes = [f"{path}: left out, for it holds the stories of a report, and is no cassette." for path in stories]
+    return [path for path in paths if path not in stories], notes
+
+
+def _are_stories(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(8) in (b"", b'{"case":')  # a run whose cases tell nothing leaves an empty file
+    except OSError:
+        return False  # for the reader to complain of
+
+
 class CassetteReader:
     """Reads one cassette as a stream: the header at once, the frames as they are asked for.
 

@@ -20,7 +20,7 @@ from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import NotJson, loads
 from harness.core.redact import Redactor
 from harness.core.streamed import Streams
-from harness.shell.cassette import CassetteError, CassetteReader
+from harness.shell.cassette import CassetteError, CassetteReader, cassettes_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,15 +247,18 @@ def _form(line: bytes) -> str:
     return "the line is not written as this format writes it: keys in order, no spaces, 'msg' for canonical bytes"
 
 
-def find_files(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the cassettes among `paths`: files as they are, of folders all `*.ndjson` in them, sorted. Raises `CassetteError`."""
+def find_files(paths: Iterable[str], note: Callable[[str], None] = lambda text: None) -> Iterator[str]:
+    """Yield the cassettes among `paths`: files as they are, of folders those in them, sorted. Raises `CassetteError`.
+
+    `note` is told in a sentence of each file in a folder that is left out.
+    """
     for path in paths:
         if not os.path.isdir(path):
             yield path
             continue
-        found = sorted(
-            os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(".ndjson")
-        )
+        found, left_out = cassettes_in(path)
+        for text in left_out:
+            note(text)
         if not found:
             raise CassetteError(f"{path}: there is no cassette (*.ndjson) in this folder.")
         yield from found
