@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.plugin.editor_client import editor_argv
+from harness.plugin.lite_client import parse_lite_client
 from harness.plugin.programs import ROOT, program
 
 #: What none of them may load: each takes some milliseconds, and is easily had by an annotation or by one function of it.
@@ -33,8 +35,7 @@ SLOW = {
     ),
     *("ssl", "http.client", "ipaddress", "platform", "concurrent.futures", "shlex", "shutil", "glob"),
 }
-#: What those that are started by `program` may not load either. The references are meant to be read: they use `json`, and one of
-#: `socket` and `subprocess`, and bring the machinery of `-m`.
+#: What those may not load either that a run starts by the hundred, nor the machinery of `-m`, which takes as long as they do.
 SLOW_FOR_OURS = {
     *("runpy", "contextlib", "json", "re", "enum", "collections", "functools", "signal", "subprocess", "threading", "selectors"),
     *("socket", "site"),
@@ -68,11 +69,11 @@ def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def lite_client(folder: Path) -> tuple[list[str], str]:
-    return ["-P", "-m", "harness.reference.lite_client", "Hello"], ""
+    return [*parse_lite_client("reference")[1:], "Hello"], ""
 
 
 def editor_client(folder: Path) -> tuple[list[str], str]:
-    return ["-m", "harness.reference.editor_client", "/bin/false"], '{"do": "prompt", "text": "Hello"}\n'
+    return editor_argv("reference", "/bin/false")[1:], '{"do": "prompt", "text": "Hello"}\n'
 
 
 def byte_server(folder: Path) -> tuple[list[str], str]:
@@ -91,8 +92,8 @@ def timed_tap(folder: Path) -> tuple[list[str], str]:
 
 Start = Callable[[Path], tuple[list[str], str]]
 STARTS: list[tuple[Start, str, set[str]]] = [
-    (lite_client, "harness.reference.lite_client.transport", SLOW),
-    (editor_client, "harness.reference.editor_client.connection", SLOW),
+    (lite_client, "harness.reference.lite_client.transport", SLOW | SLOW_FOR_OURS),
+    (editor_client, "harness.reference.editor_client.connection", SLOW | SLOW_FOR_OURS),
     (byte_server, "fake_server.byte_server", SLOW | SLOW_FOR_OURS | {"os"}),
     (wire_tap, "harness.shell.recorder", SLOW | SLOW_FOR_OURS),
     (timed_tap, "harness.shell.recorder", SLOW | SLOW_FOR_OURS),
@@ -107,16 +108,11 @@ def loaded(arguments: list[str], said: str, environ: dict[str, str]) -> set[str]
     return set(IMPORTED.findall(done.stderr))
 
 
-def by_itself() -> set[str]:
-    """What an interpreter of this installation loads for nothing at all: an environment may bring modules at its start."""
-    return loaded(["-P", "-c", ""], "", dict(os.environ))
-
-
 @pytest.mark.parametrize(("start", "own", "slow"), STARTS, ids=[start.__name__ for start, _, _ in STARTS])
 def test_a_start_loads_nothing_slow(start: Start, own: str, slow: set[str], tmp_path: Path, environ: dict[str, str]) -> None:
     found = loaded(*start(tmp_path), environ)
     assert own in found
-    assert sorted(found & (slow if slow > SLOW else slow - by_itself())) == []
+    assert sorted(found & slow) == []
 
 
 @pytest.mark.parametrize(("start", "own", "slow"), STARTS, ids=[start.__name__ for start, _, _ in STARTS])
@@ -125,13 +121,8 @@ def test_a_start_that_loads_more_is_noticed(
 ) -> None:
     """The broken ones: each program as it is, after one import that it does without."""
     arguments, said = start(tmp_path)
-    if "-m" in arguments:
-        at = arguments.index("-m")
-        module, rest = arguments[at + 1], arguments[at + 2 :]
-        arguments = ["-P", "-c", f"import typing, runpy; runpy.run_module({module!r}, run_name='__main__')", *rest]
-    else:
-        at = arguments.index("-c") + 1
-        arguments[at] = f"import typing; {arguments[at]}"
+    at = arguments.index("-c") + 1
+    arguments[at] = f"import typing; {arguments[at]}"
     assert "typing" in loaded(arguments, said, environ) & slow
 
 

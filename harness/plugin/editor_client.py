@@ -16,7 +16,6 @@ import json
 import os
 import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,13 +138,16 @@ def stand_in(path: Path, argv: Sequence[str], env: Mapping[str, str]) -> str:
 def editor_argv(command: str, codex: str) -> list[str]:
     """Return the command line of an editor; raises `pytest.UsageError` with a sentence."""
     if command == "reference":
-        return [sys.executable, "-m", "harness.reference.editor_client", codex]
+        return [
+            *program("harness.reference.editor_client.__main__"),
+            codex,
+        ]  # `python -m harness.reference.editor_client`, but sooner
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise pytest.UsageError(f"--editor-client {command}: this is no command line ({error}).") from None
-    program = shutil.which(words[0]) if words else None
-    if program is None:
+    found = shutil.which(words[0]) if words else None
+    if found is None:
         raise pytest.UsageError(
             f"--editor-client {command}: there is no such program; give reference, or a command line with {{codex}} in it."
         )
@@ -156,7 +158,7 @@ def editor_argv(command: str, codex: str) -> list[str]:
         )
     # The editor runs in a folder of its own, so what is relative to this one must be made absolute.
     rest = [os.path.abspath(word) if os.path.exists(word) else word for word in words[1:]]
-    return [os.path.abspath(program), *(word.replace("{codex}", codex) for word in rest)]
+    return [os.path.abspath(found), *(word.replace("{codex}", codex) for word in rest)]
 
 
 def pytest_configure(config: pytest.Config) -> None:

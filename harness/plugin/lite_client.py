@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.plugin.options import settings_of
+from harness.plugin.programs import program
 from harness.shell.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -239,15 +239,15 @@ def _short(text: str, most: int) -> str:
 def parse_lite_client(text: str) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence."""
     if text == "reference":
-        return (sys.executable, "-P", "-m", "harness.reference.lite_client")  # -P: not the harness of the current folder
+        return tuple(program("harness.reference.lite_client.__main__"))  # `python -m harness.reference.lite_client`, but sooner
     try:
         argv = shlex.split(text)
     except ValueError as error:
         raise pytest.UsageError(f"--lite-client {text}: this is no command line ({error}).") from None
-    program = shutil.which(argv[0]) if argv else None
-    if program is None:
+    found = shutil.which(argv[0]) if argv else None
+    if found is None:
         raise pytest.UsageError(f"--lite-client {text}: there is no such program; give reference, or a whole command line.")
-    return (os.path.abspath(program), *argv[1:])
+    return (os.path.abspath(found), *argv[1:])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,7 @@
-"""How our own small programs are started, of which a run starts hundreds: the taps, and the server in the hand of a test."""
+"""How our own small programs are started, of which a run starts hundreds.
+
+They are the taps, the server in the hand of a test, and the references; `python -m MODULE` starts the same, only later.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def program(module: str) -> list[str]:
-    """Return the command of a module with a `main(argv)` that imports the standard library and our own modules alone.
+def program(module: str, *, packages: bool = False) -> list[str]:
+    """Return the command of a module with a `main(argv)`, which may import installed packages only with `packages`.
 
-    Isolated and without site, as fake-codex is started, and past `-m`, whose machinery takes longer to load than the module.
+    Without them it is isolated and without site, as fake-codex is started; in any case it is started past `-m`, whose
+    machinery takes longer to load than the module, and the folder that it is started in does not matter.
     """
     code = f"import sys; sys.path.append({str(ROOT)!r}); from {module} import main; sys.exit(main(sys.argv[1:]))"
-    return [sys.executable, "-I", "-S", "-c", code]
+    return [sys.executable, *(["-P"] if packages else ["-I", "-S"]), "-c", code]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from harness.plugin.programs import program
 
 #: What a proxy may leave out; a check that needs it is then skipped, and the report says so.
 CAPABILITIES = ("chat", "responses", "stream", "models", "obsidian-xml", "title-intercept")
@@ -48,8 +49,7 @@ def parse_proxy(text: str | None, table: Mapping[str, Any]) -> ProxySubject:
     if text in table:
         return _from_table(text, table[text])
     if text == "reference":
-        # -P: not the harness of the folder that the run was started in
-        return ProxySubject(text, (sys.executable, "-P", "-m", "harness.reference.proxy"))
+        return ProxySubject(text, tuple(program("harness.reference.proxy.__main__", packages=True)))
     if text.startswith(("http://", "https://")):
         return ProxySubject(text, url=text.rstrip("/").removesuffix("/v1"))
     return ProxySubject(text, _command(text, text, table))
@@ -91,7 +91,7 @@ def _command(command: str, name: str, table: Mapping[str, Any]) -> tuple[str, ..
         words = shlex.split(command)
     except ValueError as error:
         raise BadProxy(f"--proxy {name}: this is no command line ({error}).") from None
-    program = shutil.which(words[0]) if words else None
-    if program is None:
+    found = shutil.which(words[0]) if words else None
+    if found is None:
         raise BadProxy(f"--proxy {name}: there is no such program; give reference, a URL, or a whole command line{named}.")
-    return (os.path.abspath(program), *words[1:])
+    return (os.path.abspath(found), *words[1:])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
 
 from harness.reference.editor_client.session import DECISIONS, Session
+from harness.reference.jsontext import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ class NoCommand(ValueError):
 
 def report(what: str, **fields: Any) -> None:
     """Tell the driver what the user sees."""
-    os.write(1, json.dumps({"report": what, **fields}).encode() + b"\n")
+    os.write(1, dumps({"report": what, **fields}).encode() + b"\n")
 
 
 def obey(session: Session, line: bytes) -> bool:
     """Do what a line of the driver says; False when it was the last. Raises `NoCommand`."""
     try:
-        command = json.loads(line) if line.strip() else {"do": "nothing"}
+        command = loads(line) if line.strip() else {"do": "nothing"}
         what = command["do"]
         text, approval, decision = str(command.get("text")), command.get("id"), command.get("decision")
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -6,8 +6,10 @@ Lines end at b"\\n" alone and are decoded whole, so that no fragment and no odd 
 
 from __future__ import annotations
 
-import json
-import subprocess
+import os
+
+from harness.reference.editor_client.process import Process
+from harness.reference.jsontext import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     Failed = Callable[[str], None]
 
 METHOD_NOT_FOUND = -32601
-#: How long a server may take to end once its stdin has ended, in seconds; one with a pending approval never does.
+#: How long a server may take to end once its stdin has ended, in seconds.
 GRACE = 1.0
 
 
@@ -36,14 +38,13 @@ class Connection:
         self._next_id = 1
         self._pieces: list[bytes] = []
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+            self._process = Process(command)
         except OSError as error:
             raise Gone(f"{command[0]} cannot be started ({error.strerror}).") from None
 
     def fileno(self) -> int:
         """The descriptor to wait on until the server says something."""
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        return self._process.stdout
 
     # -- out -------------------------------------------------------------------------------------------------------------
 
@@ -70,23 +71,21 @@ class Connection:
     def write(self, message: Message) -> None:
         """Write one message as one line. Raises `Gone`."""
         view = memoryview(self.encode(message))
-        assert self._process.stdin is not None
         try:
             while view:
-                view = view[self._process.stdin.write(view) :]
+                view = view[os.write(self._process.stdin, view) :]
         except OSError:
             raise Gone(self._epitaph()) from None
 
     def encode(self, message: Message) -> bytes:
         """Return the line of a message."""
-        return json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        return dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def receive(self) -> None:
         """Read once and hand on each message that is whole. Raises `Gone` at the end of the server's stdout."""
-        assert self._process.stdout is not None
-        data = self._process.stdout.read(1 << 16)
+        data = os.read(self._process.stdout, 1 << 16)
         if not data:
             raise Gone(self._epitaph())
         for line in self.lines(data):
@@ -113,7 +112,7 @@ class Connection:
     def decode(self, line: bytes) -> Message | None:
         """Return the message of a line, or None if it is none: a stray line is no reason to give up."""
         try:
-            message = json.loads(line)
+            message = loads(line)
         except ValueError:
             return None
         return message if isinstance(message, dict) else None
@@ -133,24 +132,19 @@ class Connection:
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     def _epitaph(self) -> str:
-        try:
-            status = self._process.wait(GRACE)
-        except subprocess.TimeoutExpired:
+        status = self._process.wait(GRACE)
+        if status is None:
             return "codex has closed its output."
         return f"codex has ended (exit status {status})." if status >= 0 else f"codex was killed (signal {-status})."
 
-    def stop(self) -> None:
-        """End the server: close its stdin, and if that is not enough, terminate it; nothing of it is left."""
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.close()
-        process.stdout.close()
-        for end in (None, process.terminate, process.kill):
+    def stop(self, *, patient: bool) -> None:
+        """End the server: close its stdin, and if that is not enough, terminate it; nothing of it is left.
+
+        One that waits for an approval does not end with its stdin, however `patient` we are.
+        """
+        self._process.close()
+        for end in (None, self._process.terminate, self._process.kill)[not patient :]:
             if end is not None:
                 end()
-            try:
-                process.wait(GRACE)
+            if self._process.wait(GRACE) is not None:
                 return
-            except subprocess.TimeoutExpired:
-                continue

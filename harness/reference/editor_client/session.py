@@ -9,7 +9,6 @@ comes as item/* and turn/* as well, so they are left alone.
 from __future__ import annotations
 
 import os
-import re
 
 from harness.reference.editor_client.connection import Connection, Gone
 
@@ -32,7 +31,7 @@ def field(value: Any, name: str) -> Any:
     """Return a field of an object by its camelCase name, in that spelling or in snake_case; None if there is neither."""
     if not isinstance(value, dict):
         return None
-    return value[name] if name in value else value.get(re.sub("[A-Z]", lambda m: "_" + m[0].lower(), name))
+    return value[name] if name in value else value.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
 
 
 class Session:
@@ -85,7 +84,7 @@ class Session:
     def close(self) -> None:
         """End the server."""
         if self.connection is not None:
-            self.connection.stop()
+            self.connection.stop(patient=not self._asked)
             self.connection = None
 
     # -- one step after another --------------------------------------------------------------------------------------------

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 
+from harness.reference.jsontext import loads
 from harness.reference.lite_client.errors import Problem
 from harness.reference.lite_client.settings import read_json
 
@@ -98,7 +97,7 @@ def jwt_claims(token: str) -> dict[str, Any]:
     if len(parts) != 3:
         return {}
     try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return {}
     return claims if isinstance(claims, dict) else {}
@@ -112,6 +111,9 @@ def _in_form_of(old: object, jwt: str) -> object:
 
 def write(path: str, document: dict[str, Any]) -> None:
     """Replace the file at once, so that a reader sees the old or the new one, and keep it private. Raises `Problem`."""
+    import contextlib  # late: they are slow to load, and few runs have tokens to write
+    import json
+
     folder, name = os.path.split(path)
     draft = os.path.join(folder, f".{name}.{os.getpid()}")
     try:

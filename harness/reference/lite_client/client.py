@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 
+from harness.reference.jsontext import dumps, loads
 from harness.reference.lite_client import refresh as tokens
 from harness.reference.lite_client import reply, sse, transport
 from harness.reference.lite_client.errors import Problem, Unauthorized
@@ -70,7 +70,7 @@ class Client:
 
     def send(self, body: Item) -> Reply:
         """Send one request and read its stream to the end."""
-        with_data = json.dumps(body, ensure_ascii=False).encode()
+        with_data = dumps(body, ensure_ascii=False).encode()
         answer = transport.post(self.url(), self.headers(), with_data, self.settings.timeout)
         try:
             if answer.status != 200:
@@ -154,7 +154,7 @@ def sent_back(item: Item) -> Item | None:
 def refusal(status: int, reason: str, body: bytes) -> Problem:
     """Say what an error answer says."""
     try:
-        error = json.loads(body).get("error")
+        error = loads(body).get("error")
     except (ValueError, AttributeError):
         error = None
     detail = reply.said(error) if isinstance(error, dict) else body.decode("utf-8", "replace").strip()[:500]

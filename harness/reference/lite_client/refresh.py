@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from harness.reference.jsontext import dumps, loads
 from harness.reference.lite_client import transport
 from harness.reference.lite_client.errors import Problem
 
@@ -24,7 +23,7 @@ REASONS = {
 def request_body(refresh_token: str) -> bytes:
     """Write the body of the request."""
     fields = {"client_id": CLIENT_ID, "grant_type": "refresh_token", "refresh_token": refresh_token, "scope": SCOPE}
-    return json.dumps(fields).encode()
+    return dumps(fields).encode()
 
 
 def request_headers() -> dict[str, str]:
@@ -72,7 +71,7 @@ def code_of(fields: dict[str, Any]) -> str:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        found = loads(body)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -5,8 +5,7 @@ Pieces belong to an item by its id, whatever comes between them, so that two cal
 
 from __future__ import annotations
 
-import json
-
+from harness.reference.jsontext import loads
 from harness.reference.lite_client.errors import Problem
 
 TYPE_CHECKING = False
@@ -112,7 +111,7 @@ def unfinished() -> Problem:
 def decode(data: str) -> dict[str, Any]:
     """Decode the data of an event; an event that cannot be read may have held a part of the answer, so it is a problem."""
     try:
-        event = json.loads(data)
+        event = loads(data)
     except ValueError as error:
         raise Problem("The stream is damaged: an event is not JSON. Try again.") from error
     return event if isinstance(event, dict) else {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 
+from harness.reference.jsontext import loads
 from harness.reference.lite_client.errors import Problem
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def read_json(path: str, what: str) -> Any:
     """Read a JSON file; raises `Problem`, which calls it `what`."""
     try:
         with open(path, "rb") as file:
-            return json.loads(file.read())
+            return loads(file.read())
     except OSError as error:
         raise Problem(f"{what} {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

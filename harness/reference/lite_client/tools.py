@@ -8,9 +8,9 @@ See docs/lite-client.md for the whole format.
 
 from __future__ import annotations
 
-import json
 import time
 
+from harness.reference.jsontext import loads
 from harness.reference.lite_client.errors import Problem
 from harness.reference.lite_client.settings import read_json
 
@@ -49,7 +49,7 @@ class Tools:
         given: Any = call.get("input")
         if call.get("type") == "function_call":
             try:
-                given = json.loads(str(call.get("arguments", "")))
+                given = loads(str(call.get("arguments", "")))
             except ValueError as error:
                 return failure(f"the arguments are not JSON: {error}")
         result = self.find(str(call.get("name")), given)

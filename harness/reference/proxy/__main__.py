@@ -38,8 +38,8 @@ async def serve(settings: Settings) -> int:
     return 0
 
 
-def main() -> int:
-    """Read the environment and serve; 2 when a setting is wrong."""
+def main(argv: list[str]) -> int:
+    """Read the environment and serve; 2 when a setting is wrong. There are no arguments."""
     try:
         settings = from_env(os.environ)
     except BadSetting as error:
@@ -51,4 +51,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
         print(f"There is no variant {name!r}; {hint}", file=sys.stderr)
         return 2
     PATCHES[name]()
-    return program.main()
+    return program.main([])
 
 
 def _line(row: Row) -> str:

@@ -984,16 +984,26 @@ def asks_again() -> None:
 original = Connection.receive
 
 
+def spawned_with(action: tuple[int, int, int]) -> None:
+    """Do one thing more to the descriptors of a server that is started."""
+
+    def spawn(old: Any, *given: Any, file_actions: list[Any], **named: Any) -> Any:
+        return old(*given, file_actions=[*file_actions, action], **named)
+
+    patch(os, "posix_spawnp", spawn)
+
+
 @variant("lifecycle")
 def stderr_is_a_pipe() -> None:
     """Gives the server a pipe for its stderr and does not read it."""
-    patch(subprocess, "Popen", lambda old, *given, **named: old(*given, **named, stderr=subprocess.PIPE))
+    unread = os.pipe()[1]
+    spawned_with((os.POSIX_SPAWN_DUP2, unread, 2))
 
 
 @variant("lifecycle")
 def stderr_is_stdout() -> None:
     """Takes every line of stderr for an error of the turn."""
-    patch(subprocess, "Popen", lambda old, *given, **named: old(*given, **named, stderr=subprocess.STDOUT))
+    spawned_with((os.POSIX_SPAWN_DUP2, 1, 2))
     after(Connection, "decode", lambda m, self, line: m or {"method": "error", "params": {"error": {"message": str(line)}}})
 
 
@@ -1001,8 +1011,8 @@ def stderr_is_stdout() -> None:
 def leaves_the_server() -> None:
     """Closes the server's stdin and goes, whatever the server does."""
 
-    def stop(self: Connection) -> None:
-        self._process.stdin.close()  # type: ignore[union-attr]
+    def stop(self: Connection, *, patient: bool) -> None:
+        os.close(self._process.stdin)
 
     Connection.stop = stop  # type: ignore[method-assign]
 
@@ -1010,7 +1020,7 @@ def leaves_the_server() -> None:
 @variant("lifecycle")
 def kills_at_once() -> None:
     """Kills the server without giving it a chance."""
-    patch(Connection, "stop", lambda old, self: (self._process.kill(), old(self)))
+    patch(Connection, "stop", lambda old, self, **named: (self._process.kill(), old(self, **named)))
 
 
 @variant("lifecycle")

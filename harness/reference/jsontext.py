@@ -1,0 +1,53 @@
+"""`loads` and `dumps` of the standard `json`, for programs that are started for one prompt.
+
+Loading `json` loads `re`, which takes as long as all else that such a program does. The work is done by the half of `json` that
+is written in C and needs no `re`; it is called here as `json` calls it. What it cannot read goes to `json`, which says why.
+"""
+
+from __future__ import annotations
+
+import _json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+WHITE_SPACE = " \t\n\r"
+CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}
+
+
+class Usual:
+    """How `json.loads` reads when it is not told otherwise."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = CONSTANTS.__getitem__
+
+
+def loads(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raises ValueError when it is none."""
+    try:
+        whole = (text if isinstance(text, str) else str(text, "utf-8")).strip(WHITE_SPACE)
+        value, end = _scan(whole, 0)
+        if end == len(whole):
+            return value
+    except (ValueError, StopIteration, SystemError):
+        pass
+    import json
+
+    return json.loads(text)
+
+
+def dumps(value: Any, *, ensure_ascii: bool = True) -> str:
+    """Return a value as a JSON text of one line."""
+    return "".join((_encode_ascii if ensure_ascii else _encode)(value, 0))
+
+
+def _encoder(string: Any) -> Any:
+    return _json.make_encoder(None, None, string, None, ": ", ", ", False, False, True)  # type: ignore[arg-type]
+
+
+_scan = _json.make_scanner(Usual)  # type: ignore[arg-type]
+_encode, _encode_ascii = _encoder(_json.encode_basestring), _encoder(_json.encode_basestring_ascii)
