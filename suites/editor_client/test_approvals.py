@@ -48,10 +48,11 @@ def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
 @pytest.mark.spec("approval-reply", APPROVALS, f'replies: {REPLY}; if you dismiss the picker: `decision: "cancel"`')
 def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
     """One reply, a result with the decision and nothing more; dismissing the picker is cancel."""
-    editor = editor_client(server=conversation(asks(10, kind), {"expect_reply": 10}, {"quiet": 0.1}))
+    editor = editor_client(server=conversation(asks(10, kind), {"expect_reply": 10}))
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), choice)
     editor.end()
+    assert editor.close() == 0  # now it has sent all that it ever will
     (answer,) = editor.answers()
     assert {key: value for key, value in answer.items() if key != "jsonrpc"} == {
         "id": 10,
@@ -73,7 +74,7 @@ def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
 @pytest.mark.spec("approval-waits", APPROVALS, "Plugin shows `vim.ui.select` and replies")
 def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str) -> None:
     """Until the user has chosen, there is no reply."""
-    editor = editor_client(server=conversation(asks(10, kind), {"quiet": 0.15}, delta("Well?"), {"expect_reply": 10}))
+    editor = editor_client(server=conversation(asks(10, kind), {"quiet": 0.05}, delta("Well?"), {"expect_reply": 10}))
     editor.prompt("Hello")
     approval = editor.wait("approval")
     editor.wait_shown("Well?")

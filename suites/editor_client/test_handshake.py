@@ -36,7 +36,7 @@ def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
 @pytest.mark.spec("handshake-waits", LIFECYCLE, "Handshake: server replies ... Plugin then notifies")
 def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
     """Until initialize is answered, nothing else is sent: the real server would refuse it as `Not initialized`."""
-    silence: list[Step] = [{"expect": "initialize"}, {"quiet": 0.15}, {"reply": {"userAgent": "codex/0.92.0"}}]
+    silence: list[Step] = [{"expect": "initialize"}, {"quiet": 0.05}, {"reply": {"userAgent": "codex/0.92.0"}}]
     editor = editor_client(server=[*silence, *thread(), *turn()])
     editor.turn()
     ledger = [next(iter(entry)) for entry in editor.ledger()]

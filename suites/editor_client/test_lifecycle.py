@@ -73,7 +73,7 @@ def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
 def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> None:
     """What is decided afterwards concerns nobody, least of all the next server."""
     editor = editor_client(
-        server=[conversation(asks(0), {"gate": "die"}, {"exit": 1}), conversation({"quiet": 0.1}, delta("Two."))]
+        server=[conversation(asks(0), {"gate": "die"}, {"exit": 1}), conversation({"quiet": 0.05}, delta("Two."))]
     )
     editor.prompt("one")
     approval = editor.wait("approval")
@@ -108,11 +108,14 @@ def test_there_is_no_codex(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("slow-server", f"{SPEC}, 2. Lifecycle", "Handshake: server replies ... Response carries `thread.id`")
 def test_a_slow_server(editor_client: EditorClient) -> None:
-    """Each answer lets itself be waited for; the editor neither gives up nor asks again."""
+    """Each answer lets itself be waited for; the editor neither gives up nor asks again.
+
+    (That to `initialize` does so for two seconds where `fault-slow-start` is checked.)
+    """
     pause: Step = {"quiet": 0.3}
-    replies = [*handshake(), *thread(), *turn(pause, delta("At last."), pause)]
+    replies = [*thread(), *turn(pause, delta("At last."))]
     steps = [part for step in replies for part in ([pause, step] if "reply" in step else [step])]
-    editor = editor_client(server=steps)
+    editor = editor_client(server=[*handshake(), *steps])
     turn_ = editor.turn()
     assert (turn_.text, turn_.status) == ("At last.", "completed")
     asked = [message["method"] for message in editor.sent() if "id" in message]

@@ -49,9 +49,10 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
     (An editor that knows item/tool/call or item/tool/requestUserInput may answer those with a result.)
     """
     step: Step = {"send": {"id": number, "method": method, "params": dict(IDS)}}
-    editor = editor_client(server=conversation(step, {"expect_reply": number}, {"quiet": 0.05}, delta("Still here.")))
+    editor = editor_client(server=conversation(step, {"expect_reply": number}, delta("Still here.")))
     turn = editor.turn()
     assert (turn.text, turn.status) == ("Still here.", "completed")
+    assert editor.close() == 0  # now it has sent all that it ever will
     (answer,) = editor.answers()
     assert answer["id"] == number
     assert type(answer["id"]) is type(number)

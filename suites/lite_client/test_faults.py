@@ -13,6 +13,8 @@ FAULTS = f"{REAL}, section 5"
 TEXT = "This text never comes to its end."
 #: A client may wait half a second for a byte; nothing here takes longer than that.
 SHORT = {"LITE_TIMEOUT": "0.5"}
+#: So long it may wait for a byte that never comes.
+SHORTER = {"LITE_TIMEOUT": "0.25"}
 
 
 @pytest.mark.parametrize(
@@ -21,13 +23,13 @@ SHORT = {"LITE_TIMEOUT": "0.5"}
 @pytest.mark.spec("fault-stream", FAULTS, "EOF, reset or cut chunk, idle: stream disconnected before completion")
 def test_a_stream_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
     """A stream without `response.completed` is no answer, however much of it came."""
-    lite_client(script=always(items=[TEXT], fault=fault), env=SHORT).failure()
+    lite_client(script=always(items=[TEXT], fault=fault), env=SHORTER if fault == "idle" else SHORT).failure()
 
 
 @pytest.mark.spec("fault-silent", FAULTS, "idle: idle timeout waiting for SSE")
 def test_a_backend_that_never_answers(lite_client: LiteClient) -> None:
     """The wait for the head of the answer ends as well."""
-    lite_client(script=always(items=[TEXT], gate="never"), env=SHORT).failure()
+    lite_client(script=always(items=[TEXT], gate="never"), env=SHORTER).failure()
 
 
 @pytest.mark.spec("fault-unreachable", FAULTS, "Every case ends")
