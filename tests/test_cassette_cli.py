@@ -375,7 +375,7 @@ def test_import_calls_a_log_recorded_unless_told_otherwise(tmp_path: Path) -> No
 def test_an_import_that_fails_leaves_nothing_and_replaces_nothing(arguments: list[str | Path], tmp_path: Path) -> None:
     out = tmp_path / "c.ndjson"
     out.write_text("mine")
-    result = run("import", *arguments, "--out", out)
+    result = run("import", *arguments, "--out", out, "--force")
     assert result.exit_code == 2
     assert "Traceback" not in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["c.ndjson"]
@@ -399,6 +399,31 @@ def test_import_never_writes_over_what_it_reads(tmp_path: Path) -> None:
         done = run("import", log, "--format", "tee", "--out", out)
         assert (done.exit_code, log.stat().st_size) == (2, 57)
         assert "this is the file to import" in done.output
+
+
+def test_importing_keeps_the_file_that_is_there(tmp_path: Path) -> None:
+    out = tmp_path / "out.ndjson"
+    out.write_text("mine")
+    result = run("import", DATA / "tee.ndjson", "--format", "tee", "--out", out)
+    assert (result.exit_code, out.read_text()) == (2, "mine")
+    assert "it is kept" in result.stderr
+    assert run("import", DATA / "tee.ndjson", "--format", "tee", "--out", out, "--force").exit_code == 0
+    assert out.read_text() != "mine"
+
+
+def test_import_takes_out_what_was_streamed_in_pieces_and_literals_too(tmp_path: Path) -> None:
+    log = tmp_path / "tee.log"
+    with log.open("w") as lines:
+        for piece in ("It is ghp_", "abcdefghijklmnop", "qrstuvwxyzABCDEF6789 of Blue", "bird."):
+            params = {"threadId": "t", "turnId": "0", "itemId": "m", "delta": piece}
+            said = {"t": 0, "dir": "s2c", "msg": {"method": "item/agentMessage/delta", "params": params}}
+            lines.write(json.dumps(said) + "\n")
+    out = tmp_path / "c.ndjson"
+    assert run("import", log, "--format", "tee", "--out", out, "--literal", "Bluebird").exit_code == 0
+    with CassetteReader(out) as reader:
+        assert [frame.value["params"]["delta"] for frame in reader] == ["It is ghp_redacted-1", "", " of redacted-1", "."]
+    assert ": secret: " not in run("lint", out, "--literal", "Bluebird").output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.ndjson", "tee.log"]
 
 
 def test_lint_names_the_place_of_a_broken_line_once(tmp_path: Path) -> None:

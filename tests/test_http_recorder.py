@@ -284,6 +284,36 @@ def check_streaming(tmp_path: Path, variant: str | None = None, patience: float 
         assert read_all(client)[0] == chunk(ONE)
 
 
+def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tmp_path: Path) -> None:
+    form = b'data: {"type":"response.output_text.delta","item_id":"m","delta":"%b"}\n\n'
+    events = [form % piece for piece in (b"It is ghp_", b"abcdefghijklmnop", b"qrstuvwxyzABCDEF6789.")]
+    said = b"".join([HEAD, *map(chunk, events), LAST])
+    with backend(answering(said)) as made, recording(tmp_path, made.port) as recorder, recorder.connect() as client:
+        client.sendall(post())
+        assert read_all(client) == (said, False)
+        assert b"abcdefghijklmnop" in (tmp_path / "run.ndjson").read_bytes()  # until the recording is whole
+        frames = recorder.finish()
+    assert [frame.payload["data"]["delta"] for frame in frames if frame.kind == "sse"] == ["It is ghp_redacted-1", "", "."]
+    assert "a secret (api-key) streamed in pieces in frames 3 to 5" in recorder.stderr.decode()
+    assert b"abcdef" not in recorder.stderr
+
+
+def test_a_secret_in_pieces_that_cannot_be_taken_out_makes_the_recorder_fail(tmp_path: Path) -> None:
+    form = b'data: {"type":"response.output_text.delta","item_id":"m","delta":"%b"}\n\n'
+    said = b"".join([HEAD, *(chunk(form % piece) for piece in (b"ghp_", b"abcdefghijklmnopqrstuvwxyzABCDEF6789")), LAST])
+    with backend(answering(said)) as made, recording(tmp_path, made.port) as recorder, recorder.connect() as client:
+        client.sendall(post())
+        read_all(client)
+        path = tmp_path / "run.ndjson"
+        broken = path.read_bytes().replace(b'"seam"', b'"maes"')
+        with path.open("r+b") as file:
+            file.write(broken)
+        with pytest.raises(AssertionError, match=r"run\.ndjson, line 4"):
+            recorder.finish()
+    assert b"run.ndjson, line 4 (frame 3): it holds a secret (api-key) streamed in pieces in frames 3 to 4" in recorder.stderr
+    assert recorder.process.returncode == 1
+
+
 def test_an_event_arrives_while_the_next_is_withheld(tmp_path: Path) -> None:
     check_streaming(tmp_path)
 

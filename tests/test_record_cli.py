@@ -201,3 +201,66 @@ def test_the_recorders_start_imports_nothing_heavy() -> None:
     heavy = ["rich", "asyncio", "httptools", "yaml", "deepdiff", "pytest", "shutil", "logging"]
     code = f"import sys, harness.cli.record, harness.core.redact; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
+
+
+STREAMING = r"""
+import json, sys, time
+def say(item, piece):
+    params = {"threadId": "t", "turnId": "0", "itemId": item, "delta": piece}
+    print(json.dumps({"method": "item/agentMessage/delta", "params": params}, separators=(",", ":")), flush=True)
+for piece in ("It is ghp_", "abcdefghijklmnop", "qrstuvwxyzABCDEF6789."):
+    say("m", piece)
+say("n", "Whole: ghp_abcdefghijklmnopqrstuvwxyzABCDEF6789.")
+for line in sys.stdin:
+    if line.startswith("break"):
+        with open("run.ndjson", "r+b") as file:
+            text = file.read().replace(b'"seam"', b'"maes"')
+            file.seek(0)
+            file.write(text)
+"""
+
+
+def streaming(folder: Path, end: str = "") -> list[str]:
+    """Return the command of a server that streams a secret in pieces."""
+    path = folder / "server.py"
+    path.write_text(STREAMING + end)
+    return [sys.executable, str(path)]
+
+
+def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tmp_path: Path) -> None:
+    done = record(tmp_path, "--out", "run.ndjson", "--", *streaming(tmp_path), said=b"")
+    assert done.returncode == 0
+    assert b"abcdefghijklmnop" in done.stdout  # what the client gets is what was said
+    said = sentence(done)
+    assert said == (
+        "codex-replay record: run.ndjson: a secret (api-key) streamed in pieces in frames 1 to 3 went to the client as it was, "
+        "and was taken out of the cassette.\n"
+    )
+    found = [json.loads(line)["params"]["delta"] for line in lines(tmp_path / "run.ndjson")]
+    # As the secret is called where a frame has the whole of it.
+    assert found == ["It is ghp_redacted-1", "", ".", "Whole: ghp_redacted-1."]
+    assert sorted(os.listdir(tmp_path)) == ["run.ndjson", "server.py"]
+    assert subprocess.run([PROGRAM, "cassette", "lint", "run.ndjson"], cwd=tmp_path, capture_output=True).returncode == 0
+
+
+def test_a_link_to_the_cassette_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "run.ndjson").symlink_to("elsewhere.ndjson")
+    done = record(tmp_path, "--out", "run.ndjson", "--", *streaming(tmp_path), said=b"")
+    assert "taken out" in sentence(done)
+    assert (tmp_path / "run.ndjson").is_symlink()
+    assert b"abcdefghijklmnop" not in (tmp_path / "elsewhere.ndjson").read_bytes()
+
+
+def test_a_secret_in_pieces_that_cannot_be_taken_out_is_said_with_its_place_and_the_way_out(tmp_path: Path) -> None:
+    done = record(tmp_path, "--out", "run.ndjson", "--", *streaming(tmp_path, "sys.exit(3)"), said=b"break\n")
+    assert done.returncode == 3  # the server's
+    said = sentence(done)
+    # The client's one line may stand before them, or among them.
+    first = re.search(
+        r"run\.ndjson, line (\d) \(frame (\d)\): it holds a secret \(api-key\) streamed in pieces in frames (\d) to", said
+    )
+    assert first
+    assert int(first[1]) == int(first[2]) + 1 == int(first[3]) + 1
+    assert "codex-replay cassette redact run.ndjson --out G" in said
+    assert "abcdef" not in said
+    assert sorted(os.listdir(tmp_path)) == ["run.ndjson", "server.py"]

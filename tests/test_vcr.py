@@ -97,6 +97,20 @@ def test_what_was_recorded_is_played_again_and_holds_no_secret(how: str, server:
     assert [finding for finding in lint(str(path)).findings if finding.level == "error"] == []
 
 
+def test_a_secret_that_was_streamed_in_pieces_is_not_written() -> None:
+    form = 'data: {"type":"response.output_text.delta","item_id":"m","delta":"%s"}\n\n'
+    body = "".join(form % piece for piece in ("It is ghp_", "abcdefghijklmnopqrstuvwxyzABCDEF6789", "."))
+    answer = {
+        "status": {"code": 200, "message": "OK"},
+        "headers": {"content-type": ["text/event-stream"]},
+        "body": {"string": body},
+    }
+    request = {"method": "POST", "uri": "http://a/", "headers": {}, "body": None}
+    text = ndjson.serialize({"interactions": [{"request": request, "response": answer}]})
+    assert "It is ghp_redacted-1" in text
+    assert "abcdef" not in text
+
+
 def test_what_was_not_recorded_is_refused(server: http.server.HTTPServer, tmp_path: Path) -> None:
     base = f"http://127.0.0.1:{server.server_port}"
     with recorder("persister").use_cassette(str(tmp_path / "case.ndjson")):

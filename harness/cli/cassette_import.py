@@ -6,7 +6,7 @@ import os
 
 import click
 
-from harness.cli.cassette_options import LITERAL, redactor_of, replacing
+from harness.cli.cassette_options import LITERAL, keep_what_is_there, redactor_of, replacing
 from harness.cli.console import Unable, printable, progress, sentences
 from harness.core.frames import Header
 from harness.shell.cassette import CassetteWriter
@@ -16,26 +16,30 @@ from harness.shell.cassette import CassetteWriter
 @click.argument("file")
 @click.option("--format", "form", type=click.Choice(["tee", "proto-events"]), required=True, help="What FILE is.")
 @click.option("--out", required=True, metavar="F", help="The cassette to write.")
+@click.option("--force", is_flag=True, help="Replace F if it is there.")
 @click.option("--codex", metavar="VERSION", help="The Codex that was recorded; default: what its userAgent says.")
 @click.option("--case", metavar="NAME", help="The name of the case; default: the name of FILE.")
 @click.option("--authored", is_flag=True, help="FILE was written by hand or by a script, not by a real program.")
 @LITERAL
 @sentences
 def import_(
-    file: str, form: str, out: str, codex: str | None, case: str | None, authored: bool, literals: tuple[str, ...]
+    file: str, form: str, out: str, force: bool, codex: str | None, case: str | None, authored: bool, literals: tuple[str, ...]
 ) -> None:
     """Make a cassette of another tool's recording: a tee's log, or a proxy's proto-events.
 
-    Secrets are taken out on the way. A payload that was cut for size is marked and never taken for whole.
+    Secrets are taken out on the way, those that were streamed in pieces too. A payload that was cut for size is marked and
+    never taken for whole.
     """
     from harness.shell import importers
     from harness.shell.codex_origin import bundle_of
+    from harness.shell.mend import WholeWriter
 
     read = importers.READERS[form]
     source = importers.Source(file)
     try:
         if os.path.exists(out) and os.path.samefile(file, out):
             raise Unable(f"{out}: this is the file to import; choose another file.")
+        keep_what_is_there(out, force)
         with open(file, "rb") as lines:
             version = codex or next(filter(None, map(importers.codex_version, read(lines, importers.Source(file)))), "unknown")
         redactor = redactor_of(literals)
@@ -44,11 +48,13 @@ def import_(
         header = Header(version, bundle_of(version), name, origin, {"imported": form})
         cut = 0
         with open(file, "rb") as lines, replacing(out) as place, progress("frames imported") as shown:
-            with CassetteWriter(place, header, redactor) as writer:
+            with CassetteWriter(place, header) as writer:
+                whole = WholeWriter(writer, redactor)
                 for frame in read(lines, source):
                     cut += not frame.whole
-                    writer.write(frame)
+                    whole.write(frame)
                     shown.step()
+            whole.mend()
             if not writer.frames:
                 raise Unable(f"{file}: there is no traffic of the format {form!r} in it; choose another --format.")
     except importers.ImportFailed as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.cassette_options import JSON
+from harness.cli.cassette_options import JSON, LITERAL, redactor_of
 from harness.cli.console import Unable, aside, coloured, printable, progress, sentences
 
 if TYPE_CHECKING:
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose frames must be valid and known; what the other side does wrong is a note.",
 )
+@LITERAL
 @sentences
-def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str) -> None:
+def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str, literals: tuple[str, ...]) -> None:
     """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame by the bundle.
+
+    A --literal is a secret too, also where it is streamed in pieces, escaped, or compressed; it is never printed.
 
     Of a folder all *.ndjson in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
     """
@@ -39,11 +42,12 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
     from harness.shell.lint import lint as check
 
     checks = bundle_checks(codex, judge)
+    redactor = redactor_of(literals)
     try:
         if codex is not None:
             bundle_of(codex)
         with progress("frames checked") as shown:
-            reports = [check(path, checks, shown.step) for path in find_files(paths, aside)]
+            reports = [check(path, checks, shown.step, redactor) for path in find_files(paths, aside)]
     except BundleError as error:
         raise Unable(str(error)) from None
     if as_json:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.core.redact import Redactor
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome as JSON.")
-LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours to take out; repeatable.")
+LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours; repeatable.")
 
 
 def redactor_of(literals: tuple[str, ...]) -> Redactor:
@@ -31,6 +31,12 @@ def redactor_of(literals: tuple[str, ...]) -> Redactor:
         return Redactor(literals={literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)})
     except ValueError as error:
         raise Unable(f"--literal: {error}.") from None
+
+
+def keep_what_is_there(out: str | None, force: bool) -> None:
+    """Refuse to write over a file that is there already, unless told to."""
+    if out is not None and os.path.isfile(out) and not force:
+        raise Unable(f"{out}: there is a file already, and it is kept; choose another one, or say --force.")
 
 
 @contextmanager

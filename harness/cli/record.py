@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from harness.core.redact import Redactor
     from harness.shell.http_recorder import HttpRecorder
+    from harness.shell.mend import WholeWriter
 
 SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server")
 
@@ -109,8 +110,10 @@ def stop(status: int, sentence: str) -> NoReturn:
     sys.exit(status)
 
 
-def open_cassette(options: Options, redactor: Redactor) -> CassetteWriter:
+def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
     """Return the cassette to record to, its header written; ends the program with a sentence if there can be none."""
+    from harness.shell.mend import WholeWriter
+
     try:
         header = header_for(options, redactor)
     except Exception as error:  # whatever the reason: what cannot be redacted must not be written
@@ -122,19 +125,19 @@ def open_cassette(options: Options, redactor: Redactor) -> CassetteWriter:
     if path != options.out.replace("{pid}", str(os.getpid())):
         say(f"{options.out} is there already and is kept; this run is recorded to {path}.")
     try:
-        return CassetteWriter(path, header, redactor)
+        return WholeWriter(CassetteWriter(path, header), redactor)
     except CassetteError as error:
         stop(2, f"{error} {options.unstarted}")
 
 
-def give_back(writer: CassetteWriter) -> None:
+def give_back(writer: WholeWriter) -> None:
     """Remove a cassette that nothing was recorded to."""
     writer.abandon()
     if os.path.isfile(writer.path):  # and not a device
         os.unlink(writer.path)
 
 
-def open_http(options: Options, writer: CassetteWriter, log: Log, redactor: Redactor) -> HttpRecorder | None:
+def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redactor) -> HttpRecorder | None:
     """Return the recorder of the http seam, listening, if one is asked for; ends the program with a sentence if it cannot be."""
     if options.upstream is None:
         return None
@@ -157,7 +160,7 @@ def serve(http: HttpRecorder) -> None:
     http.run()
 
 
-def tee(options: Options, writer: CassetteWriter, log: Log, http: HttpRecorder | None) -> int:
+def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
     """Record CMD, and behind it the http seam if there is one; return its status."""
     env = stand_in.original_environment() or dict(os.environb)
     command = list(options.command)
@@ -177,6 +180,27 @@ def tee(options: Options, writer: CassetteWriter, log: Log, http: HttpRecorder |
     if http is not None:
         http.stop()
     return status
+
+
+def finish(writer: WholeWriter, log: Log) -> bool:
+    """End the cassette, and take out of it what was streamed in pieces; say so, and return False if such a secret stays."""
+    from harness.shell.mend import told
+
+    log.close()
+    try:
+        mended = writer.mend()
+    except CassetteError as error:
+        say(str(error))
+        return False
+    except Exception as error:  # the status of what was recorded must reach the client, whatever happens here
+        say(
+            f"{writer.path}: secrets that were streamed in pieces could not be looked for ({error!r}); "
+            f"run `codex-replay cassette redact {writer.path} --out G`, and keep only G."
+        )
+        return False
+    if mended.secrets:
+        say(f"{writer.path}: {told(mended.secrets)} went to the client as it was, and was taken out of the cassette.")
+    return True
 
 
 def origins(pairs: Sequence[str]) -> dict[str, str]:
@@ -240,8 +264,7 @@ def command(
     http = open_http(options, writer, log, redactor)
     if http is not None and not command:
         serve(http)
-        log.close()
-        return
+        sys.exit(0 if finish(writer, log) else 1)
     status = tee(options, writer, log, http)
-    log.close()
+    finish(writer, log)
     stand_in.leave_as(status)

@@ -24,6 +24,7 @@ import pytest
 
 from harness.core.frames import Frame, Header
 from harness.core.jsontext import dumps
+from harness.core.streamed import clean
 from harness.plugin.hooks import CASE, SESSION
 from harness.plugin.record import LONGEST_LINE, without_long_strings
 from harness.plugin.run import Server
@@ -195,9 +196,10 @@ class Keeper:
         frames = server.timeline if frozen is None else server.timeline[: frozen[0]]
         both = [*frames, *(frame for frame in _http(server) if frozen is None or frame.t <= frozen[1])]
         origin = {"rpc": "recorded", "http.client": "recorded", "http.server": "authored"}
-        with CassetteWriter(path, Header(version, "unknown", str(case.name), origin), server.redactor) as writer:
-            for frame in sorted(both, key=lambda frame: frame.t):
-                writer.write(_shortened(frame))
+        frames = clean(map(_shortened, sorted(both, key=lambda frame: frame.t)), server.redactor)
+        with CassetteWriter(path, Header(version, "unknown", str(case.name), origin)) as writer:
+            for frame in frames:
+                writer.write(frame)
 
 
 def _input_ended(server: Server, end: End, number: int) -> float | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.frames import Frame, Header, encode_header, parse_line
 from harness.core.jsontext import dumps
+from harness.core.streamed import clean
 from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
 
 if TYPE_CHECKING:
@@ -72,14 +73,15 @@ def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor
     `cut` is how long the strings of the client's long lines may be; longer ones are left out and the frame is marked as
     truncated. Raises `CassetteError`.
     """
-    clean = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may hold tokens
-    assert isinstance(clean, Header)
+    tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may hold tokens
+    assert isinstance(tidy, Header)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
-        with CassetteWriter(draft, clean, redactor) as writer:
-            for frame in frames:
-                writer.write(_shortened(frame, cut) if len(frame.raw) > LONGEST_LINE else frame)
+        whole = clean((_shortened(frame, cut) if len(frame.raw) > LONGEST_LINE else frame for frame in frames), redactor)
+        with CassetteWriter(draft, tidy) as writer:
+            for frame in whole:
+                writer.write(frame)
         if path.exists() and _same(path, draft):
             return False
         os.replace(draft, path)

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema_rs
 
 from harness.core.frames import Frame, Header, encode_frame, encode_header
+from harness.core.hidden import inside
 from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import NotJson, loads
 from harness.core.redact import Redactor
@@ -71,16 +72,19 @@ def _schema() -> jsonschema_rs.Validator:
 
 
 def lint(
-    path: str, checks: Callable[[Header], Sequence[Check]] = lambda header: (), step: Callable[[], None] = lambda: None
+    path: str,
+    checks: Callable[[Header], Sequence[Check]] = lambda header: (),
+    step: Callable[[], None] = lambda: None,
+    redactor: Redactor | None = None,
 ) -> Report:
     """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report says it.
 
-    `checks` makes the further checks of a file from its header.
+    `checks` makes the further checks of a file from its header. What `redactor` would take out is a secret.
     """
     report = Report(path)
     try:
         with CassetteReader(path) as reader:
-            _Linter(report, checks(reader.header), step).run(reader)
+            _Linter(report, checks(reader.header), step, redactor or Redactor()).run(reader)
     except CassetteError as error:
         report.unreadable = str(error)
     return report
@@ -89,11 +93,11 @@ def lint(
 class _Linter:
     """The checks on one file, with what they remember between frames."""
 
-    def __init__(self, report: Report, checks: Sequence[Check], step: Callable[[], None]) -> None:
+    def __init__(self, report: Report, checks: Sequence[Check], step: Callable[[], None], redactor: Redactor) -> None:
         self._report = report
         self._checks = checks
         self._step = step
-        self._redactor = Redactor()
+        self._redactor = redactor
         self._streams = Streams()
         self._time = 0.0
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (who asked, id) -> requests that wait for a reply
@@ -165,7 +169,7 @@ class _Linter:
             self._add("error", "schema", number, frame, f"{where or 'the line'}: {message[:200]}")
         found = self._redactor.findings(line)
         if frame is not None and b'"base64":' in line and not found:
-            found = self._redactor.findings(frame.raw)
+            found = self._redactor.findings(frame.raw if frame.seam == "rpc" else inside(frame) or b"")
         for what, start, end in found:
             # Never the secret itself: what lint prints ends up in logs.
             text = f"a secret ({what}) of {end - start} bytes stands at byte {start}; use `codex-replay cassette redact`"
@@ -174,7 +178,7 @@ class _Linter:
     def _streamed(self) -> None:
         """Tell the secrets that stand in no single frame, but in the pieces of a stream."""
         for what, size, first, last in self._streams.secrets(self._redactor):
-            where = f"in pieces in the frames {first} to {last}" if first != last else f"in what frame {first} streams"
+            where = f"in pieces in the frames {first} to {last}" if first != last else f"in what frame {first} carries"
             text = f"a secret ({what}) of {size} bytes stands {where}; use `codex-replay cassette redact`"
             # A frame's number is its place in a sound file, and its line the one after that.
             self._report.findings.append(Finding("error", "secret", first + 1, first, text))

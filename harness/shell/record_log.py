@@ -17,7 +17,7 @@ class Writer(Protocol):
     path: str
     frames: int
 
-    def write(self, frame: Frame) -> None:
+    def write(self, frame: Frame) -> object:
         """Take one frame."""
 
     def abandon(self) -> None:

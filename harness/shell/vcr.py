@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from harness.core import httpframes
 from harness.core.frames import BadLine, Footer, Frame, Header, encode_footer, encode_frame, encode_header, parse_line
 from harness.core.redact import Redactor
+from harness.core.streamed import clean
 from harness.shell.cassette import CassetteError
 
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "deflate": b"\x78"}
@@ -87,13 +88,12 @@ def deserialize(cassette_string: str) -> dict[str, Any]:
 
 def _lines(exchanges: Iterable[tuple[str, str, list[list[str]], bytes, Mapping[str, Any]]], case: str) -> bytes:
     redactor = Redactor(paths=_home())
-    lines = [encode_header(Header("unknown", "unknown", case, {"http": "recorded"}))]
-    for conn, (method, uri, headers, body, response) in enumerate(exchanges, 1):
-        for sender, kind, payload, extra in _frames(redactor, method, uri, headers, body, response):
-            frame = Frame(len(lines), 0.0, "http", sender, kind, b"", redactor.value(payload), conn, extra=extra)
-            lines.append(encode_frame(frame))
-    lines.append(encode_footer(Footer(len(lines) - 1)))
-    return b"".join(lines)
+    frames: list[Frame] = []
+    for conn, exchange in enumerate(exchanges, 1):
+        for sender, kind, payload, extra in _frames(redactor, *exchange):
+            frames.append(Frame(len(frames) + 1, 0.0, "http", sender, kind, b"", payload, conn, extra=extra))
+    header = encode_header(Header("unknown", "unknown", case, {"http": "recorded"}))
+    return b"".join([header, *map(encode_frame, clean(frames, redactor)), encode_footer(Footer(len(frames)))])
 
 
 def _home() -> dict[str, str]:

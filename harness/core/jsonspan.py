@@ -1,0 +1,71 @@
+"""Where a value stands in a JSON text of any form, so that it alone can be written anew.
+
+The texts come from a recording and were decoded before: what is asked for here is there.
+"""
+
+from __future__ import annotations
+
+from json.decoder import JSONDecoder
+from typing import Any
+
+from harness.core.jsontext import NotJson, ascii_dumps, dumps, loads
+
+#: Keys and positions, from the outermost value to the one that is meant.
+Path = tuple[str | int, ...]
+
+_scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
+_SPACE = " \t\n\r"
+
+
+def span(data: bytes, path: Path) -> tuple[int, int]:
+    """Return where the value at `path` stands in one JSON text, in bytes (start, end). Raises `KeyError` if it is not there."""
+    text = data.decode()
+    at = _skip(text, 0)
+    for step in path:
+        at = _inner(text, at, step)
+    _, end = _scan(text, at)
+    return len(text[:at].encode()), len(text[:end].encode())
+
+
+def spliced(data: bytes, path: Path, value: Any) -> bytes:
+    """Return a JSON text with one value in it replaced, written as the one before it was; all other bytes stay."""
+    start, end = span(data, path)
+    return data[:start] + written(data[start:end], value) + data[end:]
+
+
+def written(old: bytes, value: Any) -> bytes:
+    """Return a value as JSON in the form of the one that it replaces: compact, and escaped to ASCII if that was."""
+    try:
+        if b"\\u" in old and ascii_dumps(loads(old)) == old:
+            return ascii_dumps(value)
+        return dumps(value)
+    except (NotJson, ValueError):  # a lone surrogate has only the escaped form
+        return ascii_dumps(value)
+
+
+def _inner(text: str, at: int, step: str | int) -> int:
+    """Return where the member or item `step` of the value at `at` begins; of members of one name the last counts."""
+    found, number = -1, 0
+    end = {"{": "}", "[": "]"}.get(text[at], "")
+    at = _skip(text, at + 1)
+    while end and text[at] != end:
+        name: str | int = number
+        if end == "}":
+            name, at = _scan(text, at)
+            at = _skip(text, _skip(text, at) + 1)
+        if name == step:
+            found = at
+        _, at = _scan(text, at)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+        number += 1
+    if found < 0:
+        raise KeyError(step)
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] in _SPACE and at < len(text):
+        at += 1
+    return at

@@ -1,0 +1,118 @@
+"""A cassette that is written as a stream, and freed at its end of the secrets that were streamed in pieces.
+
+Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. What no single frame
+shows is known only at the end: then the frames that hold a part of it are written anew, in a copy that takes the file's
+place in one step. The redactor is the one of the frames, so that a secret has one placeholder in all of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NamedTuple
+
+from harness.core.frames import BadLine, Frame, encode_frame, parse_line
+from harness.core.hidden import redacted
+from harness.core.pieces import with_pieces
+from harness.core.reason import reason
+from harness.core.redact import Redactor
+from harness.core.streamed import Secret, Streams
+from harness.shell.cassette import CassetteError, CassetteWriter
+from harness.shell.files import replacing
+
+_MOST = 5  # places that a sentence names
+
+
+class Mended(NamedTuple):
+    """What `mend` did: the secrets that stood in pieces, and the numbers of the frames that were written anew."""
+
+    secrets: list[Secret]
+    frames: list[int]
+
+
+class NotMended(CassetteError):
+    """A cassette holds a secret in pieces and could not be written anew; `secrets` says which, never what they are."""
+
+    def __init__(self, path: str, secrets: list[Secret], why: str) -> None:
+        self.secrets = secrets
+        super().__init__(
+            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it holds {told(secrets)}, and could not "
+            f"be written anew ({why}); run `codex-replay cassette redact {path} --out G`, and keep only G."
+        )
+
+
+def told(secrets: list[Secret]) -> str:
+    """Return the beginning of a sentence on secrets: how many, of what kind, and where; never what they are."""
+    kinds = ", ".join(dict.fromkeys(one.kind for one in secrets))
+    places = list(dict.fromkeys(f"{one.first} to {one.last}" if one.first != one.last else f"{one.first}" for one in secrets))
+    more = f" and in {len(places) - _MOST} more places" if len(places) > _MOST else ""
+    where = f"frame{'s' if len(places) > 1 or ' ' in places[0] else ''} {', '.join(places[:_MOST])}{more}"
+    return f"{'a secret' if len(secrets) == 1 else f'{len(secrets)} secrets'} ({kinds}) streamed in pieces in {where}"
+
+
+class WholeWriter:
+    """Redacts the frames for a `CassetteWriter` that does not, and remembers the pieces in them."""
+
+    def __init__(self, writer: CassetteWriter, redactor: Redactor) -> None:
+        self.path = writer.path
+        self.frames = 0
+        self._writer = writer
+        self._redactor = redactor
+        self._streams = Streams()
+
+    def write(self, frame: Frame) -> bool:
+        """Take one frame, as it came, and write it without its secrets; return whether it has any."""
+        self.frames += 1
+        self._streams.add(frame, self.frames)
+        clean = redacted(frame, self._redactor)
+        self._writer.write(clean)
+        return clean is not frame
+
+    def abandon(self) -> None:
+        """End without a footer."""
+        self._writer.abandon()
+
+    def close(self) -> None:
+        """End, with a footer."""
+        self._writer.close()
+
+    def mend(self) -> Mended:
+        """Take the secrets that were streamed in pieces out of the file, which has been ended.
+
+        What is no file (a pipe, a device) cannot be written anew and is left. Raises `NotMended`.
+        """
+        pieces = self._streams.mended(self._redactor)
+        if not pieces or not os.path.isfile(self.path):
+            return Mended([], [])
+        path = os.path.realpath(self.path)
+        secrets = list(self._streams.secrets(self._redactor))
+        try:
+            changed = self._changed(path, pieces)
+            if changed:
+                with replacing(path) as draft:
+                    _copy(path, draft, changed)
+        except (OSError, BadLine, ValueError, LookupError) as error:
+            if not secrets:  # each frame is clean by itself, and nothing else was found
+                return Mended([], [])
+            raise NotMended(self.path, secrets, reason(error)) from None
+        return Mended(secrets if changed else [], sorted(changed))
+
+    def _changed(self, path: str, pieces: dict[int, dict[int, bytes]]) -> dict[int, bytes]:
+        """Return the lines that become others, by the numbers of their frames."""
+        changed = {}
+        with open(path, "rb") as file:
+            for number, line in enumerate(file):
+                if number in pieces and line.endswith(b"\n"):
+                    frame = parse_line(line)
+                    assert isinstance(frame, Frame)
+                    new = encode_frame(redacted(with_pieces(frame, pieces[number]), self._redactor))
+                    if new != line:
+                        changed[number] = new
+        return changed
+
+
+def _copy(path: str, draft: str, changed: dict[int, bytes]) -> None:
+    with open(path, "rb") as old, open(draft, "wb") as new:
+        for number, line in enumerate(old):
+            new.write(changed.get(number, line))
+    shutil.copymode(path, draft)
