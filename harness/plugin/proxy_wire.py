@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from harness.core.jsonrpc import kind
 _FRAME = re.compile(rb'\{"t": ?([0-9.]+), ?"(got|said)": ?(".*")\}')
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WireFrame:
     """One line: `t` in seconds since the epoch, `child` the tap's number, `sender` "client" (the proxy) or "server".
 
@@ -41,7 +42,7 @@ class WireFrame:
         except ValueError:
             return None
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """What the line is in JSON-RPC: request, notification, response, error or other."""
         return kind(self.value)
@@ -52,7 +53,7 @@ class Wire:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._read: dict[Path, int] = {}
+        self._read: dict[str, int] = {}
         self._lock = threading.Lock()
         #: All frames so far, in the order of their passing.
         self.frames: list[WireFrame] = []
@@ -64,16 +65,16 @@ class Wire:
 
     def _update(self) -> list[WireFrame]:
         new: list[WireFrame] = []
-        for path in sorted(self.folder.glob("wire.*")):
-            with open(path, "rb") as file:
-                file.seek(self._read.get(path, 0))
+        for name in sorted(name for name in os.listdir(self.folder) if name.startswith("wire.")):
+            with open(self.folder / name, "rb", buffering=0) as file:
+                file.seek(self._read.get(name, 0))
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
-            self._read[path] = self._read.get(path, 0) + len(whole)
+            self._read[name] = self._read.get(name, 0) + len(whole)
             for line in whole.splitlines():
                 if found := _FRAME.fullmatch(line):
                     sender = "client" if found[2] == b"got" else "server"
-                    new.append(WireFrame(float(found[1]), path.suffix[1:], sender, found[3]))
+                    new.append(WireFrame(float(found[1]), name.removeprefix("wire."), sender, found[3]))
         new.sort(key=lambda frame: frame.t)
         self.frames += new
         return new

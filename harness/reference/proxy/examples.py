@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from typing import Any
-from urllib.parse import unquote
 
 Schema = dict[str, Any]
 FORMATS = {
@@ -62,8 +61,12 @@ def resolve(schema: Any, root: Any) -> Any:
     reference = schema["$ref"]
     if not isinstance(reference, str) or not reference.startswith("#"):
         return {}
+    if "%" in reference:
+        from urllib.parse import unquote  # late: it is slow to load, and few references need it
+
+        reference = unquote(reference)
     found = root
-    for part in unquote(reference[1:]).split("/")[1:]:
+    for part in reference[1:].split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(found, list) and key.isdigit() and int(key) < len(found):
             found = found[int(key)]

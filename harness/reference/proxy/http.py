@@ -7,13 +7,12 @@ of HTTP/1.0 gets a stream that ends with the connection.
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import sys
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import httptools
 
@@ -151,7 +150,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """All headers are there."""
         self._request.method = self._parser.get_method().decode("latin-1")
-        self._request.path = urlsplit(self._url.decode("latin-1")).path
+        self._request.path = _path(self._url)
         self._request.chunked = self._parser.get_http_version() == "1.1"
         self._request.keep_alive = self._parser.should_keep_alive()
         self._body: list[bytes] = []
@@ -232,7 +231,16 @@ class Connection(asyncio.Protocol):
                 self._transport.close()
 
 
+def _path(target: bytes) -> str:
+    """The path of a request's target, be it a whole URL; what is neither has no place here."""
+    try:
+        found = httptools.parse_url(target).path or b""
+    except httptools.HttpParserInvalidURLError:
+        found = target
+    return found.decode("latin-1")
+
+
 def _request_id(request: Request) -> str:
     """The client's own id when it can stand in a header, else a new one."""
     given = request.headers.get("x-request-id", "")
-    return given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else "req_" + secrets.token_hex(12)
+    return given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else "req_" + os.urandom(12).hex()

@@ -15,17 +15,19 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 def loads(data: bytes | str) -> Any:
     """Decode; raises ValueError for what is not JSON (NaN and Infinity neither)."""
-    return json.loads(data, parse_constant=_refuse)
+    if isinstance(data, bytes):
+        data = data.decode(json.detect_encoding(data), "surrogatepass")
+    return _DECODER.decode(data)
 
 
 def for_client(value: Any) -> bytes:
     """Encode for an HTTP client: ASCII only."""
-    return json.dumps(value, separators=(",", ":")).encode("ascii")
+    return _ASCII.encode(value).encode("ascii")
 
 
 def text(value: Any) -> str:
     """Encode compactly with all characters as they are: the form in which a schema stands in the instructions."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _ANY.encode(value)
 
 
 def for_server(value: Any) -> bytes:
@@ -35,3 +37,9 @@ def for_server(value: Any) -> bytes:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
+
+
+# Made once: `json.loads` and `json.dumps` make them anew for each text.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_ASCII = json.JSONEncoder(separators=(",", ":"))
+_ANY = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)

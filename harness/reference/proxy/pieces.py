@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
 
@@ -112,4 +112,4 @@ class _Sorter:
 
 def new_id(prefix: str) -> str:
     """An id that nobody else has."""
-    return prefix + secrets.token_hex(12)
+    return prefix + os.urandom(12).hex()
