@@ -13,6 +13,7 @@ A case is its own scenario:
 
 from __future__ import annotations
 
+from harness.plugin import plain  # noqa: F401 - before any other module of ours
 from harness.plugin.run import AppServer, Server
 from harness.shell.client import ErrorReply, SubjectFailure
 

@@ -2,11 +2,20 @@
 
 JSON may escape a lone surrogate, and a failure then tells of it. pytest-xdist cannot send such a text, and would end the whole
 run over it; so in what it sends the surrogate stands as its escape.
+
+A report has a hundred small values, and pytest-xdist writes and reads each by itself, in Python. So it is given one: the report
+as `marshal` writes it, which keeps what xdist would keep (tuples too) and is done in C.
 """
 
 from __future__ import annotations
 
+import marshal
 from typing import Any
+
+#: Under which key a packed report stands.
+PACKED = "codex-replay-packed"
+#: Of marshal's format; every Python reads it, and it has no references between values.
+_VERSION = 2
 
 
 def encodable(value: Any) -> Any:
@@ -18,3 +27,22 @@ def encodable(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(encodable(inner) for inner in value)
     return value
+
+
+def packed(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report that is to be sent as one value; as it is, but encodable, where marshal has no form for it."""
+    try:
+        data = marshal.dumps(report, _VERSION)
+    except ValueError:
+        return encodable(report)  # type: ignore[no-any-return]
+    # marshal writes a lone surrogate as three bytes, of which the first is this one; so do other characters begin, of course.
+    if b"\xed" in data:
+        data = marshal.dumps(encodable(report), _VERSION)
+    return {PACKED: data}
+
+
+def unpack(report: dict[str, Any]) -> None:
+    """Put what `packed` has packed back into its report; other reports stay as they are."""
+    data = report.pop(PACKED, None)
+    if isinstance(data, bytes):
+        report.update(marshal.loads(data))

@@ -331,13 +331,24 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-    """See to it that pytest-xdist can send what a failure says, whatever the subject said."""
-    from harness.plugin.encodable import encodable
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """See to it that pytest-xdist can send what a failure says, whatever the subject said, and sends it as one value."""
+    from harness.plugin.encodable import encodable, packed
 
-    found: dict[str, Any] | None = encodable((yield))
-    return found
+    found: dict[str, Any] | None = yield
+    if found is not None and SESSION in config.stash and hasattr(config, "workerinput"):
+        return packed(found)
+    return encodable(found)  # type: ignore[no-any-return]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_report_from_serializable(data: dict[str, Any]) -> Generator[None, Any, Any]:
+    """Open what a worker of pytest-xdist has packed."""
+    from harness.plugin.encodable import unpack
+
+    unpack(data)
+    return (yield)
 
 
 class Collector:
