@@ -8,6 +8,7 @@ long case no more is made than is kept.
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harness.core import frames as core
@@ -140,19 +141,23 @@ def _rpc(lines: Iterable[tuple[float | None, int, str, str]]) -> Iterator[Frame]
 
 def proxy_frames(proxy: Proxy) -> Iterator[Frame]:
     """Both sides of a proxy, in the order of time."""
-    told: list[tuple[float, Frame]] = []
     if not proxy.exchanges:
         return
     start = proxy.exchanges[0].started
     children: dict[str, int] = {}
+    # What is said at a time, and how much of it then: all of an answer, one line of those that passed on the JSON-RPC seam.
+    told: list[tuple[float, Iterator[Frame], int | None]] = []
     for conn, one in enumerate(proxy.exchanges, 1):
-        told.append((one.started, _request(one.started - start, conn, one.method, one.path, (), one.sent)))
-        told += [(one.ended, frame) for frame in _answer(one.ended - start, conn, one.status, one.headers, one.body)]
+        told.append((one.started, iter((_request(one.started - start, conn, one.method, one.path, (), one.sent),)), None))
+        told.append((one.ended, _answer(one.ended - start, conn, one.status, one.headers, one.body), None))
+        for frame in one.frames:
+            children.setdefault(frame.child, len(children) + 1)
+        rpc = _rpc((frame.t - start, children[frame.child], frame.sender, frame.raw) for frame in one.frames)
         times = [frame.t for frame in one.frames]
-        lines = [
-            (frame.t - start, children.setdefault(frame.child, len(children) + 1), frame.sender, frame.raw)
-            for frame in one.frames
-        ]
-        told += zip(times, _rpc(lines), strict=True)
-    told.sort(key=lambda pair: pair[0])
-    yield from (frame for _, frame in told)
+        if times == sorted(times):
+            told += ((t, rpc, 1) for t in times)
+        else:  # lines that were read late are labelled where they stand, and told where they belong
+            told += ((t, iter((frame,)), 1) for t, frame in zip(times, rpc, strict=True))
+    told.sort(key=lambda entry: entry[0])
+    for _, frames, count in told:
+        yield from islice(frames, count)

@@ -41,6 +41,8 @@ PASSED, FAILED = (80, 2048), (2000, 1 << 16)
 LONGEST_SIDE = 1 << 14
 #: Longer than any secret, in characters.
 MARGIN = 1 << 15
+#: How many names of frames are remembered.
+_NAMES = 4096
 _CUT = "[cut]"
 _RUN = r"[A-Za-z0-9_+=.%~@/-]"
 #: What keys begin with: enough to know one by, however little is left of it.
@@ -189,6 +191,7 @@ class Taker:
 
     def __init__(self, paths: dict[str, str] | None = None) -> None:
         self._redactor = Redactor(paths=paths)
+        self._named: dict[str, str] = {}
 
     def clean(self, text: str) -> str:
         """Return what a failure says without its secrets, whole or torn."""
@@ -219,10 +222,19 @@ class Taker:
 
     def _clean(self, frame: Frame, n: int, longest: int) -> Frame:
         text, whole = self._beginning(frame["text"], longest)
-        frame["n"], frame["what"], frame["text"] = n, self._redactor.text(frame["what"])[:300], text[:longest]
+        frame["n"], frame["what"], frame["text"] = n, self._name(frame["what"]), text[:longest]
         if whole > longest:
             frame["cut"] = whole
         return frame
+
+    def _name(self, what: str) -> str:
+        """Return what a frame is called without its secrets; few names are new."""
+        name = self._named.get(what)
+        if name is None:
+            if len(self._named) >= _NAMES:
+                self._named.clear()
+            name = self._named[what] = self._redactor.text(what)[:300]
+        return name
 
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
         """Return a text without its secrets, or enough of its beginning to keep `longest` of, and how long all of it is.
