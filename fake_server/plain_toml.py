@@ -1,0 +1,73 @@
+"""TOML, of which most configurations use little: that little is read here, all else by the standard `tomllib`.
+
+`tomllib` brings `re`, `typing` and `datetime`, which take longer than all else that a start of fake-codex does.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SPACE = " \t"
+
+
+def loads(text: str) -> dict[str, Any]:
+    """Return what a document says; raises `ValueError` (`tomllib.TOMLDecodeError`) if it is not TOML."""
+    found = plain(text)
+    if found is None:
+        import tomllib
+
+        found = tomllib.loads(text)
+    return found
+
+
+def plain(text: str) -> dict[str, Any] | None:
+    """Return what a document says that has only `[tables]`, and a string, a whole number or a truth under each bare key.
+
+    None for any other, be it TOML or not.
+    """
+    document: dict[str, Any] = {}
+    table, heads = document, set()
+    for line in text.split("\n"):
+        line = line.strip(_SPACE)
+        if not line.isprintable():
+            return None
+        if line[:1] == "[" and line[-1:] == "]":
+            head = line[1:-1]
+            opened = _open(document, head.split("."))
+            if opened is None or head in heads:
+                return None
+            table = opened
+            heads.add(head)
+        elif line and line[0] != "#":
+            key, _, written = line.partition("=")
+            key, value = key.strip(_SPACE), _value(written.strip(_SPACE))
+            if not _is_bare(key) or key in table or value is None:
+                return None
+            table[key] = value
+    return document
+
+
+def _open(table: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
+    for name in names:
+        inner = table.setdefault(name, {}) if _is_bare(name) else None
+        if type(inner) is not dict:
+            return None
+        table = inner
+    return table
+
+
+def _is_bare(key: str) -> bool:
+    return key.isascii() and key.replace("-", "a").replace("_", "a").isalnum()
+
+
+def _value(text: str) -> str | int | bool | None:
+    if text[:1] == '"' and text[-1:] == '"' and len(text) > 1:
+        inner = text[1:-1]
+        return None if '"' in inner or "\\" in inner else inner
+    if text in ("true", "false"):
+        return text == "true"
+    if text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0"):
+        return int(text)
+    return None
