@@ -7,19 +7,34 @@ nothing else, so that a run can be repeated.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
-from collections.abc import Callable
-from random import Random
-from typing import Any
+from _random import Random
+from posix import getpid, kill, read
 
 from harness.core.jsontext import NotJson, dumps, loads
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Change = Callable[["Fault", bytes, Any], list[bytes]]
+
 HUGE = 16 * 1024 * 1024
 SLOW_START = 2.0  # seconds
-Change = Callable[["Fault", bytes, Any], list[bytes]]
+
+
+class Chance(Random):
+    """The numbers of a seed: those of the standard `random`, of which this is the core; the module takes as long as a start."""
+
+    def randint(self, low: int, high: int) -> int:
+        """Return a whole number from `low` to `high`, these two among them."""
+        width = high - low + 1
+        found = self.getrandbits(width.bit_length())
+        while found >= width:
+            found = self.getrandbits(width.bit_length())
+        return low + found
 
 
 class Fault:
@@ -27,7 +42,7 @@ class Fault:
 
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
-        self.random = Random(seed)
+        self.random = Chance(seed)
         self.over = False  # nothing is said after what has been said
         self.status: int | None = None
         self.lines = 0
@@ -74,9 +89,11 @@ class Fault:
     def strike(self) -> None:
         """After the last bytes are written: die, or hang until the client closes stdin."""
         if "kill" in self._options:
-            os.kill(os.getpid(), signal.SIGKILL)
+            from signal import SIGKILL
+
+            kill(getpid(), SIGKILL)
         if "hang" in self._options:
-            while os.read(0, 1 << 16):
+            while read(0, 1 << 16):
                 pass
 
     @staticmethod
