@@ -8,32 +8,33 @@ table of real-codex-0.92.md, section 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
-
+from harness.core.value import Value
 from harness.protocol.responses import FAILURES
-from harness.protocol.script import Turn
 from harness.protocol.steps import Raw, Send, Step, Wait, event_bytes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+    from harness.protocol.script import Turn
+
+    Parameters = Mapping[str, Any]
+
+
+class Cut(Value):
     """Close the connection here, without the end that the framing promises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+class Reset(Value):
     """Reset the connection here (RST)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Value):
     """Send nothing more, and keep the connection open until the client leaves."""
 
 
 Act = Step | Cut | Reset | Idle
-Parameters = Mapping[str, Any]
 
 #: Parameters that a fault may be given, and what each must be.
 PARAMETERS: dict[str, type | tuple[type, ...]] = {
@@ -80,11 +81,11 @@ def as_status(turn: Turn) -> Turn:
         code, message = STATUSES[status]
         headers = [("retry-after", str(fault.get("retry_after", "1")))] if status == 429 else []
         error = {"code": code, "message": fault.get("message", message)}
-        return replace(turn, items=(), status=status, headers=(*turn.headers, *headers), error=error, fault=None)
+        return turn.but(items=(), status=status, headers=(*turn.headers, *headers), error=error, fault=None)
     if name.startswith("failed_"):
         code = name.removeprefix("failed_")
         end = {"type": "failed", "code": code, "message": fault.get("message", FAILURES[code])}
-        return replace(turn, items=(*turn.items, end), fault=None)
+        return turn.but(items=(*turn.items, end), fault=None)
     return turn
 
 

@@ -23,7 +23,7 @@ from harness.core.frames import (
     is_canonical,
     parse_line,
 )
-from harness.core.jsontext import NotJson, ascii_dumps, dumps, loads
+from harness.core.jsontext import NotJson, ascii_dumps, compact, dumps, loads
 from harness.core.ndjson import LineSplitter
 from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
 
@@ -55,6 +55,11 @@ def test_json_comes_back_and_is_what_json_says(value: Any) -> None:
 @given(VALUES | st.text(st.characters(categories=["Cs", "L", "P"])))
 def test_ascii_json_is_what_json_writes_even_of_half_a_surrogate_pair(value: Any) -> None:
     assert ascii_dumps(value) == json.dumps(value, separators=(",", ":")).encode()
+
+
+@given(VALUES | st.text(st.characters(categories=["Cs", "L", "P"])) | st.lists(st.floats()))
+def test_compact_json_is_what_json_writes_even_of_no_number(value: Any) -> None:
+    assert compact(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf, object(), {1}])

@@ -38,11 +38,12 @@ try:
     # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
     _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type]
 
-    def _encoder(escape: Callable[[str], str]) -> Callable[[Any, int], tuple[str, ...]]:
-        return _json.make_encoder(None, None, escape, None, ":", ",", False, False, False)  # type: ignore[arg-type]
+    def _encoder(escape: Callable[[str], str], nan: bool = False) -> Callable[[Any, int], tuple[str, ...]]:
+        return _json.make_encoder(None, None, escape, None, ":", ",", False, False, nan)  # type: ignore[arg-type]
 
     _encode = _encoder(_json.encode_basestring)
     _encode_ascii = _encoder(_json.encode_basestring_ascii)
+    _encode_any = _encoder(_json.encode_basestring, nan=True)
 except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPython
     import json
 
@@ -53,6 +54,9 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
 
     def _encode_ascii(value: Any, _level: int) -> tuple[str, ...]:
         return (json.dumps(value, separators=(",", ":"), allow_nan=False),)
+
+    def _encode_any(value: Any, _level: int) -> tuple[str, ...]:
+        return (json.dumps(value, ensure_ascii=False, separators=(",", ":")),)
 
 
 _SPACE = " \t\n\r"
@@ -119,6 +123,14 @@ def ascii_dumps(value: Any) -> bytes:
         return "".join(_encode_ascii(value, 0)).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError(f"no JSON form: {error}") from None
+
+
+def compact(value: Any) -> str:
+    """Return `value` as `dumps` does, but as text and whatever it holds: lone surrogates stay, and NaN is written `NaN`.
+
+    Raises `TypeError` for foreign types.
+    """
+    return "".join(_encode_any(value, 0))
 
 
 def member_span(data: bytes, key: str) -> tuple[int, int] | None:

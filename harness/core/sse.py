@@ -8,13 +8,12 @@ The rules of interpretation are those of the HTML standard, section 9.2 (server-
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from harness.core.value import Value
 
 BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Value):
     """What stands between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
 
     `event` is the event's name ("" when none is given: a browser would say "message"), `data` the joined data lines or
@@ -28,7 +27,7 @@ class Block:
     data: bytes | None = None
     id: bytes | None = None
     retry: bytes | None = None
-    comments: tuple[bytes, ...] = field(default=())
+    comments: tuple[bytes, ...] = ()
     complete: bool = True
 
     @property

@@ -9,12 +9,11 @@ Pure: values in, values out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from harness.protocol.expect import input_texts, markers_of, mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from harness.protocol.script import Turn

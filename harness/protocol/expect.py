@@ -12,8 +12,10 @@ Pure: plain values in, a sentence out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
 KEYS = ("prompt", "model", "body", "absent", "headers", "outputs")
 
@@ -118,7 +120,7 @@ def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
 
 def difference(wanted: object, seen: object, where: str = "body") -> str | None:
     """Compare a part with the whole: objects by the named keys, lists by length and place, all else by equality."""
-    if isinstance(wanted, Mapping) and isinstance(seen, Mapping):
+    if isinstance(wanted, dict) and isinstance(seen, dict):
         for key, value in wanted.items():
             if key not in seen:
                 return f"{where}.{key} is missing."

@@ -8,11 +8,16 @@ data/openai-*). All ids follow from the label and the place of an item, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from harness.core.jsontext import compact
+from harness.protocol.steps import Gate, Raw, Send, Wait
 
-from harness.protocol.script import Turn
-from harness.protocol.steps import Gate, Raw, Send, Step, Wait, compact
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from harness.protocol.script import Turn
+    from harness.protocol.steps import Step
 
 #: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
 CREATED_AT = 1735689600

@@ -8,19 +8,20 @@ The item kinds are those a model sends (spec: codex-lite-protocol.md, "Response 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
+from harness.core.value import EMPTY, Value
 from harness.protocol.expect import vocabulary_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 class BadScript(ValueError):
     """The script cannot be used; the text is a sentence that says where it is wrong and what would be right."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Value):
     """One reply of the model and the request it is meant for; times are in milliseconds, sizes in characters or bytes.
 
     `match` and `expect` are in the vocabulary of `harness.protocol.expect`; `usage` is None for "leave it out" and an empty
@@ -28,14 +29,14 @@ class Turn:
     """
 
     items: tuple[Mapping[str, Any], ...] = ()
-    match: Mapping[str, Any] = field(default_factory=dict)
-    expect: Mapping[str, Any] = field(default_factory=dict)
+    match: Mapping[str, Any] = EMPTY
+    expect: Mapping[str, Any] = EMPTY
     times: int | None = 1
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     error: Mapping[str, Any] | None = None
     body: Any = None
-    usage: Mapping[str, int] | None = field(default_factory=dict)
+    usage: Mapping[str, int] | None = EMPTY
     delta: int = 16
     write: str | int = "event"
     delay_ms: float = 0
@@ -46,19 +47,21 @@ class Turn:
     end: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+_AUTO = {"mode": "auto"}
+
+
+class Script(Value):
     """All turns of one session; `otherwise` tells what a request gets that no turn is left for: "miss" (501) or "default"."""
 
     turns: tuple[Turn, ...] = ()
     otherwise: str = "miss"
-    auth: Mapping[str, Any] = field(default_factory=lambda: {"mode": "auto"})
+    auth: Mapping[str, Any] = _AUTO
     models: tuple[Mapping[str, Any], ...] = ()
     rate_limits: Mapping[str, Any] | None = None
     rules_off: tuple[str, ...] = ()
-    answers: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = EMPTY
     account: Any = None
-    git: Mapping[str, Any] = field(default_factory=dict)
+    git: Mapping[str, Any] = EMPTY
 
 
 # Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
@@ -305,7 +308,7 @@ CHECKS: dict[str, tuple[str, Any]] = {
 
 
 def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str], ...]:
-    pairs = value.items() if isinstance(value, Mapping) else value
+    pairs = value if isinstance(value, list) else value.items()
     return tuple((name, text) for name, text in pairs)
 
 

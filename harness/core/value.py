@@ -1,0 +1,67 @@
+"""Values of named parts, declared as a frozen dataclass is, at none of its cost.
+
+The standard `dataclasses` loads `inspect` and compiles a module's worth of methods for each class: three times what a start of
+fake-codex takes without it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ClassVar, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
+        """Tell a type checker alone how the classes below are made."""
+        return lambda cls: cls
+
+
+#: The default of a part that is a mapping: one for all, since a value is never changed.
+EMPTY: dict[str, Any] = {}
+
+
+@dataclass_transform(frozen_default=True)
+class Value:
+    """A value with a part for each annotation of its class, in their order; what the class assigns is a part's default.
+
+    Two are equal when they are of one class and all their parts are. None is ever changed: `but` makes another.
+    """
+
+    _parts: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._parts = tuple(cls.__annotations__)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        """Take the parts by place or by name; raises `TypeError` for one that there is not, or that is missing or given twice."""
+        parts = self.__dict__
+        names = self._parts
+        parts.update(zip(names, given, strict=False))
+        if len(given) == len(names) and not named:
+            return  # as most are made
+        parts.update(named)
+        if len(parts) != len(given) + len(named) or not parts.keys() <= set(names):
+            raise TypeError(f"{type(self).__name__} has the parts {', '.join(names)}, each once, not {given!r} and {named!r}.")
+        if len(parts) < len(names):
+            for name in names:
+                if name not in parts and not hasattr(self, name):
+                    raise TypeError(f"{type(self).__name__} needs its part {name}.")
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same value with other parts in place of those that are named."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a {type(self).__name__} is not changed; make another with `but`.")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._parts)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self._parts))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._parts)})"
