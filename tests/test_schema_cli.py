@@ -192,4 +192,4 @@ def test_a_bundle_of_ones_own_is_documented(tmp_path):
     assert done.exit_code == 0, done.output
     assert (tmp_path / "docs" / "README.md").read_text().startswith("# The app-server protocol of Codex 1.2.3\n")
     done = run("doc", "1.2.3", "--bundle", str(tmp_path / "docs" / "README.md"), "--out", str(tmp_path / "other"))
-    assert (done.exit_code, "cannot be read" in done.output) == (2, True)
+    assert (done.exit_code, "README.md is no schema bundle: it is not JSON." in done.output) == (2, True)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,3 +113,84 @@ def test_what_is_no_number_of_that_kind_is_a_sentence(verb: str, option: str, va
     last = done.stderr.splitlines()[-1]
     assert option in last or "frame" in last
     assert last.endswith(".")
+
+
+def test_a_verb_that_is_nearly_one_is_told() -> None:
+    done = run("recrd")
+    assert done.exit_code == 2
+    assert "'recrd'. Did you mean 'record'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        ("run app_server/test_handshake.py -k (", 4, "-k '(' is no expression"),
+        ("schema doc --out ''", 2, "'--out': it is an empty text"),
+        ("schema regen 0.92.0 --out ''", 2, "'--out': it is an empty text"),
+        ("report merge . --out ''", 2, "'--out': it is an empty text"),
+        ("drift 0.92.0 0.92.0 --markdown ''", 2, "'--markdown': it is an empty text"),
+        ("drift 0.92.0 0.92.0 --html ''", 2, "'--html': it is an empty text"),
+        ("drift 0.92.0 0.92.0 --html /dev/full", 2, "/dev/full: No space left on device"),
+        ("schema doc --bundle FILE --out new", 2, "FILE is no schema bundle: it is not JSON."),
+        ("schema doc --bundle nowhere --out new", 2, "'nowhere' does not exist"),
+        ("report open FILE", 2, "FILE is no report: it is a file; give the folder"),
+        ("report merge FILE --out new", 2, "FILE is no report: it is a file; give the folder"),
+        ("replay HANDSHAKE --app-server codex@0.92.0 --script nowhere", 2, "The script nowhere cannot be read"),
+        ("replay HANDSHAKE --app-server codex@0.92.0 --script FILE", 2, "The script FILE is neither JSON nor YAML"),
+    ],
+)
+def test_what_cannot_be_used_is_a_sentence(
+    words: str, status: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").write_text('{"a":\n')
+    done = run(*(word.replace("HANDSHAKE", str(HANDSHAKE)) for word in shlex.split(words)))
+    assert (done.exit_code, done.stdout) == (status, "")
+    assert sentence in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_stdout_that_does_not_know_a_character_gets_its_number(tmp_path: Path, encoding: str) -> None:
+    """What is printed is JSON then, too."""
+    (tmp_path / "b.json").write_text(json.dumps({"cassette": 1}))
+    code = (
+        "import json, sys; from harness.cli.stdout import patient; sys.stdout = patient(sys.stdout);"
+        "print(json.dumps(['\\u2192', '\\xe9', '\\U0001f600', '\\udcff'], ensure_ascii=False))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout.decode(encoding)) == ["\u2192", "\xe9", "\U0001f600", "\udcff"]
+
+
+def test_a_file_name_goes_out_as_it_came_where_the_locale_knows_no_better() -> None:
+    code = (
+        "import os, sys; from harness.cli.stdout import patient; sys.stdout = patient(sys.stdout);"
+        "print(os.fsdecode(b'\\xff'), '\\u2192')"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii:surrogateescape"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (0, b"\xff \\u2192\n")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_verb_that_is_told_to_end_leaves_nothing_and_judges_nothing(number: int, status: int, tmp_path: Path) -> None:
+    """1 would be a verdict: that something differs."""
+    os.mkfifo(tmp_path / "pid")
+    waits = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\nwhile os.read(0, 9999): pass"
+    server = shlex.join([sys.executable, "-c", waits])
+    verb = [sys.executable, "-c", "from harness.cli.main import main; main()", "replay", str(HANDSHAKE)]
+    started = [*verb, "--app-server", server, "--timeout", "60"]
+    pipe = os.open(tmp_path / "pid", os.O_RDWR)
+    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert select.select([pipe], [], [], 30)[0]
+        pid = int(os.read(pipe, 99))
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    os.close(pipe)
+    assert (process.returncode, out) == (status, b"")
+    assert err.decode().strip() == ("codex-replay: interrupted." if number == signal.SIGINT else "")
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
@@ -26,6 +28,16 @@ R = TypeVar("R")
 PLAIN_WIDTH = 160
 #: Seconds before a command that goes on working says so.
 PATIENCE = 1.0
+
+
+class Place(click.Path):
+    """A path; an empty text, as an unset variable leaves it, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; a usage error for none."""
+        if value == "":
+            self.fail("it is an empty text; name a path, or leave it out.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Unable(click.ClickException):
@@ -62,12 +74,13 @@ def coloured() -> bool:
 
 
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
-    """Make a command end as its user expects: what cannot be read or written in a sentence."""
+    """Make a command end as its user expects: in a sentence where it cannot read or write, and with nothing left if told to."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with _told_to_end():
+                return command(*args, **kwargs)
         except CassetteError as error:
             raise Unable(str(error)) from None
         except OSError as error:
@@ -77,6 +90,29 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
             raise Unable(f"{where}{error.strerror or error}; check the path and its permissions.") from None
 
     return wrapped
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """Let a TERM or HUP unwind the work as an interrupt does, so that what was started ends; the status is that of the signal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> NoReturn:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)  # whoever says it twice does not want to wait
+        raise SystemExit(128 + number)
+
+    # One that is ignored (nohup) stays so.
+    before = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in before:
+            signal.signal(number, signal.SIG_DFL)
 
 
 class Progress:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import drift_pages
-from harness.cli.console import Unable, aside, console, printable, sentences
+from harness.cli.console import Place, Unable, aside, console, printable, sentences
 from harness.protocol.bundle import Bundle, BundleError
 from harness.shell.bundles import bundle_of
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 @click.argument("from_", metavar="FROM")
 @click.argument("to", metavar="TO")
 @click.option("--json", "as_json", is_flag=True, help="Write the outcome as one JSON object.")
-@click.option("--markdown", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report as Markdown, too.")
-@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report as one HTML file, too.")
-@click.option("--cassettes", metavar="DIR", type=click.Path(), help="Tell which cases of these cassettes are hit.")
+@click.option("--markdown", metavar="FILE", type=Place(dir_okay=False), help="Write the report as Markdown, too.")
+@click.option("--html", metavar="FILE", type=Place(dir_okay=False), help="Write the report as one HTML file, too.")
+@click.option("--cassettes", metavar="DIR", type=Place(), help="Tell which cases of these cassettes are hit.")
 @click.option("--behaviour", is_flag=True, help="Run the suites' cases on both real binaries and compare the frames.")
 @click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that fit, as pytest's -k.")
 @sentences
@@ -144,7 +144,11 @@ def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) 
     if path is not None:
         from harness.shell.files import write_whole
 
-        write_whole(path, form(report).encode())
+        try:
+            write_whole(path, form(report).encode())
+        except OSError as error:
+            error.filename = error.filename or path  # a full disk names none
+            raise
 
 
 def html_page(report: dict[str, Any]) -> str:

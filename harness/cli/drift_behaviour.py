@@ -15,7 +15,7 @@ import click
 
 from harness.cli.console import Unable, console, printable
 from harness.cli.drift import html_page, write
-from harness.cli.run import resolve
+from harness.cli.run import no_expression, resolve
 from harness.protocol.behaviour_findings import doubtful, outcome
 from harness.protocol.behaviour_text import markdown as to_markdown
 from harness.protocol.behaviour_text import place, summary, to_json, which
@@ -58,7 +58,8 @@ def run(
                 f"--behaviour needs two versions whose binaries can be run, and {given} is none: give full numbers, such as "
                 "0.92.0. (A bundle tells of schemas only; leave --behaviour out to compare those.)"
             ) from None
-    _check(chosen)
+    if why := no_expression(chosen):
+        raise Unable(why)
     try:
         with _stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
@@ -79,17 +80,6 @@ def run(
     else:
         _print(found)
     return 1 if found["findings"] or found["single"] else 0
-
-
-def _check(chosen: str) -> None:
-    """Refuse an expression that pytest would not read; with workers it says so in a traceback, and after its start."""
-    from _pytest.mark.expression import Expression
-
-    try:
-        Expression.compile(chosen)
-    except Exception as error:  # a SyntaxError, in earlier versions of pytest a ParseError
-        why = str(error).replace(" (<pytest match expression>, line 1)", "")
-        raise Unable(f"-k {chosen!r} is no expression: {why}. Write names with and, or, not, as pytest's -k.") from None
 
 
 def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, jobs: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from typing import Any
@@ -42,6 +43,21 @@ class LazyGroup(click.Group):
                 raise
             click.echo(f"codex-replay: what it prints cannot be written ({error.strerror}).", err=True)
             raise SystemExit(2) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; an interrupt ends it with the status that shells give it, and not with 1, which would be a verdict."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("codex-replay: interrupted.", err=True)
+            raise SystemExit(130) from None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; one that there is not is told with the nearest, which click knows of loaded verbs only."""
+        near = difflib.get_close_matches(args[0], VERBS, 1)
+        if args[0] not in VERBS and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the verbs, in the order of the table."""

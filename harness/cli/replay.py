@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from harness.cli import replay_model as model
-from harness.cli.console import Unable, as_seconds, console, sentences
+from harness.cli.console import Place, Unable, as_seconds, console, sentences
 from harness.core.frames import Frame, Header
 from harness.plugin.subjects import BadSubject, Subject, parse_app_server
 from harness.protocol.compare import Comparison, compare
@@ -39,20 +39,20 @@ class Stage:
 
 
 @click.command()
-@click.argument("cassette", type=click.Path())
+@click.argument("cassette", type=Place())
 @click.option(
     "--app-server",
     "subject",
     help="Play the rpc seam to: fake, codex@VERSION, or a command line, in which {listen} becomes the URL of the model.",
 )
 @click.option("--backend", help="Play the http seam to: fake (it serves the recording itself), or a URL.")
-@click.option("--auth", type=click.Path(), help="With --backend: the auth.json whose login takes the place of the redacted one.")
+@click.option("--auth", type=Place(), help="With --backend: the auth.json whose login takes the place of the redacted one.")
 @click.option(
     "--backend-cost-ok", is_flag=True, help="With --backend: a backend on another host may be asked, and may cost money."
 )
 @click.option(
     "--script",
-    type=click.Path(),
+    type=Place(),
     help="What the model behind codex@VERSION says (default: the recorded http answers, else the recording's own script).",
 )
 @click.option(

@@ -91,5 +91,5 @@ def credentials(path: Path) -> dict[str, str]:
         return {**found, "chatgpt-account-id": account} if account else found
     except OSError as error:
         raise Unable(f"{path}: the login cannot be read ({error.strerror}).") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Unable(f"{path}: this is no auth.json: it needs OPENAI_API_KEY, or tokens with an access_token.") from None

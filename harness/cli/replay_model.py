@@ -10,7 +10,6 @@ takes over those that the recorded client left to the configuration, so that the
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import Unable
+from harness.cli.serve import load
 from harness.shell.backend_process import BackendError, BackendProcess
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def upstream(header: Header, frames: Sequence[Frame], script: str | None) -> Ite
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:
-        says, value = GIVEN_SCRIPT, _read_script(script)
+        says, value = GIVEN_SCRIPT, load(Path(script))
     elif recorded:
         says, value = RECORDED, {"turns": []}  # answers what is no turn (models, tokens), and no turn
         cut = next((one for one in frames if one.seam == "http" and one.sender == "server" and not one.whole), None)
@@ -174,11 +174,3 @@ def _settings(frames: Sequence[Frame]) -> dict[str, Any]:
 
 
 _SANDBOXES = {"readOnly": "read-only", "workspaceWrite": "workspace-write", "dangerFullAccess": "danger-full-access"}
-
-
-def _read_script(path: str) -> Any:
-    with open(path, "rb") as file:
-        try:
-            return json.load(file)
-        except ValueError as error:
-            raise Unable(f"{path}: the script is not JSON ({error}); see docs/scripts.md.") from None

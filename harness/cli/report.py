@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from harness.cli.console import Unable, progress, sentences
+from harness.cli.console import Place, Unable, progress, sentences
 from harness.report import model
 from harness.report.files import PAGE, write_all
 from harness.report.merge import Part, merge, stories
@@ -30,7 +30,7 @@ def group() -> None:
 
 
 @group.command("open")
-@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@click.argument("folder", metavar="[DIR]", type=Place(path_type=Path), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Say where the report is, as JSON, and open nothing.")
 @sentences
 def open_report(folder: Path | None, as_json: bool) -> None:
@@ -72,12 +72,10 @@ def _show(url: str) -> bool:
 
 
 @group.command("merge")
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where the joined report goes.")
-@click.option(
-    "--strength", metavar="FILE", type=click.Path(path_type=Path), help="Take in what `run proxy --strength --json` said."
-)
-@click.option("--drift", metavar="FILE", type=click.Path(path_type=Path), help="Take in what `drift --json` said.")
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Place(path_type=Path))
+@click.option("--out", required=True, metavar="DIR", type=Place(path_type=Path), help="Where the joined report goes.")
+@click.option("--strength", metavar="FILE", type=Place(path_type=Path), help="Take in what `run proxy --strength --json` said.")
+@click.option("--drift", metavar="FILE", type=Place(path_type=Path), help="Take in what `drift --json` said.")
 @click.option("--json", "as_json", is_flag=True, help="Say what came of it as JSON.")
 @sentences
 def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
@@ -122,6 +120,8 @@ def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
 
 
 def _read(folder: Path) -> model.Report:
+    if folder.is_file():
+        raise Unable(f"{folder} is no report: it is a file; give the folder that --report wrote, in which {model.REPORT} lies.")
     try:
         return model.read_report(folder)
     except model.BadReport as error:

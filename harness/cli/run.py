@@ -75,6 +75,18 @@ def resolve(names: tuple[str, ...]) -> list[str]:
     return found or [str(folders[0])]
 
 
+def no_expression(chosen: str) -> str:
+    """Say in a sentence why pytest would not read `chosen` after -k; it does so in a traceback, and with workers late."""
+    from _pytest.mark.expression import Expression
+
+    try:
+        Expression.compile(chosen)
+    except Exception as error:  # a SyntaxError, in earlier versions of pytest a ParseError
+        why = str(error).replace(" (<pytest match expression>, line 1)", "")
+        return f"-k {chosen!r} is no expression: {why}. Write names with and, or, not, as pytest's -k."
+    return ""
+
+
 def settings_of(paths: list[str]) -> list[str]:
     """Return the options that give installed suites a configuration of their own; none for suites of the working directory.
 
@@ -126,6 +138,8 @@ def command(
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified.
     """
+    if chosen and (why := no_expression(chosen)):
+        raise BadUse(why)
     paths = resolve(suites)
     arguments = [sys.executable, "-m", "pytest", *paths, *settings_of(paths)]
     for name, value in given.items():

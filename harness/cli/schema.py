@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.console import Unable, sentences
+from harness.cli.console import Place, Unable, sentences
 from harness.protocol import bundle, schema_files
 from harness.shell import schema_gen
+from harness.shell.bundles import load_own
 from harness.shell.codex import CodexInstallError, find_installed
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
 
 @group.command()
 @click.argument("version")
-@click.option("--out", type=click.Path(), help="The directory to write to; default: the vendored folder of VERSION.")
+@click.option("--out", type=Place(), help="The directory to write to; default: the vendored folder of VERSION.")
 @_CODEX
 @_JSON
 @sentences
@@ -121,8 +122,8 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 
 @group.command()
 @click.argument("version", default=bundle.DEFAULT_VERSION)
-@click.option("--out", type=click.Path(file_okay=False), help="The directory to write to; default: docs/schema/VERSION.")
-@click.option("--bundle", "path", type=click.Path(exists=True), help="A bundle of yours, instead of the vendored one.")
+@click.option("--out", type=Place(file_okay=False), help="The directory to write to; default: docs/schema/VERSION.")
+@click.option("--bundle", "path", type=Place(exists=True), help="A bundle of yours, instead of the vendored one.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; end with status 1 if a page is out of date.")
 @_JSON
 @sentences
@@ -131,7 +132,7 @@ def doc(version: str, out: str | None, path: str | None, only_check: bool, as_js
     from harness.protocol.schema_doc import pages
 
     try:
-        loaded = bundle.load_file(path, version) if path else bundle.load(version)
+        loaded = _own(path, version) if path else bundle.load(version)
     except bundle.BundleError as error:
         raise click.UsageError(str(error)) from None
     into = out or os.path.join("docs", "schema", version)
@@ -151,6 +152,14 @@ def doc(version: str, out: str | None, path: str | None, only_check: bool, as_js
         click.echo(f"Codex {version}: {len(written)} pages in {into}, {len(stale)} of them changed.")
     if only_check and stale:
         raise SystemExit(1)
+
+
+def _own(path: str, version: str) -> bundle.Bundle:
+    try:
+        return bundle.load_file(path, version)
+    except bundle.BundleError:
+        load_own(path)  # says of the file what is the matter, and what a bundle is
+        raise
 
 
 def _write(into: str, files: Mapping[str, bytes], before: Iterable[str]) -> None:

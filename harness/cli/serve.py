@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from harness.cli.console import Unable
+from harness.cli.console import Place, Unable
 from harness.cli.stdout import gone
 from harness.core.redact import Redactor
 from harness.protocol.script import BadScript, parse
@@ -42,6 +42,8 @@ def load(path: Path) -> object:
                 raise ValueError(str(error).replace("\n", " ")) from error
         else:
             value = json.loads(text)
+    except RecursionError:
+        raise Unable(f"The script {path} is nested too deeply; see docs/scripts.md.") from None
     except ValueError as error:
         raise Unable(f"The script {path} is neither JSON nor YAML as its name says: {error}.") from None
     try:
@@ -68,11 +70,11 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
 
 
 @click.command(name="serve")
-@click.option("--script", type=click.Path(path_type=Path), help="What the model says, as JSON or YAML (see docs/scripts.md).")
+@click.option("--script", type=Place(path_type=Path), help="What the model says, as JSON or YAML (see docs/scripts.md).")
 @click.option(
     "--cassette",
     "cassettes",
-    type=click.Path(path_type=Path),
+    type=Place(path_type=Path),
     multiple=True,
     help="A recording, or a folder of them, to answer from before the script; see docs/replaying.md. May be repeated.",
 )

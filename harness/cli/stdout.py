@@ -6,13 +6,43 @@ and on asks `gone()`, and ends as if it had been told to. What cannot be written
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Buffer
+
+
+def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
+    """Return what becomes of a character that an encoding does not know: its number, as JSON writes it.
+
+    With `keep` a byte of a file's name that is no text in the locale is that byte again.
+    """
+
+    def escaped(error: UnicodeError) -> tuple[bytes, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        told = b""
+        for sign in error.object[error.start : error.end]:
+            if keep and "\udc80" <= sign <= "\udcff":
+                told += bytes([ord(sign) - 0xDC00])
+            else:
+                units = sign.encode("utf-16-be", "surrogatepass").hex()
+                told += b"".join(b"\\u" + units[at : at + 4].encode() for at in range(0, len(units), 4))
+        return told, error.end
+
+    return escaped
+
+
+#: Instead of a stream's own way with what it cannot encode, if that would end in a traceback.
+_WAYS = {"strict": "codex-replay-escape", "surrogateescape": "codex-replay-escape-or-keep"}
+codecs.register_error(_WAYS["strict"], _escaping(keep=False))
+codecs.register_error(_WAYS["surrogateescape"], _escaping(keep=True))
 
 
 class _Patient(io.FileIO):
@@ -39,7 +69,8 @@ def patient(stream: TextIO | None) -> TextIO:
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     buffered = io.BufferedWriter(_Patient(stream.fileno(), "wb", closefd=False))
-    return io.TextIOWrapper(buffered, stream.encoding, stream.errors, line_buffering=stream.isatty())
+    errors = _WAYS.get(stream.errors or "strict", stream.errors)
+    return io.TextIOWrapper(buffered, stream.encoding, errors, line_buffering=stream.isatty())
 
 
 def failure() -> OSError | None:
