@@ -134,6 +134,7 @@ def test_a_verb_that_is_nearly_one_is_told() -> None:
         ("schema doc --bundle FILE --out new", 2, "FILE is no schema bundle: it is not JSON."),
         ("schema doc --bundle nowhere --out new", 2, "'nowhere' does not exist"),
         ("report open FILE", 2, "FILE is no report: it is a file; give the folder"),
+        ("report open deep", 2, "deep/report.json is nested too deeply to be a report"),
         ("report merge FILE --out new", 2, "FILE is no report: it is a file; give the folder"),
         ("replay HANDSHAKE --app-server codex@0.92.0 --script nowhere", 2, "The script nowhere cannot be read"),
         ("replay HANDSHAKE --app-server codex@0.92.0 --script FILE", 2, "The script FILE is neither JSON nor YAML"),
@@ -144,10 +145,12 @@ def test_what_cannot_be_used_is_a_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "FILE").write_text('{"a":\n')
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "report.json").write_text("[" * 200_000)
     done = run(*(word.replace("HANDSHAKE", str(HANDSHAKE)) for word in shlex.split(words)))
     assert (done.exit_code, done.stdout) == (status, "")
     assert sentence in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["FILE", "deep", "report.json"]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

@@ -126,6 +126,8 @@ def _read(folder: Path) -> model.Report:
         return model.read_report(folder)
     except model.BadReport as error:
         raise Unable(str(error)) from None
+    except RecursionError:
+        raise Unable(f"{folder / model.REPORT} is nested too deeply to be a report; run it again.") from None
 
 
 def _object(path: Path) -> dict[str, Any]:
