@@ -38,7 +38,7 @@ SLOW = {
 #: What those may not load either that a run starts by the hundred, nor the machinery of `-m`, which takes as long as they do.
 SLOW_FOR_OURS = {
     *("runpy", "contextlib", "json", "re", "enum", "collections", "functools", "signal", "subprocess", "threading", "selectors"),
-    *("socket", "site"),
+    *("socket", "site", "ctypes"),
 }
 DONE = b'HTTP/1.1 200 OK\r\n\r\nevent: response.completed\ndata: {"type": "response.completed", "response": {}}\n\n'
 IMPORTED = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
