@@ -223,7 +223,7 @@ def test_under_pytest_the_verdict_stands_below_the_list_of_failures(suite: pytes
 
 
 def test_a_report_that_cannot_be_written_any_more(suite: pytest.Pytester) -> None:
-    suite.makepyfile(test_it=GOOD + "\n        open('out', 'w').close()\n")
+    suite.makepyfile(test_it=GOOD + "\n        import shutil\n        shutil.rmtree('out')\n        open('out', 'w').close()\n")
     result = run(suite, "--report", "out")
     assert "The report cannot be written to" in result.stdout.str()
     assert result.ret == 1  # it was asked for

@@ -6,6 +6,7 @@ without cases is left alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from harness.plugin.coverage import Coverage
+    from harness.plugin.held import Held
     from harness.plugin.run import AppServer, Case
     from harness.plugin.story import Spool, Taker
     from harness.plugin.subjects import Subject
@@ -65,6 +67,8 @@ class Session:
         # Packaged suites may be run from anywhere: without a project of the user's own, reports go where the run was started.
         base = config.rootpath if config.inipath else config.invocation_params.dir
         self.report_folder = settings.report or base / "reports" / subject.slug
+        self.held: Held | None = None  # the folder of the report, from before the first case on
+        self.instead_of: Path | None = None  # the usual folder, where another run holds it
         self.root = config.rootpath
         self._backend: BackendProcess | None = None
         self.began = datetime.now(UTC)
@@ -104,11 +108,24 @@ class Session:
             self._taker = Taker(machine_paths())
         return self._taker
 
+    def hold(self) -> None:
+        """Hold the folder of the report; the next free one where another run holds the usual one."""
+        from harness.plugin.held import hold_free
+
+        if self.held is None:
+            with contextlib.suppress(OSError):  # then none can be written either, and that is said at the end
+                usual, self.held = self.report_folder, hold_free(self.report_folder)
+                if self.held.folder != usual:
+                    self.report_folder, self.instead_of = self.held.folder, usual
+
     def close(self) -> None:
-        """End the backend."""
+        """End the backend, and let others have the folder of the report."""
         if self._backend is not None:
             self._backend.close()
             self._backend = None
+        if self.held is not None:
+            self.held.release()
+            self.held = None
 
 
 SESSION = pytest.StashKey[Session]()
@@ -154,7 +171,7 @@ def pytest_configure(config: pytest.Config) -> None:
         session.spool = Spool(Path(given[STORIES]))
     if not hasattr(config, "workerinput"):  # with pytest-xdist the controller collects
         if settings.report is not None:
-            check_report(settings.report)
+            session.held = check_report(settings.report)
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
         if os.environ.get(VARIABLE, "").isdigit():
             config.pluginmanager.register(Progress(int(os.environ[VARIABLE])), "codex-replay-progress")
@@ -372,6 +389,7 @@ class Collector:
         if report.failed and "suites" in path.parts[:-1]:
             said = asdict(name_of_node(f"{path}::(collection)", self.session.root))
             clean = self.session.taker().clean
+            self.session.hold()
             self.session.verdict.add(report.nodeid, said, "failed", 0.0, clean(_message(report)), clean(report.longreprtext))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -384,6 +402,7 @@ class Collector:
             said = asdict(name_of_node(report.nodeid, self.session.root))  # a worker died in it
         if report.outcome not in ("passed", "failed", "skipped"):
             return  # another plugin runs it again
+        self.session.hold()
         known = getattr(report, "wasxfail", None) if report.skipped else None
         outcome = report.outcome if known is None else "known"
         if report.passed:
@@ -456,7 +475,8 @@ class Collector:
         progress = out.config.pluginmanager.get_plugin("codex-replay-progress")
         if isinstance(progress, Progress):
             progress.tell(report=str(path), verdict=self.session.verdict.word)
-        return f"Report: {path}"
+        instead = f" (another run holds {self.session.instead_of})" if self.session.instead_of is not None else ""
+        return f"Report: {path}{instead}"
 
 
 def _details(report: pytest.TestReport) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.core.reason import reason
 from harness.core.seconds import seconds
+
+if TYPE_CHECKING:
+    from harness.plugin.held import Held
 
 RECORD_MODES = ("none", "new", "all")
 #: The profiles of the suites; a suite of the user's own may have others (`@pytest.mark.profile`).
@@ -124,20 +126,26 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def check_report(folder: Path) -> None:
-    """Raise `pytest.UsageError` if no report can be written to a folder: whoever asked for it hears of it before the run."""
-    there = folder.exists()
+def check_report(folder: Path) -> Held:
+    """Hold the folder in which a report was asked for.
+
+    Raises `pytest.UsageError` if none can be written there, or if another run holds it: whoever asked for it hears of it before
+    the run.
+    """
+    from harness.plugin.held import hold
+
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-        if not there:
-            folder.rmdir()  # its parents stay: another run may have come upon them in the meantime
+        held = hold(folder)
+        if held is not None:
+            return held
     except FileExistsError:
         raise pytest.UsageError(f"--report {folder}: no report can be written there (it is no folder).") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or reason(error)
         raise pytest.UsageError(f"--report {folder}: no report can be written there ({why}).") from None
+    raise pytest.UsageError(
+        f"--report {folder}: another run puts its report there; wait until it has ended, or name another folder."
+    )
 
 
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:

@@ -1,0 +1,71 @@
+"""Holds the folder of a report while its run lives, so that of two runs at once none puts its report in the other's place.
+
+A lock on a file in the folder, and so gone with the process: a run that was killed leaves nothing in the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from itertools import count
+from pathlib import Path
+
+#: The file that is locked. It is there only while a run is at work, or after one that was killed.
+LOCK = ".run.lock"
+
+
+class Held:
+    """A folder that this process holds until `release`."""
+
+    def __init__(self, folder: Path, lock: int, made: bool) -> None:
+        """`lock` is the descriptor that holds the lock, -1 where there are no locks; `made` tells whether it made the folder."""
+        self.folder = folder
+        self._lock, self._made = lock, made
+
+    def release(self) -> None:
+        """Let others have it; a folder that was made for this run and in which nothing was put goes as well."""
+        if self._lock >= 0:
+            with contextlib.suppress(OSError):
+                (self.folder / LOCK).unlink()  # while it is held: nobody else's can stand there
+            os.close(self._lock)
+            self._lock = -1
+        if self._made:
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+
+
+def hold(folder: Path) -> Held | None:
+    """Hold a folder, made if need be; None when another run holds it. Raises `OSError` where nothing can be put into it."""
+    made = not folder.exists()
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:
+            if folder.is_dir():
+                raise
+            continue  # its run has ended just now, and has taken it away
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except OSError:  # a file system without locks: as if nobody else were there
+            os.close(lock)
+            with contextlib.suppress(OSError):
+                (folder / LOCK).unlink()
+            return Held(folder, -1, made)
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(lock), os.stat(folder / LOCK)):
+                return Held(folder, lock, made)
+        os.close(lock)  # it was the lock of a run that ended between our two steps
+
+
+def hold_free(folder: Path) -> Held:
+    """Hold a folder or, where another run holds it, the first free one of NAME-2, NAME-3, ...; raises `OSError`."""
+    for number in count(2):
+        held = hold(folder if number == 2 else folder.with_name(f"{folder.name}-{number - 1}"))
+        if held is not None:
+            return held
+    raise AssertionError  # there is always one number more
