@@ -17,6 +17,7 @@ import pytest
 from harness.plugin.editor_client import editor_argv
 from harness.plugin.lite_client import parse_lite_client
 from harness.plugin.programs import ROOT, program
+from harness.plugin.proxy_subject import parse_proxy
 
 #: What none of them may load: each takes some milliseconds, and is easily had by an annotation or by one function of it.
 SLOW = {
@@ -100,11 +101,11 @@ STARTS: list[tuple[Start, str, set[str]]] = [
 ]
 
 
-def loaded(arguments: list[str], said: str, environ: dict[str, str]) -> set[str]:
-    """Run a program to its end in good order; return what it imported, late imports and all."""
+def loaded(arguments: list[str], said: str, environ: dict[str, str], status: int = 0) -> set[str]:
+    """Run a program to its end, which has this status; return what it imported, late imports and all."""
     argv = [sys.executable, "-X", "importtime", *arguments]
     done = subprocess.run(argv, input=said, env=environ, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return set(IMPORTED.findall(done.stderr))
 
 
@@ -124,6 +125,26 @@ def test_a_start_that_loads_more_is_noticed(
     at = arguments.index("-c") + 1
     arguments[at] = f"import typing; {arguments[at]}"
     assert "typing" in loaded(arguments, said, environ) & slow
+
+
+#: What the reference proxy does without. It stands on asyncio, which loads most of what takes time.
+SLOW_FOR_PROXIES = {"runpy", "secrets", "random", "uuid", "urllib.parse", "ipaddress", "dataclasses", "http.client", "argparse"}
+
+
+@pytest.mark.parametrize("more", [set(), {"secrets", "random"}, {"runpy"}], ids=["as it is", "broken by an id", "broken by -m"])
+def test_the_proxy_loads_nothing_slow_that_asyncio_does_not(more: set[str]) -> None:
+    """Up to where it says that its port is none."""
+    arguments = list(parse_proxy("reference", {}).argv[1:])
+    if "runpy" in more:
+        arguments = ["-P", "-m", "harness.reference.proxy"]
+    elif more:
+        at = arguments.index("-c") + 1
+        arguments[at] = f"import secrets; {arguments[at]}"
+    found = loaded(arguments, "", {**os.environ, "PROXY_PORT": "none"}, status=2)
+    assert "harness.reference.proxy.http" in found
+    of_itself = loaded(["-P", "-c", ""], "", dict(os.environ))  # an environment may bring modules at its start
+    assert more <= found
+    assert (found - of_itself) & SLOW_FOR_PROXIES <= more
 
 
 def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:
