@@ -37,11 +37,27 @@ class Again:
         self._root = config.rootpath
         self._here = Path(config.invocation_params.dir)
         self._options = [*_own(config), "--report", self._relative(report / "again"), *_pytest(config)]
+        self._places: dict[str, str] = {}
+        self._ends: dict[Callable[[Iterable[str]], list[str]], str] = {}
 
     def words(self, nodeid: str) -> list[str]:
         """Return the words of the command for the case with this node id."""
+        return [*self._begun(nodeid), *self._options]
+
+    def line(self, nodeid: str, redact: Callable[[Iterable[str]], list[str]]) -> str:
+        """Return that command as `shell_line` has it; what all commands of a run end in is made once."""
+        begun = shell_line(self._begun(nodeid), redact)
+        end = self._ends.get(redact)
+        if end is None:
+            end = self._ends[redact] = shell_line(self._options, redact)
+        return f"{begun} {end}"
+
+    def _begun(self, nodeid: str) -> list[str]:
         path, colons, rest = nodeid.partition("::")
-        return ["pytest", self._relative(place_of(path, self._root)) + colons + rest, *self._options]
+        place = self._places.get(path)
+        if place is None:
+            place = self._places[path] = self._relative(place_of(path, self._root))
+        return ["pytest", place + colons + rest]
 
     def _relative(self, path: Path) -> str:
         found = os.path.relpath(path, self._here)

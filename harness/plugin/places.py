@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def installed_suites() -> Path:
     """Return the folder of the suites that came with this package: from its wheel, or from its checkout."""
     package = Path(__file__).resolve().parents[1]

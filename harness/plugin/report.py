@@ -98,8 +98,9 @@ class Reporter:
         given = [str(word) for word in self._config.invocation_params.args]
         clean["command"] = shell_line(["pytest", *given], plain.argv)
         clean["subject"] = plain.value(report["subject"])
+        redact = plain.argv
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
-            case["again"] = shell_line(again.words(dirty["nodeid"]), plain.argv)
+            case["again"] = again.line(dirty["nodeid"], redact)
         return write_all(self.folder, clean, self._stories(clean["cases"], stories))
 
     @staticmethod
