@@ -21,6 +21,7 @@ from harness.shell.client import Client, SubjectFailure
 from harness.shell.process import CannotStart
 
 SHOWN = 20
+EFFECTS_SHOWN = 5
 #: In a command line: the URL of the backend that answers for the model; the same word as for codex-replay record.
 LISTEN = "{listen}"
 
@@ -56,6 +57,11 @@ class Stage:
     help="What the model behind codex@VERSION says (default: the recorded http answers, else the recording's own script).",
 )
 @click.option(
+    "--commands-ok",
+    is_flag=True,
+    help="With a live --app-server: it may run the commands and programs that CASSETTE asks for, on this machine.",
+)
+@click.option(
     "--timeout",
     callback=as_seconds,
     metavar="SECONDS",
@@ -72,6 +78,7 @@ def command(
     auth: str | None,
     backend_cost_ok: bool,
     script: str | None,
+    commands_ok: bool,
     timeout: float,
     as_json: bool,
 ) -> None:
@@ -110,12 +117,32 @@ def command(
         chosen = parse_app_server(subject)
     except BadSubject as error:
         raise Unable(str(error)) from None
+    if not chosen.name.startswith("fake") and not commands_ok:
+        _refuse_effects(cassette, header, everything, script)
     with _stage(chosen, Path(cassette), header, everything, script) as stage:
         failure, live = _play(stage, frames, timeout)
         problems = stage.problems()
     found = compare(frames, live)
     _tell(found, failure, truncated, as_json, stage.says, problems)
     raise SystemExit(0 if found.equal and failure is None else 1)
+
+
+def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: str | None) -> None:
+    """Raise `Unable` where a live server would do more than speak, for a cassette that its user has perhaps not read."""
+    from harness.protocol.effects import effects
+
+    behind = header.extra.get("upstream")
+    behind = behind if isinstance(behind, dict) else {}
+    # With --script the recorded answers are not served; the script that was named is the user's own word.
+    served = frames if script is None else [frame for frame in frames if frame.seam == "rpc"]
+    found = effects(served, behind.get("script") if script is None else None, behind.get("config"))
+    if found:
+        shown = "".join(f"\n  {effect.where}: {effect.what}" for effect in found[:EFFECTS_SHOWN])
+        more = f"\n  and {len(found) - EFFECTS_SHOWN} more" if len(found) > EFFECTS_SHOWN else ""
+        raise Unable(
+            f"{cassette}: a live server would run what this recording asks for, on this machine, under the approval policy and "
+            f"sandbox of the recording:{shown}{more}\nRead it first (codex-replay cassette show); --commands-ok allows it."
+        )
 
 
 @contextlib.contextmanager

@@ -65,7 +65,7 @@ def record(folder: Path, provider: str, *, command: bool, path: str = "/v1") -> 
 
 def replay(cassette: Path, *options: str) -> tuple[int, str]:
     done = subprocess.run(
-        [PROGRAM, "replay", str(cassette), *(options or ("--app-server", f"codex@{VERSION}"))],
+        [PROGRAM, "replay", str(cassette), "--commands-ok", *(options or ("--app-server", f"codex@{VERSION}"))],
         capture_output=True,
         text=True,
         env={**os.environ, "NO_COLOR": "1"},
@@ -145,3 +145,18 @@ def test_a_command_is_given_the_recorded_answers_where_it_says_listen(tmp_path: 
     program = f"env -C {home / 'work'} HOME={home / 'home'} CODEX_HOME={home / 'home'} {binary()} app-server"
     status, said = replay(cassette, "--app-server", program + " -c 'model_providers.mine.base_url=\"{listen}/v1\"'")
     assert (status, said.splitlines()[-1].startswith("identical: ")) == (0, True), said
+
+
+def test_a_command_of_somebody_elses_is_not_run_unasked(tmp_path: Path) -> None:
+    cassette = record(tmp_path, "mine", command=True)
+    planted = tmp_path / "planted"
+    change(cassette, "pwd | tail -c 5", f"touch {planted}")
+    policy = cassette.read_text().replace('"params":{}', '"params":{"approvalPolicy":"never","sandbox":"danger-full-access"}')
+    cassette.write_text(policy)
+    refused = subprocess.run(
+        [PROGRAM, "replay", str(cassette), "--app-server", f"codex@{VERSION}"], capture_output=True, text=True, timeout=120
+    )
+    assert (refused.returncode, planted.exists()) == (2, False), refused.stderr
+    assert f"touch {planted}" in refused.stderr
+    replay(cassette)  # with leave it is run: what was refused is no fiction
+    assert planted.exists()

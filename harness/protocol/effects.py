@@ -1,0 +1,133 @@
+"""What a recording would have a live server do on the machine on which it is played: commands, patches, programs of its own.
+
+A cassette comes from somebody, and a live server obeys it: the model's recorded answers ask for commands, and the recorded client
+brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. What is known only to
+speak is left out; whatever is not known counts, since each version of Codex has tools of its own.
+
+Source: real-codex-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may send).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.core.frames import Frame
+from harness.core.hidden import opened
+from harness.core.httpframes import sse_bytes
+from harness.core.jsontext import NotJson, compact, loads
+from harness.core.sse import Decoder
+
+#: Items of an answer that the server carries out, and where each has what it is to do.
+CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
+#: Tools with which the server only tells its client something, or asks it.
+HARMLESS = {"update_plan", "request_user_input"}
+#: Methods by which a client has the server run a command without a model.
+COMMANDS = {"command/exec", "execOneOffCommand"}
+#: Settings that name programs which the server starts.
+PROGRAMS = ("mcp_servers", "notify")
+SHOWN = 100
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One thing that a live server would do: `where` it stands in the cassette, and `what` is asked, short and printable."""
+
+    where: str
+    what: str
+
+
+def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
+    """Return what these frames would have a live server do, each thing once, in their order.
+
+    The http frames count as the answers of the model: give none that will not be served. `script` is the script that answers in
+    their place, `config` the configuration of the server, both from the cassette's header; None for none.
+    """
+    found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]
+    bodies: dict[int | None, _Body] = {}
+    for frame in frames:
+        if frame.seam == "rpc":
+            if frame.sender == "client":
+                found += _asked(frame)
+        elif frame.kind == "request":
+            found += _body_calls(bodies.pop(frame.conn, None))
+        elif frame.sender == "server" and frame.kind in ("sse", "chunk"):
+            bodies.setdefault(frame.conn, _Body(frame.n)).add(frame)
+    for body in bodies.values():
+        found += _body_calls(body)
+    once = {effect.what: effect for effect in reversed(found)}  # a call is told as it begins, and again when it is whole
+    return [effect for effect in found if once[effect.what] is effect]
+
+
+def _asked(frame: Frame) -> Iterator[Effect]:
+    where, message = f"frame {frame.n}", frame.value
+    if not isinstance(message, dict):
+        return
+    if message.get("method") in COMMANDS:
+        yield Effect(where, f"{message['method']} {_short(message.get('params'))}")
+    yield from _programs(message.get("params"), where)
+
+
+def _programs(value: Any, where: str) -> Iterator[Effect]:
+    """Find settings that name programs: as tables, as dotted names, or as the key path of a `config/value/write`."""
+    for one in _objects(value):
+        for key, under in one.items():
+            named = under if key == "keyPath" and isinstance(under, str) else key
+            if named.split(".")[0] in PROGRAMS and under:
+                yield Effect(where, f"{named} {_short(one if key == 'keyPath' else under)}")
+
+
+def _calls(value: Any, where: str) -> Iterator[Effect]:
+    for one in _objects(value):
+        kind = one.get("type")
+        if isinstance(kind, str) and kind in CALLS and one.get("name") not in HARMLESS:
+            what = one.get(CALLS[kind])
+            if what not in (None, ""):  # as it is announced, a call has nothing yet; it comes again
+                yield Effect(where, f"{one.get('name', kind)} {_short(what)}")
+
+
+class _Body:
+    """The body of one answer, joined from its frames; `n` is the number of its first."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.data = bytearray()
+
+    def add(self, frame: Frame) -> None:
+        with contextlib.suppress(ValueError):  # left out of the recording, or nothing that could be served
+            self.data += sse_bytes(frame.payload) if frame.kind == "sse" else opened(frame.payload)[0]
+
+
+def _body_calls(body: _Body | None) -> Iterator[Effect]:
+    if body is None:
+        return
+    decoder = Decoder()
+    data = bytes(body.data)
+    texts = [data, *(block.data or b"" for block in (*decoder.feed(data), *decoder.close()))]
+    for text in texts:
+        try:
+            value = loads(text)
+        except NotJson:
+            continue
+        yield from _calls(value, f"frame {body.n} and after")
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield each object in a JSON value, the outer before the inner."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting += reversed(list(one.values()))
+        elif isinstance(one, list):
+            waiting += reversed(one)
+
+
+def _short(value: Any) -> str:
+    """One line of a value, without control characters: what is shown on a terminal is somebody else's."""
+    text = value if isinstance(value, str) else compact(value)
+    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
