@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from harness.core.redact_find import PATH_BEFORE
-from harness.core.redact_text import ESCAPE_REST, Finder, Span
+from harness.core.redact_text import ESCAPE_REST, WORD, Finder, Span, word_start
 
+SHORT = 8  # characters: a literal of fewer is replaced only where it stands by itself ("k" not in "chunked")
 _SEPARATOR = rb"(?:\\{0,64}/|\\{1,64}|%2[Ff]|%5[Cc])"
 _HARMLESS = re.compile(r"[!#-\[\]-~ ]*")
 _PLAIN_RUN = re.compile(r"[A-Za-z0-9]+")
@@ -39,6 +40,7 @@ class _Spelling:
         self._runs = [run.lower().encode() for run in set(runs)]
         self._text = text
         self._is_path = is_path
+        self.whole = not is_path and len(text) < SHORT
         self._pattern: re.Pattern[bytes] | None = None
 
     def finditer(self, data: bytes, low: bytes) -> Iterator[re.Match[bytes]]:
@@ -58,10 +60,17 @@ def _literals_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], It
             if data[start - 1 : start] == b"\\":  # perhaps the end of an escape (\\n): it must stay one
                 escape = ESCAPE_REST.match(data, start, end)
                 start = escape.end() if escape else start
-            if start < end:
+            if start < end and not (spelling.whole and _within_a_word(data, start, end)):
                 yield Span(start, end, "literal", new)
 
     return find
+
+
+def _within_a_word(data: bytes, start: int, end: int) -> bool:
+    """Tell whether what stands there is a part of a longer word, the letters of an escape before it left aside."""
+    if data[start] in WORD and word_start(data, start) < start:
+        return True
+    return data[end - 1] in WORD and data[end : end + 1] != b"" and data[end] in WORD
 
 
 _BEFORE = re.compile(PATH_BEFORE + rb"(?P<private>/private)?\Z")
