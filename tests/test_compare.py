@@ -188,3 +188,25 @@ def test_lines_that_are_no_json_are_compared_as_text() -> None:
 
 def test_an_unknown_version_is_compared_with_the_known_rules() -> None:
     assert equal_after_normalisation(frames("v1-a"), frames("v1-b"), "unknown")
+
+
+def says(recorded: Any, live: Any) -> str:
+    """What is said of two answers that differ in one value."""
+    runs = [[Frame(1, 0.0, "rpc", "server", raw=dumps({"method": "a", "params": params}) + b"\n")] for params in (recorded, live)]
+    (difference,) = compare(*runs).differences
+    return difference.sentence("the recording", "the live run").partition(" differ at ")[2]
+
+
+def test_null_and_nothing_are_told_apart() -> None:
+    assert says({"tier": None}, {}) == "$.msg.params.tier: null in the recording, nothing in the live run"
+    assert says({}, {"tier": None}) == "$.msg.params.tier: null in the live run, nothing in the recording"
+    assert says({"tier": None}, {"tier": 1}) == "$.msg.params.tier: null and 1"
+
+
+def test_long_values_are_shown_where_they_part() -> None:
+    head, tail = "h" * 200, "t" * 200
+    said = says({"out": f"{head}1{tail}"}, {"out": f"{head}2{tail}"})
+    assert said == f"$.msg.params.out: ...{'h' * 30}1{'t' * 86}... and ...{'h' * 30}2{'t' * 86}..."
+    assert says({"out": f"1{tail}"}, {"out": f"2{tail}"}).endswith(f'"1{"t" * 115}... and "2{"t" * 115}...')
+    assert says({"out": f"{head}1"}, {"out": f"{head}2"}).endswith(f'...{"h" * 30}1" and ...{"h" * 30}2"')
+    assert says({"out": head}, {"out": head[:-1]}).endswith('hhh" and ...' + "h" * 30 + '"')

@@ -211,7 +211,16 @@ def _tell(
     same = found.equal and failure is None
     if as_json:
         differences = [
-            {"kind": d.kind, "label": d.label, "recorded": d.a, "live": d.b, "path": d.path, "left": d.left, "right": d.right}
+            {
+                "kind": d.kind,
+                "label": d.label,
+                "recorded": d.a,
+                "live": d.b,
+                "path": d.path,
+                "left": d.left,
+                "right": d.right,
+                "only": d.only,
+            }
             for d in found.differences
         ]
         told = {"identical": same, "failure": failure, "truncated": truncated, "differences": differences}

@@ -26,6 +26,10 @@ from harness.protocol import tables
 CLOSE_LOOKS = 200
 #: Aligning costs up to the square of what is to be aligned.
 ALIGNED = 5000
+#: Of a value longer than this, in characters of JSON, a part is shown: what stands so much before the first difference, and on.
+SHOWN = 120
+BEFORE = 30
+CUT = "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,8 @@ class Difference:
     """One difference: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
 
     `a` and `b` are the frame numbers (None where there is none), `path` is the JSON path inside the frame ("$" for all of
-    it), `left` and `right` are the normalised values there (None where there is none).
+    it), `left` and `right` are the normalised values there (None where there is none). `only` is "a" or "b" where one of two
+    frames alone has anything at that path: null in the one and nothing in the other is a difference, too.
     """
 
     kind: str
@@ -57,6 +62,7 @@ class Difference:
     path: str
     left: Any
     right: Any
+    only: str | None = None
 
     @property
     def size(self) -> int:
@@ -72,7 +78,12 @@ class Difference:
         places = f"frame {self.a} of {first} and frame {self.b} of {second}"
         if self.path == "$" and self.left == self.right:
             return f"{self.label}: {places} stand in different places"
-        return f"{self.label}: {places} differ at {self.path}: {_short(self.left)} and {_short(self.right)}"
+        if self.only is not None:
+            value, has, lacks = (self.left, first, second) if self.only == "a" else (self.right, second, first)
+            [shown] = _short(value)
+            return f"{self.label}: {places} differ at {self.path}: {shown} in {has}, nothing in {lacks}"
+        left, right = _short(self.left, self.right)
+        return f"{self.label}: {places} differ at {self.path}: {left} and {right}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +195,11 @@ def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
     inner = [level for levels in found.values() for level in levels]
     for level in inner:
         path = "$" + "".join(_step(key) for key in level.path(output_format="list"))
-        left, right = (None if type(side).__name__ == "NotPresent" else side for side in (level.t1, level.t2))
-        yield Difference("changed", one.label, one.numbers[0], other.numbers[0], path, left, right)
+        sides = {"a": level.t1, "b": level.t2}
+        present = [name for name, side in sides.items() if type(side).__name__ != "NotPresent"]
+        left, right = (sides[name] if name in present else None for name in sides)
+        only = present[0] if len(present) == 1 else None
+        yield Difference("changed", one.label, one.numbers[0], other.numbers[0], path, left, right, only)
     if not inner:  # the order of keys, or 1 and 1.0: equal to deepdiff, not on the wire
         yield Difference("changed", one.label, one.numbers[0], other.numbers[0], "$", one.value, other.value)
 
@@ -200,6 +214,12 @@ def _size(value: Any) -> int:
     return 0 if value is None else len(_key(value))
 
 
-def _short(value: Any) -> str:
-    text = _key(value).decode()
-    return text if len(text) <= 120 else f"{text[:117]}..."
+def _short(*values: Any) -> list[str]:
+    """Return values as JSON; long ones only from a little before the place where they part."""
+    texts = [_key(value).decode() for value in values]
+    if all(len(text) <= SHOWN for text in texts):
+        return texts
+    parted = next((at for at, signs in enumerate(zip(*texts, strict=False)) if len(set(signs)) > 1), min(map(len, texts)))
+    begin = parted - BEFORE if len(texts) > 1 and parted > BEFORE + len(CUT) else 0
+    end = begin + SHOWN - len(CUT)
+    return [(CUT if begin else "") + (text[begin:] if len(text) <= end + len(CUT) else text[begin:end] + CUT) for text in texts]
