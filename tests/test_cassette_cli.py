@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from harness.cli.cassette import group
 from harness.core.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
 from harness.shell.cassette import CassetteReader, CassetteWriter
+from harness.shell.codex_origin import bundle_of
 
 DATA = Path(__file__).parent / "data"
 CASSETTES = DATA / "cassettes"
@@ -112,6 +113,8 @@ IN_BASE64 = encode_frame(Frame(1, 0.0, "rpc", "client", "msg", b"\xff token=" + 
 NOTICE = encode_frame(Frame(2, 0.1, "rpc", "server", "msg", b'{"method":"y"}\n'))
 CLOSE = encode_frame(Frame(1, 0.0, "http", "server", "close", b"", "end", 1))
 SLOWLY = encode_frame(Frame(2, 0.0, "http", "server", "close", b"", "slowly", 1))
+OF_0_92 = encode_header(Header("0.92.0", bundle_of("0.92.0"), "c", {"rpc": "authored"}))
+OF_NONE = encode_header(Header("0.92.0", "sha256:" + "0" * 64, "c", {"rpc": "authored"}))
 UNSOUND: dict[str, tuple[str, list[bytes]]] = {
     "a gap in the numbers": ("numbering", [HEADER, ASK, ANSWER.replace(b'"n":2', b'"n":3'), END]),
     "time runs backwards": ("time", [HEADER, ASK.replace(b'"t":0.0', b'"t":0.5'), ANSWER, END]),
@@ -133,6 +136,8 @@ UNSOUND: dict[str, tuple[str, list[bytes]]] = {
     "a secret in base64": ("secret", [HEADER, IN_BASE64, NOTICE, END]),
     "a line that is none": ("line", [HEADER, ASK, b"oops\n", ANSWER, END]),
     "a connection that begins with an answer": ("connection", [HEADER, CLOSE, encode_footer(Footer(1))]),
+    "a version that is not its bundle's": ("version", [OF_0_92.replace(b'"0.92.0"', b'"0.116.0"'), ASK, ANSWER, END]),
+    "a bundle that is not its version's": ("version", [OF_NONE, ASK, ANSWER, END]),
     "an unknown way to close": ("schema", [HEADER, REQUEST, SLOWLY, END]),
 }  # fmt: skip
 

@@ -21,7 +21,9 @@ from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import NotJson, loads
 from harness.core.redact import Redactor
 from harness.core.streamed import Streams
+from harness.protocol import schema_files
 from harness.shell.cassette import CassetteError, CassetteReader, cassettes_in
+from harness.shell.codex_origin import bundle_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class _Linter:
                 self._add(
                     "error", "form", 1, None, "the header is not written as this format writes it: keys in order, no spaces"
                 )
+        if wrong := _foreign_bundle(reader.header):
+            self._add("error", "version", 1, None, wrong)
         try:
             self._frames(reader)
         except CassetteError as error:
@@ -243,6 +247,17 @@ def origin_of(header: Header, seam: str, sender: str) -> str | None:
     """Return the origin of one direction of a seam, "recorded" or "authored", or None if the header does not tell."""
     origin: Any = header.origin
     return origin.get(f"{seam}.{sender}") or origin.get(seam) if type(origin) is dict else None
+
+
+def _foreign_bundle(header: Header) -> str | None:
+    """Return what is wrong where the header names one Codex, and the bundle of another; None where we cannot know."""
+    known = {version: bundle_of(version) for version in schema_files.versions()}
+    whose = next((version for version, identity in known.items() if identity == header.bundle), None)
+    if whose is not None and whose != header.codex:
+        return f"the header says that Codex {header.codex} was recorded, but its bundle is that of {whose}: record it again"
+    if header.bundle.startswith("sha256:") and header.codex in known and whose is None:
+        return f"the header's bundle is not that of Codex {header.codex}, which it names: record it again"
+    return None
 
 
 def _form(line: bytes) -> str:
