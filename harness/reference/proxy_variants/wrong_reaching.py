@@ -1,0 +1,153 @@
+"""What of a conversation reaches the model (works-on-0.92): texts that are lost, outputs under the id of another call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from harness.reference.proxy import app, normalise, payloads
+from harness.reference.proxy_variants.patching import after, variant
+
+
+def in_asked(change: Callable[[Any], Any]) -> None:
+    """Change what was understood of a request: `change(asked)` returns the new value."""
+    after(app, "chat_request", lambda asked, *_: change(asked))
+    after(app, "responses_request", lambda asked, *_: change(asked))
+
+
+def in_outputs(change: Callable[[str, str, list[str]], tuple[str, str]]) -> None:
+    """Change an output's call id and text: `change(call_id, output, ids)`, `ids` being those of the calls so far."""
+    ids: list[str] = []
+    call, output = normalise._call, normalise._output
+
+    def called(name: Any, call_id: Any, arguments: Any, transcript: Any) -> None:
+        if not transcript._lines or "[function_call" not in transcript._lines[-1]:
+            ids.clear()
+        ids.append(str(call_id))
+        call(name, call_id, arguments, transcript)
+
+    def returned(call_id: str, said: Any, where: str, transcript: Any) -> None:
+        under, said = change(call_id, said, ids) if isinstance(said, str) else (call_id, said)
+        output(under, said, where, transcript)
+
+    normalise._call, normalise._output = called, returned
+
+
+@variant
+def system_texts_lost() -> None:
+    in_asked(lambda asked: asked._replace(system=()))
+
+
+@variant
+def developer_texts_lost() -> None:
+    def without(body: Any) -> Any:
+        kept = {name: value for name, value in body.items() if name not in ("messages", "input")}
+        for name in body.keys() & {"messages", "input"}:
+            given = body[name]
+            kept[name] = [m for m in given if m.get("role") != "developer"] if isinstance(given, list) else given
+        return kept
+
+    for name in ("chat_request", "responses_request"):
+        old = getattr(app, name)
+        setattr(app, name, lambda body, settings, old=old: old(without(body), settings))
+
+
+@variant
+def system_texts_in_parts_lost() -> None:
+    after(normalise, "_words", lambda found, content, where: "" if isinstance(content, list) else found)
+
+
+@variant
+def system_texts_of_chat_always_dropped() -> None:
+    after(payloads, "base_instructions", lambda *_: None)
+
+
+@variant
+def instructions_lost() -> None:
+    in_asked(lambda asked: asked._replace(instructions=None))
+
+
+@variant
+def instructions_lost_beside_system_items() -> None:
+    in_asked(lambda asked: asked._replace(instructions=None) if asked.system else asked)
+
+
+@variant
+def instructions_replace_system_items() -> None:
+    in_asked(lambda asked: asked._replace(system=()) if asked.instructions else asked)
+
+
+@variant
+def instructions_lost_beside_tools() -> None:
+    in_asked(lambda asked: asked._replace(instructions=None) if asked.tools.definitions else asked)
+
+
+@variant
+def conversation_in_reverse() -> None:
+    def change(asked: Any) -> Any:
+        lines = re.split(r"\n(?=\[)", asked.items[0].value)
+        return asked._replace(items=(asked.items[0]._replace(value="\n".join(reversed(lines))),))
+
+    in_asked(change)
+
+
+@variant
+def the_last_message_lost() -> None:
+    def change(asked: Any) -> Any:
+        head, mark, _ = asked.items[-1].value.rpartition("\n[user] ")
+        return asked._replace(items=(*asked.items[:-1], asked.items[-1]._replace(value=head))) if mark else asked
+
+    in_asked(change)
+
+
+@variant
+def outputs_in_parts_lost() -> None:
+    old = normalise._output
+
+    def output(call_id: str, said: Any, where: str, transcript: Any) -> None:
+        old(call_id, "" if isinstance(said, list) else said, where, transcript)
+
+    normalise._output = output
+
+
+@variant
+def outputs_under_the_first_id() -> None:
+    in_outputs(lambda call_id, said, ids: (ids[0] if ids else call_id, said))
+
+
+@variant
+def outputs_under_the_last_id() -> None:
+    in_outputs(lambda call_id, said, ids: (ids[-1] if ids else call_id, said))
+
+
+@variant
+def outputs_by_their_order() -> None:
+    order: list[int] = []
+
+    def change(call_id: str, said: str, ids: list[str]) -> tuple[str, str]:
+        order.append(0)
+        return ids[(len(order) - 1) % len(ids)] if ids else call_id, said
+
+    in_outputs(change)
+
+
+@variant
+def outputs_without_ids() -> None:
+    old = normalise._output
+
+    def output(call_id: str, said: Any, where: str, transcript: Any) -> None:
+        old(call_id, said, where, transcript)
+        transcript._lines[-1] = transcript._lines[-1].replace(f" call_id={call_id}", "")
+
+    normalise._output = output
+
+
+@variant
+def errors_of_tools_lost() -> None:
+    in_outputs(lambda call_id, said, _: (call_id, "" if said.startswith("Error") else said))
+
+
+@variant
+def errors_of_tools_under_the_last_id() -> None:
+    in_outputs(lambda call_id, said, ids: (ids[-1] if ids and said.startswith("Error") else call_id, said))

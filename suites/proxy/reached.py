@@ -1,0 +1,148 @@
+"""What of a client's request reached the model, read from the requests that the model got, whichever way the proxy chose.
+
+A text may stand in `instructions` or in any item of `input`, as a message of any role or as an item of its own (`function_call`,
+`function_call_output`): that is a proxy's own business. What must hold is that it is there, and whose it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from harness.plugin.proxy import Proxy
+
+#: How much of a long text, and of how many texts, a failure shows.
+LONG, MANY = 400, 14
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call of a tool in the client's history: `path` is the word that its arguments are known by, `output` what came of it."""
+
+    id: str
+    path: str
+    output: str
+
+
+def model_bodies(proxy: Proxy) -> list[Any]:
+    """Return the bodies of the requests that the model got for this case; AssertionError when there is none."""
+    bodies = [call["body"] for call in proxy.model_calls()]
+    if not bodies:
+        last = proxy.exchanges[-1]
+        methods = ", ".join(call["method"] for call in last.calls()) or "nothing"
+        raise AssertionError(
+            f"No request with the text of the client's last message ({proxy.marker!r} is in it) reached the model. The proxy "
+            f"sent its app-server: {methods}; it answered {last.status}: {last.body[:200]!r}"
+        )
+    return bodies
+
+
+def strings(body: Any) -> list[tuple[str, str]]:
+    """Return what a request says to the model, in its order: each text of `instructions` and `input`, behind its JSON path."""
+    found: list[tuple[str, str]] = []
+    for name in ("instructions", "input"):
+        _walk(body.get(name), name, found)
+    return found
+
+
+def _walk(value: Any, path: str, found: list[tuple[str, str]]) -> None:
+    if isinstance(value, str):
+        found.append((path, value))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            _walk(each, f"{path}[{number}]", found)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            _walk(each, f"{path}.{key}", found)
+
+
+def shown(body: Any, number: int) -> str:
+    """Return what a request says to the model, for a failure: a sentence that is about it, and a line a text."""
+    told = [(path, text) for path, text in strings(body) if not path.endswith((".type", ".role"))]
+    lines = [f"  {path}: {text[:LONG]!r}{'...' if len(text) > LONG else ''}" for path, text in told[-MANY:]]
+    more = [f"  ... {len(told) - MANY} texts before these"] if len(told) > MANY else []
+    return "\n".join([f"Request {number} to the model says:", *more, *lines])
+
+
+def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
+    """Each text must be in each request to the model, in this order; a text comes with its place in the client's request."""
+    __tracebackhide__ = True
+    for number, body in enumerate(model_bodies(proxy), 1):
+        whole = "\n".join(text for _, text in strings(body))
+        at, before = -1, ""
+        for where, text in texts:
+            first = whole.find(text)
+            if first < 0:
+                raise AssertionError(f"{where} of the client's request ({text!r}) did not reach the model. {shown(body, number)}")
+            if first < at:
+                raise AssertionError(
+                    f"{where} of the client's request ({text!r}) reached the model before {before}, which stands earlier there. "
+                    f"{shown(body, number)}"
+                )
+            at, before = first, where
+
+
+def must_be_paired(proxy: Proxy, *calls: Called) -> None:
+    """Each output must reach the model under the id of its own call, or directly at its own call, and of no other."""
+    __tracebackhide__ = True
+    for number, body in enumerate(model_bodies(proxy), 1):
+        for call in calls:
+            if not any(call.output in text for _, text in strings(body)):
+                raise AssertionError(f"The output of {call.id} ({call.output!r}) did not reach the model. {shown(body, number)}")
+        if wrong := _in_items(body, calls) or _in_text(body, calls):
+            raise AssertionError(f"{wrong} {shown(body, number)}")
+
+
+def _items(body: Any, kind: str) -> list[tuple[str, Any]]:
+    given = body.get("input")
+    items = enumerate(given if isinstance(given, list) else [])
+    return [(f"input[{number}]", item) for number, item in items if isinstance(item, dict) and item.get("type") == kind]
+
+
+def _said(value: Any) -> str:
+    found: list[tuple[str, str]] = []
+    _walk(value, "", found)
+    return "\n".join(text for _, text in found)
+
+
+def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
+    """What is wrong with the outputs that are items of their own; a proxy may have ids of its own, if the calls have the same."""
+    own = {call.id: call for call in calls}
+    for _, item in _items(body, "function_call"):
+        own.update({item.get("call_id"): call for call in calls if call.path in str(item.get("arguments"))})
+    for path, item in _items(body, "function_call_output"):
+        for call in calls:
+            under = item.get("call_id")
+            if call.output in _said(item.get("output")) and own.get(under) is not call:
+                return f"The output of {call.id} ({call.output!r}) reached the model as {path} under the call_id {under!r}."
+    return ""
+
+
+def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
+    """What is wrong with the outputs that stand in a text: whose each is, the name of a call says before all, or behind all."""
+    given = body.get("input")
+    items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
+    text = "\n".join([str(body.get("instructions") or ""), *map(_said, items)])
+    names = sorted(((at, call) for call in calls for word in (call.id, call.path) for at in _places(text, word)), key=_at)
+    outputs = sorted(((at, call) for call in calls for at in _places(text, call.output)), key=_at)
+    before = [next((owner for at, owner in reversed(names) if at < place), None) for place, _ in outputs]
+    behind = [next((owner for at, owner in names if at > place), None) for place, _ in outputs]
+    wanted = [call for _, call in outputs]
+    if wanted in (before, behind):
+        return ""
+    place, call, named = next((at, call, named) for (at, call), named in zip(outputs, before, strict=True) if named is not call)
+    under = f"under {named.id}" if named else "without the id or the arguments of its call before it"
+    return f"The output of {call.id} ({call.output!r}) reached the model {under}: {text[max(0, place - 90) : place + 60]!r}."
+
+
+def _is_native(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") in ("function_call", "function_call_output")
+
+
+def _places(text: str, word: str) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(word), text)]
+
+
+def _at(found: tuple[int, Called]) -> int:
+    return found[0]

@@ -1,0 +1,146 @@
+"""What a client says reaches the model, whole and whose it is. Judged by the requests that the model gets, by no JSON-RPC call.
+
+Source: the Chat Completions and the Responses API reference; app-server-payloads.md, Chat endpoint, for what a chat's system
+message needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin.proxy import Exchange, Proxy
+from suites.proxy.expected import ENDPOINTS, SPEC, WORKS, tool
+from suites.proxy.reached import Called, must_be_paired, must_reach
+
+pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
+
+MESSAGES = "OpenAI API reference, Chat Completions: messages; Responses: input"
+BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
+#: A chat's system messages may be dropped where this says nothing (app-server-payloads.md, Chat endpoint); here they may not.
+KEPT = {"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}
+NORTH = Called("call_North7", "north-quay", "Eleven herons stood there.")
+SOUTH = Called("call_South2", "south-gate", "Forty lanterns were lit.")
+FAILED = Called("call_East5", "east-pier", "Error: ENOENT, there is no such folder.")
+
+
+def ask(proxy: Proxy, endpoint: str, messages: list[Any], **more: Any) -> Exchange:
+    """Ask with these messages and a last one of the user's, by which the model knows the case."""
+    given = [*messages, {"role": "user", "content": proxy.prompt("And now?")}]
+    body = {"messages": given} if endpoint == "chat" else {"input": given}
+    return proxy.post(endpoint, {**body, **more}, env=KEPT)
+
+
+def path(endpoint: str, number: int) -> str:
+    """The place of a message in the client's request, for a failure."""
+    return f"{'messages' if endpoint == 'chat' else 'input'}[{number}]"
+
+
+def part(endpoint: str, text: str) -> Any:
+    """A text as the client of that endpoint writes it in a list of parts."""
+    return {"type": "text" if endpoint == "chat" else "input_text", "text": text}
+
+
+@BOTH
+@pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
+@pytest.mark.parametrize("role", ["system", "developer"])
+@pytest.mark.spec(
+    "system-reaches-model", f"{MESSAGES}; {SPEC}, Chat endpoint", "only sent ... when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`"
+)
+def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, parts: bool) -> None:
+    """What the application tells the model about its task is told, with PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false on chat too."""
+    text = f"Answer as a {role} of pirates would."
+    ask(proxy, endpoint, [{"role": role, "content": [part(endpoint, text)] if parts else text}])
+    must_reach(proxy, (f"{path(endpoint, 0)} (role {role})", text))
+
+
+@pytest.mark.parametrize("beside", ["nothing", "a-system-item", "tools"])
+@pytest.mark.spec("instructions-reach-model", "OpenAI API reference, Responses: instructions", "A system (or developer) message")
+def test_instructions(proxy: Proxy, beside: str) -> None:
+    """The `instructions` of a response reach the model, whatever else the request has; and what stands beside them does too."""
+    system = [{"role": "system", "content": "Never name a ship."}] if beside == "a-system-item" else []
+    tools = {"tools": [tool("responses")]} if beside == "tools" else {}
+    ask(proxy, "responses", system, instructions="Speak in rhymes of herrings.", **tools)
+    must_reach(proxy, ("instructions", "Speak in rhymes of herrings."))
+    for item in system:
+        must_reach(proxy, ("input[0] (role system)", item["content"]))
+
+
+@BOTH
+@pytest.mark.spec("history-reaches-model", MESSAGES, "A list of messages comprising the conversation so far")
+def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
+    """Every message of the user's and of the assistant's, in its order, and the last one behind them."""
+    texts = ["The heron flew north.", "It flew to the quay.", "Two parts: this one", "and that one.", "The gate was shut."]
+    messages = [
+        {"role": "user", "content": texts[0]},
+        {"role": "assistant", "content": texts[1]},
+        {"role": "user", "content": [part(endpoint, texts[2]), part(endpoint, texts[3])]},
+        {"role": "user", "content": texts[4]},
+    ]
+    ask(proxy, endpoint, messages)
+    wheres = [path(endpoint, 0), path(endpoint, 1), *(f"{path(endpoint, 2)}.content[{n}]" for n in (0, 1)), path(endpoint, 3)]
+    must_reach(proxy, *zip(wheres, texts, strict=True), (f"{path(endpoint, 4)}, the last message", proxy.marker))
+
+
+def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bool = False) -> list[Any]:
+    """A user's question, the calls that the model made at once, and their outputs."""
+    messages: list[Any] = [{"role": "user", "content": "Look around."}]
+    made = [(call.id, "getFileTree", f'{{"path":"{call.path}"}}') for call in calls]
+    if endpoint == "chat":
+        functions = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in made]
+        messages.append({"role": "assistant", "content": None, "tool_calls": functions})
+    else:
+        messages += [{"type": "function_call", "call_id": i, "name": n, "arguments": a} for i, n, a in made]
+    for call in outputs:
+        said: Any = [part(endpoint, call.output)] if parts else call.output
+        if endpoint == "chat":
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": said})
+        else:
+            messages.append({"type": "function_call_output", "call_id": call.id, "output": said})
+    return messages
+
+
+def place(endpoint: str, number: int) -> tuple[str, str]:
+    """The places of a call's name and of its arguments in the client's request."""
+    if endpoint == "chat":
+        where = f"messages[1].tool_calls[{number}].function"
+        return f"{where}.name", f"{where}.arguments"
+    return f"input[{1 + number}].name", f"input[{1 + number}].arguments"
+
+
+@BOTH
+@pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
+@pytest.mark.spec(
+    "tool-output-reaches-model", MESSAGES, "tool messages: tool_call_id, content; function_call_output: call_id, output"
+)
+def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool) -> None:
+    """A call of the history reaches the model with its name and its arguments, and its output with it."""
+    ask(proxy, endpoint, history(endpoint, [NORTH], [NORTH], parts), tools=[tool(endpoint)])
+    name, arguments = place(endpoint, 0)
+    must_reach(proxy, (name, "getFileTree"))
+    must_reach(proxy, (arguments, NORTH.path), (path(endpoint, 2), NORTH.output))
+    must_be_paired(proxy, NORTH)
+
+
+@BOTH
+@pytest.mark.parametrize("order", ["as-called", "the-last-first"])
+@pytest.mark.spec("tool-outputs-paired", MESSAGES, "tool_call_id: Tool call that this message is responding to")
+def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> None:
+    """Each output reaches the model under the id of its own call, whichever of the two came first."""
+    outputs = [NORTH, SOUTH] if order == "as-called" else [SOUTH, NORTH]
+    ask(proxy, endpoint, history(endpoint, [NORTH, SOUTH], outputs), tools=[tool(endpoint)])
+    must_reach(proxy, (place(endpoint, 0)[1], NORTH.path), (place(endpoint, 1)[1], SOUTH.path))
+    must_be_paired(proxy, NORTH, SOUTH)
+
+
+@BOTH
+@pytest.mark.parametrize("order", ["as-called", "the-last-first"])
+@pytest.mark.spec(
+    "tool-error-reaches-model", MESSAGES, "tool messages: tool_call_id, content; function_call_output: call_id, output"
+)
+def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
+    """An output that tells of an error is an output: under its own id, beside the one that went well."""
+    outputs = [FAILED, SOUTH] if order == "as-called" else [SOUTH, FAILED]
+    ask(proxy, endpoint, history(endpoint, [FAILED, SOUTH], outputs), tools=[tool(endpoint)])
+    must_be_paired(proxy, FAILED, SOUTH)
