@@ -19,9 +19,10 @@ import pytest
 from harness.core.frames import Frame
 from harness.core.redact import Redactor
 from harness.plugin import story
-from harness.plugin.hooks import name_of_node
+from harness.plugin.naming import name_of_node
 from harness.plugin.spec import place, source_of
-from harness.plugin.story import Spool, key_of, without_torn
+from harness.plugin.spool import Spool, key_of
+from harness.plugin.story import without_torn
 from harness.report import model
 from harness.report.beside import beside, values
 from harness.report.junit import junit
@@ -236,7 +237,7 @@ def test_a_worker_that_dies_fails_its_case(pytester: pytest.Pytester) -> None:
 
 def test_a_spool_of_a_killed_run_is_taken_away_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    program = "import os, signal; from harness.plugin.story import Spool; print(Spool.make().folder, flush=True); input()"
+    program = "import os, signal; from harness.plugin.spool import Spool; print(Spool.make().folder, flush=True); input()"
     argv = [sys.executable, "-c", program]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     folders = []

@@ -80,7 +80,7 @@ def _line(row: Any, where: str) -> Line:
 
 def names_of(item: pytest.Item) -> list[str]:
     """Return the names by which a baseline may call a case, the shortest first."""
-    from harness.plugin.hooks import case_name
+    from harness.plugin.naming import case_name
 
     found = []
     mark = item.get_closest_marker("spec")

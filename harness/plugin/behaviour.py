@@ -25,9 +25,9 @@ import pytest
 from harness.core.frames import Frame, Header
 from harness.core.jsontext import dumps
 from harness.core.streamed import clean
-from harness.plugin.hooks import CASE, SESSION
 from harness.plugin.record import LONGEST_LINE, without_long_strings
 from harness.plugin.run import Server
+from harness.plugin.session import CASE, SESSION
 from harness.shell.cassette import CassetteError, CassetteWriter
 
 if TYPE_CHECKING:

@@ -274,7 +274,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="session")
 def lite_client_backend(request: pytest.FixtureRequest) -> Iterator[Callable[[], BackendProcess]]:
     """Start the fake Responses backend at first use, or share the one that the run has already."""
-    from harness.plugin.hooks import SESSION
+    from harness.plugin.session import SESSION
     from harness.shell.backend_process import BackendProcess
 
     shared = request.config.stash.get(SESSION, None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from harness.core.redact import Redactor
 from harness.plugin.again import Again, shell_line
-from harness.plugin.story import Spool, key_of
+from harness.plugin.spool import Spool, key_of
 from harness.report.files import write_all
 from harness.report.model import Case, Report
 from harness.report.stories import StoryText, finite, told

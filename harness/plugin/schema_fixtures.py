@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.hooks import PROPERTY, SESSION, case_name, cassette_folder
+from harness.plugin.naming import case_name, cassette_folder
+from harness.plugin.session import PROPERTY, SESSION
 from harness.protocol import bundle, schema_files
 from harness.protocol.validate import RpcChecker, Validator, Violation
 from harness.shell import schema_gen

@@ -195,7 +195,7 @@ class Measure:
         """Write the result where it was asked for, and, of a measurement of everything, beside the other reports."""
         if self.found is None or not self.found.settled:
             return
-        from harness.plugin.hooks import SESSION
+        from harness.plugin.session import SESSION
 
         paths = (
             [self._config.stash[SESSION].report_folder / "strength.json"]

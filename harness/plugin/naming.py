@@ -1,0 +1,72 @@
+"""How a test is called in cassettes and reports, whose cassettes it has, and whom it judges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+#: The fixtures that make a test a case, wherever it stands, and the role of what it judges.
+ROLE_OF_FIXTURE = {
+    "proxy": "proxy",
+    "backend": "backend",
+    "lite_client": "lite-client",
+    "editor_client": "editor-client",
+    "codex_backend": "backend",
+    "fake_codex": "app-server",
+    "app_server": "app-server",
+}
+
+
+def case_name(item: Any, root: Path) -> Any:
+    """Return the `CaseName` of a test function: its folder below `suites` (or the root), its module, its name and parameters."""
+    from harness.plugin.record import CaseName
+
+    path: Path = item.path
+    parts = path.parts
+    below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
+    case = getattr(item, "originalname", item.name).removeprefix("test_")
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None:
+        case += "-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in callspec.id)
+    return CaseName("/".join(below) or "tests", path.stem, case)
+
+
+def name_of_node(nodeid: str, root: Path) -> Any:
+    """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that cannot be asked any more."""
+    from harness.plugin.record import CaseName
+
+    place, _, rest = nodeid.partition("::")
+    path = root / place
+    parts = path.parts
+    below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
+    test, bracket, parameters = rest.rpartition("::")[2].partition("[")
+    case = test.removeprefix("test_") + bracket.replace("[", "-")
+    case += "".join(c if c.isalnum() or c in "-_." else "_" for c in parameters.removesuffix("]"))
+    return CaseName("/".join(below) or "tests", path.stem, case)
+
+
+def role_of(item: pytest.Item) -> str | None:
+    """Return the role of the subject that a test uses by a fixture of ours; None for a test that uses none.
+
+    A fixture of the user's own may have the name of one of ours.
+    """
+    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    for name, role in ROLE_OF_FIXTURE.items():
+        if name in known and str(getattr(known[name][-1].func, "__module__", "")).startswith("harness.plugin."):
+            return role
+    return None
+
+
+def _below(path: Path, root: Path) -> tuple[str, ...]:
+    return path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
+
+
+def cassette_folder(path: Path, root: Path) -> Path:
+    """Return the folder `cassettes` beside the `suites` folder that `path` lies in, or in the root."""
+    for parent in path.parents:
+        if parent.name == "suites":
+            return parent.parent / "cassettes"
+    return root / "cassettes"

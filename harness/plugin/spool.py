@@ -1,0 +1,108 @@
+"""Where the processes of a run put the stories of their cases until the report is written.
+
+Strategy. A folder that only this user can read, one file a process, two lines a story; of two stories of one case the later
+counts. Its lock is held while the run lives, so that the next run can take away what a killed one has left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness.report.stories import frames_text
+
+#: A spool's name begins so. Its lock is held while its run lives, in whatever container: a number of a process would not tell.
+_PREFIX, _LOCK = "codex-replay-stories-", "lock"
+
+
+def key_of(nodeid: str) -> str:
+    """Return the name of a case's story in the spool; it tells nothing of the node id, which may hold a secret."""
+    return hashlib.sha256(nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+class Spool:
+    """Where the processes of a run put stories until the report is written: `folder`/<pid>.ndjson.
+
+    Two lines a story: what is said of it, and its frames, which nobody need read again to write them into the report.
+    """
+
+    def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
+        self.folder = folder
+        self._owner, self._lock = owner, lock
+
+    @classmethod
+    def make(cls) -> Spool:
+        """Make a spool in a folder of its own, which only this user can read; take away those whose run was killed."""
+        _sweep()
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        return cls(folder, os.getpid(), _locked(folder))
+
+    def remove(self) -> None:
+        """Take the folder away, if it is this process that made it."""
+        if self._owner == os.getpid():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
+
+    def put(self, nodeid: str, story: dict[str, Any]) -> None:
+        """Add a story, in one write; raises `OSError`."""
+        head = {"key": key_of(nodeid), **{name: value for name, value in story.items() if name != "frames"}}
+        lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(story["frames"]))
+        with open(self.folder / f"{os.getpid()}.ndjson", "ab") as file:
+            file.write(lines)
+
+    def index(self) -> dict[str, tuple[Path, int]]:
+        """Return where each story lies: the file and the offset of its lines; of two of one case the later."""
+        found: dict[str, tuple[Path, int]] = {}
+        for path in sorted(self.folder.glob("*.ndjson"), key=lambda path: path.stat().st_mtime_ns):
+            with open(path, "rb") as file:
+                at = 0
+                for head in file:
+                    frames = file.readline()
+                    if frames.endswith(b"\n"):  # a process that was killed may have left half a story
+                        found[head[8:32].decode("ascii", "replace")] = (path, at)
+                    at += len(head) + len(frames)
+        return found
+
+    @staticmethod
+    def read(place: tuple[Path, int]) -> tuple[dict[str, Any], bytes]:
+        """Return what is said of the story that lies at a place of the index, and the text of its frames."""
+        with open(place[0], "rb") as file:
+            file.seek(place[1])
+            head: dict[str, Any] = json.loads(file.readline())
+            return head, file.readline()[:-1]
+
+
+def _locked(folder: Path) -> int:
+    """Lock a new spool and return the descriptor that holds the lock, -1 where there are no locks."""
+    draft = folder / f"{_LOCK}.new"
+    lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        draft.rename(folder / _LOCK)  # once it is held: whoever sees it unlocked may take the folder away
+    except OSError:
+        os.close(lock)
+        return -1
+    return lock
+
+
+def _sweep() -> None:
+    """Take away the spools of this user that nobody holds any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # no lock in it, or it is held, or another run takes it away
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
