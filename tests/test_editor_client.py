@@ -122,6 +122,18 @@ def test_a_failure_shows_both_ends_and_the_spec(tmp_path: Path) -> None:
     assert "-> {" in done.stdout
 
 
+def test_an_editor_that_never_wants_to_be_asked_is_said_so_at_once(tmp_path: Path) -> None:
+    """Not only that no approval came: that the editor itself has switched them off, and in which message."""
+    editor = f"{sys.executable} {CLIENTS / 'broken.py'} never-to-be-asked {{codex}}"
+    cases = [f"suites/editor_client/test_{name}.py" for name in ("approvals", "interrupt", "shown")]
+    done = pytest_on(tmp_path, "--editor-client", editor, *cases, "-k", "app_server and (dismiss or interrupt or diff)")
+    assert done.returncode == 1
+    assert "4 failed" in done.stdout, done.stdout[-3000:]
+    said = "The editor's own thread/start switches approvals off: it says approvalPolicy 'never'"
+    assert len([line for line in done.stdout.splitlines() if line.startswith("E ") and said in line]) == 4, done.stdout[-3000:]
+    assert "did not come within" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

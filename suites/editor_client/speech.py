@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from harness.plugin.editor_client import Editor, SubjectFailure
+from suites.editor_client.exact import APPROVALS, SWITCHED_OFF
+
 SPEC = "codex-nvim-integration.txt"
 REAL = "real-codex-0.92.md section 4"
 DRIVER = "docs/editor-client.md"
 
 THREAD, TURN = "thr_123", "turn_456"
 IDS = {"threadId": THREAD, "turnId": TURN}
-#: The six messages that the document has an editor send.
-CLIENT_METHODS = {"initialize", "initialized", "thread/start", "turn/start", "turn/interrupt"}
 TEXT = 'Grüße, 世界! 😀\nTwo lines,\tone tab, "quotes" and a \\ backslash.'
 
 Step = dict[str, Any]
@@ -46,9 +47,8 @@ def item_completed(**item: Any) -> Step:
 
 def asks(number: Any, kind: str = "command", **params: Any) -> Step:
     """Return the step that asks for an approval."""
-    method = "item/commandExecution/requestApproval" if kind == "command" else "item/fileChange/requestApproval"
     item = {"itemId": "cmd1" if kind == "command" else "edit1", "reason": None}
-    return {"send": {"id": number, "method": method, "params": {**IDS, **item, **params}}}
+    return {"send": {"id": number, "method": APPROVALS[kind], "params": {**IDS, **item, **params}}}
 
 
 def handshake() -> list[Step]:
@@ -98,3 +98,29 @@ def _snake(value: Any) -> Any:
 def names(messages: list[dict[str, Any]]) -> list[str]:
     """The methods of messages; "reply" for one that has none."""
     return [str(message.get("method", "reply")) for message in messages]
+
+
+def switched_off(editor: Editor) -> list[str]:
+    """Return a sentence for each safeguard of the user's that the editor has switched off by itself."""
+    found = []
+    for message in (*editor.requests("thread/start"), *editor.requests("turn/start")):
+        for path, value in SWITCHED_OFF.items():
+            given: Any = message.get("params")
+            for key in path.split("."):
+                given = given.get(key) if isinstance(given, dict) else None
+            if given == value:
+                what = "approvals" if "approval" in path.lower() else "the sandbox"
+                found.append(f"The editor's own {message['method']} switches {what} off: it says {path} {value!r}")
+    return found
+
+
+def approval_of(editor: Editor) -> dict[str, Any]:
+    """Return the approval that a whole Codex asks for; say at once if the editor has told it not to ask.
+
+    What stands in thread/start and turn/start wins over the configuration, which asks for everything.
+    """
+    __tracebackhide__ = True
+    editor.wait_sent("turn/start")
+    if off := [sentence for sentence in switched_off(editor) if "approvals" in sentence]:
+        raise SubjectFailure(editor.tell(f"{off[0]}, so that nothing can be asked of the user"))
+    return editor.wait("approval")

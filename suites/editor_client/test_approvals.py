@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import REAL, SPEC, Step, asks, conversation, delta, snake
+from suites.editor_client.exact import APPROVALS as METHODS
+from suites.editor_client.exact import DECISIONS
+from suites.editor_client.speech import REAL, SPEC, Step, approval_of, asks, conversation, delta, handshake, snake, thread, turn
 
 APPROVALS = f"{SPEC}, 3. Approvals"
-#: What the user does -> what the server is told.
-DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
-KINDS = ["command", "fileChange"]
 REPLY = '{ "id": 10, "result": { "decision": "accept" } }'
-BOTH = pytest.mark.parametrize("kind", KINDS)
+BOTH = pytest.mark.parametrize("kind", list(METHODS))
 
 
 @BOTH
@@ -99,6 +98,37 @@ def test_several_at_once(editor_client: EditorClient) -> None:
     assert {answer["id"]: answer["result"]["decision"] for answer in editor.answers()} == {5: "accept", 6: "decline", 7: "cancel"}
 
 
+@pytest.mark.spec("approval-each", APPROVALS, "The server sends a JSON-RPC **request** ...; the plugin must respond")
+def test_each_request_is_asked(editor_client: EditorClient) -> None:
+    """The same command and the same change, once more in the turn and once more in the next: the user is asked each time.
+
+    A decision is for the request that it answers. What shall hold for a session is Codex's to remember: it has a decision for it.
+    """
+    command = {"command": "rm -rf build", "reason": "clean up"}
+    choices = ["accept", "decline", "accept"]
+
+    def asked(*numbers: int) -> list[Step]:
+        return [
+            step
+            for number in numbers
+            for kind, params in (("command", command), ("fileChange", {"reason": "clean up"}))
+            for step in (asks(f"{kind} {number}", kind, **params), {"expect_reply": f"{kind} {number}"})
+        ]
+
+    steps = [*handshake(), *thread(), *turn(*asked(1, 2)), *turn(*asked(3), name="turn_457")]
+    editor = editor_client(server=steps)
+    for prompt, numbers in (("one", (1, 2)), ("two", (3,))):
+        editor.prompt(prompt)
+        for number in numbers:
+            for kind in METHODS:
+                approval = editor.wait("approval")
+                assert approval["kind"] == kind
+                editor.decide(approval, choices[number - 1])
+        editor.end()
+    told = {answer["id"]: answer["result"]["decision"] for answer in editor.answers()}
+    assert told == {f"{kind} {number}": choice for number, choice in enumerate(choices, 1) for kind in METHODS}
+
+
 @BOTH
 @pytest.mark.spec("approval-snake", APPROVALS, '"params": { "thread_id": "thr_123", "turn_id": "turn_456", "item_id": "cmd1" }')
 def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None:
@@ -138,12 +168,12 @@ def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, ch
     call = SHELL if kind == "command" else PATCH
     editor = editor_client(script=[{"items": [call]}, *([{"items": ["Done."]}] if choice != "dismiss" else [])])
     editor.prompt("Go on.")
-    approval = editor.wait("approval")
+    approval = approval_of(editor)
     assert approval["kind"] == kind
     editor.decide(approval, choice)
-    turn = editor.end()
-    assert (turn.status, turn.text) == (("interrupted", "") if choice == "dismiss" else ("completed", "Done."))
+    ended = editor.end()
+    assert (ended.status, ended.text) == (("interrupted", "") if choice == "dismiss" else ("completed", "Done."))
     if kind == "command":
-        assert ("marker" in turn.output) is (choice == "accept")
+        assert ("marker" in ended.output) is (choice == "accept")
     assert [answer["result"] for answer in editor.answers()] == [{"decision": DECISIONS[choice]}]
     assert editor.violations() == []

@@ -1,8 +1,8 @@
 """A server with a fault (docs/fake-codex.md lists them): the user gets the whole answer, or is told that it did not come.
 
 A fault strikes once, somewhere in the first turn: where, follows from the seed. The server is fake-codex in every run: a real
-one has no faults to order. Three sentences hold of any client: what can be passed over is; what cannot ends the prompt
-as failed, with an error, and the next prompt works; and a server that says nothing more can still be left.
+one has no faults to order. Three sentences hold of any client: what can be passed over is; a server that dies or
+refuses ends the prompt as failed, with an error, and the next prompt works; and one that says nothing more can still be left.
 """
 
 from __future__ import annotations
@@ -145,7 +145,10 @@ def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> N
     "fault-no-response",
 )
 def test_a_server_that_leaves_the_client_waiting(editor_client: EditorClient, fault: str) -> None:
-    """Nothing ends the prompt; what was said is shown, nothing is made up, and the editor still shuts down with its server."""
+    """What was said is shown, nothing is made up, and the editor still shuts down with its server.
+
+    Nothing need end the prompt: neither document has a limit of time, and a turn may take hours. An editor may have one.
+    """
     editor = editor_client(script=SCRIPT, fault=fault)
     editor.prompt("Hello")
     if fault.startswith("hangs"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.plugin.editor_client import EditorClient
+from suites.editor_client.exact import CLIENT_INFO, OPENING, SUBCOMMAND
 from suites.editor_client.speech import SPEC, Step, conversation, handshake, names, thread, turn
 
 LIFECYCLE = f"{SPEC}, 2. Lifecycle"
@@ -15,7 +16,7 @@ def test_it_starts_the_app_server(editor_client: EditorClient) -> None:
     """The codex that it is given is started with the word app-server."""
     editor = editor_client(server=conversation())
     editor.turn()
-    assert "app-server" in editor.ledger()[0]["argv"]
+    assert SUBCOMMAND in editor.ledger()[0]["argv"]
 
 
 @pytest.mark.spec("handshake-order", LIFECYCLE, "sends `initialize` ... Plugin then notifies `initialized` ... `thread/start`")
@@ -23,12 +24,8 @@ def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
     """initialize, initialized, thread/start, turn/start; the second is a notification and the others are requests."""
     editor = editor_client(server=conversation())
     editor.turn()
-    first = [
-        message
-        for message in editor.sent()
-        if message.get("method") in ("initialize", "initialized", "thread/start", "turn/start")
-    ]
-    assert names(first) == ["initialize", "initialized", "thread/start", "turn/start"]
+    first = [message for message in editor.sent() if message.get("method") in OPENING]
+    assert names(first) == list(OPENING)
     assert names(editor.sent())[0] == "initialize"
     assert ["id" in message for message in first] == [True, False, True, True]
 
@@ -51,8 +48,8 @@ def test_client_info(editor_client: EditorClient) -> None:
     params = editor.requests("initialize")[0]["params"]
     assert set(params) == {"clientInfo"}
     info = params["clientInfo"]
-    assert set(info) - {"title"} == {"name", "version"}
-    assert all(isinstance(info[key], str) and info[key].strip() for key in ("name", "version")), info
+    assert set(info) - {"title"} == set(CLIENT_INFO)
+    assert all(isinstance(info[key], str) and info[key].strip() for key in CLIENT_INFO), info
     assert isinstance(info.get("title"), str | None)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from harness.plugin.editor_client import EditorClient
+from suites.editor_client.exact import INTERRUPT, INTERRUPTED
 from suites.editor_client.speech import (
     REAL,
     SPEC,
     THREAD,
     TURN,
     Step,
+    approval_of,
     asks,
     completed,
     conversation,
@@ -23,20 +25,20 @@ from suites.editor_client.speech import (
 from suites.editor_client.test_approvals import SHELL
 
 REQUESTS = f"{SPEC}, 4. Key message shapes, Requests"
-INTERRUPTED: list[Step] = [{"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted")]
+CUT_SHORT: list[Step] = [{"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted")]
 
 
 @pytest.mark.spec("interrupt-params", REQUESTS, "`thread/start`, `turn/start`, `turn/interrupt`")
 def test_what_is_interrupted(editor_client: EditorClient) -> None:
     """turn/interrupt is a request that names the thread and the turn, and nothing else."""
-    editor = editor_client(server=conversation(delta("Once upon"), *INTERRUPTED, end=False))
+    editor = editor_client(server=conversation(delta("Once upon"), *CUT_SHORT, end=False))
     editor.prompt("Tell me a story.")
     editor.wait_shown("Once upon")
     editor.interrupt()
     turn = editor.end()
     assert (turn.status, turn.text) == ("interrupted", "Once upon")
-    (request,) = editor.requests("turn/interrupt")
-    assert request["params"] == {"threadId": THREAD, "turnId": TURN}
+    (request,) = editor.requests(INTERRUPT)
+    assert request["params"] == dict(zip(INTERRUPTED, (THREAD, TURN), strict=True))
     assert "id" in request
 
 
@@ -68,7 +70,7 @@ def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None
     steps = [
         *handshake(),
         *thread(),
-        *turn(delta("Once"), *INTERRUPTED, end=False),
+        *turn(delta("Once"), *CUT_SHORT, end=False),
         *turn(delta("Better.", "b"), name="turn_457"),
     ]
     editor = editor_client(server=steps)
@@ -98,7 +100,7 @@ def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
 def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> None:
     """turn/start is not answered yet, so there is no id to name: it is sent as soon as there is one."""
     reply: Step = {"reply": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
-    steps: list[Step] = [{"expect": "turn/start"}, {"gate": "slow"}, reply, started(), *INTERRUPTED]
+    steps: list[Step] = [{"expect": "turn/start"}, {"gate": "slow"}, reply, started(), *CUT_SHORT]
     editor = editor_client(server=[*handshake(), *thread(), *steps])
     editor.prompt("Hello")
     editor.wait_gate("slow")
@@ -111,7 +113,7 @@ def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> N
 @pytest.mark.spec("interrupt-pending-approval", REQUESTS, "`turn/interrupt`")
 def test_an_interrupt_with_an_approval_open(editor_client: EditorClient) -> None:
     """The approval is gone with the turn; deciding it afterwards harms nobody, and the next prompt is served."""
-    steps = [*handshake(), *thread(), *turn(asks(0), *INTERRUPTED, end=False), *turn(delta("Next."), name="turn_457")]
+    steps = [*handshake(), *thread(), *turn(asks(0), *CUT_SHORT, end=False), *turn(delta("Next."), name="turn_457")]
     editor = editor_client(server=steps)
     editor.prompt("Hello")
     approval = editor.wait("approval")
@@ -126,7 +128,7 @@ def test_an_interrupt_on_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test waits for an approval; the turn is interrupted, and the next one is as if nothing had been."""
     editor = editor_client(script=[{"items": [SHELL]}, {"items": ["Here I am."]}])
     editor.prompt("Go on.")
-    editor.wait("approval")
+    approval_of(editor)
     editor.interrupt()
     assert editor.end().status == "interrupted"
     assert editor.turn("Are you there?").text == "Here I am."

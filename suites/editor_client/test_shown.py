@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 
 from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import REAL, SPEC, Step, completed, conversation, delta, handshake, notification, thread, turn
+from suites.editor_client.speech import (
+    REAL,
+    SPEC,
+    Step,
+    approval_of,
+    completed,
+    conversation,
+    delta,
+    handshake,
+    notification,
+    thread,
+    turn,
+)
 from suites.editor_client.test_approvals import PATCH
 
 NOTIFICATIONS = f"{SPEC}, 4. Key message shapes, Notifications"
@@ -47,7 +59,7 @@ def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test changes a file, and the user sees the diff."""
     editor = editor_client(script=[{"items": [PATCH]}, {"items": ["Done."]}])
     editor.prompt("Go on.")
-    editor.decide(editor.wait("approval"), "accept")
+    editor.decide(approval_of(editor), "accept")
     assert "+one" in editor.end().of("diff")[-1]["diff"]
 
 

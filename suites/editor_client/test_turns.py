@@ -7,20 +7,44 @@ from pathlib import Path
 import pytest
 
 from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import REAL, SPEC, TEXT, THREAD, asks, conversation, delta, handshake, thread, turn
+from suites.editor_client.exact import SANDBOXES
+from suites.editor_client.speech import (
+    REAL,
+    SPEC,
+    TEXT,
+    THREAD,
+    asks,
+    conversation,
+    delta,
+    handshake,
+    switched_off,
+    thread,
+    turn,
+)
 
 LIFECYCLE = f"{SPEC}, 2. Lifecycle"
 
 
 @pytest.mark.spec("thread-params", LIFECYCLE, '"thread/start", "params": { "cwd": "/path/to/project", "sandbox": null }')
 def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> None:
-    """cwd is the absolute path of the folder that the editor runs in; sandbox is null, a mode of Codex, or left out."""
+    """cwd is the absolute path of the folder that the editor runs in; sandbox is null, left out, or a mode that confines."""
     editor = editor_client(server=conversation())
     editor.turn()
     params = editor.requests("thread/start")[0]["params"]
     assert Path(params["cwd"]).is_absolute()
     assert Path(params["cwd"]).resolve() == editor.project.resolve()
-    assert params.get("sandbox") in (None, "read-only", "workspace-write", "danger-full-access")
+    assert params.get("sandbox") in SANDBOXES
+
+
+@pytest.mark.spec(
+    "safeguards-kept", f"{SPEC}, 2. Lifecycle, 3. Approvals", '"sandbox": null ... Codex may request approvals ... must respond'
+)
+def test_nothing_is_switched_off(editor_client: EditorClient) -> None:
+    """Whether Codex asks, and what it may do, is the user's to say: in a first and a second turn the editor overrules neither."""
+    editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
+    editor.turn("one")
+    editor.turn("two")
+    assert switched_off(editor) == []
 
 
 @pytest.mark.spec("thread-lazy", LIFECYCLE, "when you first prompt, plugin sends `thread/start`")
