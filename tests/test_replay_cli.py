@@ -32,7 +32,9 @@ def wrong(way: str) -> str:
 def test_the_fake_serves_the_cassette_itself(said: dict[str, str]) -> None:
     done = replay(CASSETTE, "--app-server", "fake", **said)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("identical: ")
+    verdict, note = done.stdout.splitlines()
+    assert verdict.startswith("identical: ")
+    assert note.startswith("The fake replayed this very cassette: ")
 
 
 def test_the_fake_serves_another_one_if_it_is_told_to() -> None:
@@ -40,6 +42,18 @@ def test_the_fake_serves_another_one_if_it_is_told_to() -> None:
     told = json.loads(done.stdout)
     assert (done.returncode, told["identical"]) == (1, False)
     assert told["differences"]
+    assert "note" not in told
+
+
+def test_what_another_fake_serves_is_not_said_to_be_the_recording_itself(tmp_path: Path) -> None:
+    """A copy of it, say, or one that is told to serve it by the environment: nobody knows what it is."""
+    (tmp_path / "copy.ndjson").write_bytes(CASSETTE.read_bytes())
+    done = replay(CASSETTE, "--app-server", "fake", FAKE_CODEX_CASSETTE=tmp_path / "copy.ndjson")
+    assert done.stdout.splitlines()[1:] == []
+    done = replay(CASSETTE, "--app-server", "fake", "--json")
+    assert "very cassette" in json.loads(done.stdout)["note"]
+    done = replay(CASSETTE, "--backend", "fake", "--json")
+    assert "very cassette" in json.loads(done.stdout)["note"]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from harness.cli import replay_model as model
 from harness.cli.console import Place, Unable, as_seconds, console, sentences
+from harness.core.counted import counted
 from harness.core.frames import Frame, Header
 from harness.plugin.subjects import BadSubject, Subject, parse_app_server
 from harness.protocol.compare import Comparison, compare
@@ -104,8 +106,10 @@ def command(
     if subject is None:
         from harness.cli.replay_backend import play_to_backend
 
-        found, failure = play_to_backend(cassette, frames, str(backend), auth=auth, cost_ok=backend_cost_ok, timeout=timeout)
-        _tell(found, failure, truncated, as_json)
+        found, failure, note = play_to_backend(
+            cassette, frames, str(backend), auth=auth, cost_ok=backend_cost_ok, timeout=timeout
+        )
+        _tell(found, failure, truncated, as_json, note=note)
         raise SystemExit(0 if found.equal and failure is None else 1)
     everything, frames = frames, [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
@@ -123,7 +127,10 @@ def command(
         failure, live = _play(stage, frames, timeout)
         problems = stage.problems()
     found = compare(frames, live)
-    _tell(found, failure, truncated, as_json, stage.says, problems)
+    itself = (
+        chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette) and "FAKE_CODEX_SCRIPT" not in stage.env
+    )
+    _tell(found, failure, truncated, as_json, stage.says, problems, model.ITSELF if itself else "")
     raise SystemExit(0 if found.equal and failure is None else 1)
 
 
@@ -207,8 +214,11 @@ def _tell(
     as_json: bool,
     says: str = "",
     problems: Sequence[str] = (),
+    note: str = "",
 ) -> None:
     same = found.equal and failure is None
+    if note == model.ITSELF and not same:
+        note = ""
     if as_json:
         differences = [
             {
@@ -223,7 +233,9 @@ def _tell(
             }
             for d in found.differences
         ]
-        told = {"identical": same, "failure": failure, "truncated": truncated, "differences": differences}
+        told: dict[str, Any] = {"identical": same, "failure": failure, "truncated": truncated, "differences": differences}
+        if note:
+            told["note"] = note
         click.echo(json.dumps({**told, **({"model": says, "model_problems": list(problems)} if says else {})}))
         return
     out = console()
@@ -239,6 +251,9 @@ def _tell(
         out.print(difference.sentence("the recording", "the live run"))
     if len(found.differences) > SHOWN:
         out.print(f"... and {len(found.differences) - SHOWN} more differences.")
-    out.print(
-        f"identical: {found.a} events, the same as recorded" if same else f"different: {found.a} events recorded, {found.b} came"
-    )
+    if same:
+        out.print(f"identical: {counted(found.a, 'event')}, the same as recorded")
+    if note:
+        out.print(note)
+    if not same:
+        out.print(f"different: {counted(found.a, 'event')} recorded, {found.b} came")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from harness.cli import replay_model as model
 from harness.cli.console import Unable
 from harness.core import httpframes
 from harness.core.frames import Frame
@@ -18,11 +19,14 @@ from harness.shell.backend_process import BackendError, BackendProcess
 from harness.shell.http_player import HttpPlayer
 from harness.shell.http_recorder import Upstream
 
+#: Statuses that refuse a login.
+REFUSED = (401, 403)
+
 
 def play_to_backend(
     cassette: str, frames: list[Frame], subject: str, *, auth: str | None, cost_ok: bool, timeout: float
-) -> tuple[Comparison, str | None]:
-    """Play a recording's requests to `subject` ("fake", or a URL); return the comparison and what failed, if anything.
+) -> tuple[Comparison, str | None, str]:
+    """Play a recording's requests to `subject` ("fake", or a URL); return the comparison, what failed, and what to know of it.
 
     `auth` is an auth.json whose credentials take the place of the redacted ones. Raises `Unable` with a sentence.
     """
@@ -52,7 +56,27 @@ def play_to_backend(
             failure = player.play(http)
         except OSError as error:
             raise Unable(f"{url}: the backend cannot be reached ({error.strerror or error}); check that it runs.") from None
-    return compare(http, player.frames), failure
+    note = model.ITSELF if subject == "fake" else _refused_login(http, player.frames, auth)
+    return compare(player.recorded, player.frames), failure, note
+
+
+def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -> str:
+    """Say what to do if the backend refused a login that the recorded one accepted; "" if it did not."""
+    was, came = ([frame.payload["status"] for frame in one if frame.kind == "response"] for one in (recorded, live))
+    refused = next(((old, new) for old, new in zip(was, came, strict=False) if new in REFUSED and old not in REFUSED), None)
+    if refused is None or not any(_has_login(frame) for frame in recorded):
+        return ""
+    old, new = refused
+    what = f"The backend answered {new}, where {old} was recorded: "
+    if auth is not None:
+        return f"{what}it does not take the login in {auth}."
+    return (
+        f"{what}the login is redacted in a recording. Give one that it takes: --auth auth.json (docs/replaying.md has its form)."
+    )
+
+
+def _has_login(frame: Frame) -> bool:
+    return frame.kind == "request" and httpframes.header(frame.payload["headers"], "authorization") is not None
 
 
 @contextlib.contextmanager

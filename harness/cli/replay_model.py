@@ -38,6 +38,8 @@ NOT_OURS = (
     "The model is the one that the command itself is set up for; write {listen} where its URL stands, as in "
     "-c 'model_providers.mine.base_url=\"{listen}/v1\"', and the recording answers."
 )
+#: Said of a replay that the recording itself answered.
+ITSELF = "The fake replayed this very cassette: that proves the recording and the client's part in it, and no server of yours."
 #: Built into Codex, and not to be changed by its configuration: it takes its URL from the environment, and needs a login.
 BUILT_IN = "openai"
 PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")

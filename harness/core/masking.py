@@ -14,9 +14,12 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
+#: An id that a backend makes up: a known prefix, then many letters and digits that are no word and no camelCase name.
+MADE_FORM = r"(?<![0-9A-Za-z])({})[_-](?=[A-Za-z]*(?:[0-9]|[A-Z]{{2}}))[0-9A-Za-z]{{16,}}(?![0-9A-Za-z])"
+SHORTEST_MADE = 19  # characters of one: a prefix of two, what parts it from the rest, and that
 UUID_FORM = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"
 
 
@@ -57,6 +60,8 @@ class Rules:
         self._root_patterns = [found for found, rule in zip(self._strings, table["strings"], strict=True) if rule.get("root")]
         self._root_keys = frozenset(table["roots"])
         self._roles: dict[str, str] = table["roles"]
+        self._made_prefixes: list[str] = table["made_ids"]["prefixes"]
+        self._made_pattern: re.Pattern[str] | None = None
 
     def masked_key(self, key: str) -> str | None:
         """Return what makes the value under `key` volatile ("time", "duration", "path", "version"), or None."""
@@ -97,6 +102,29 @@ class Rules:
         import re
 
         return re.findall(UUID_FORM, text)
+
+    def name_made(self, text: str, name: Callable[[str, str], str]) -> str:
+        """Return `text` with each id that a backend made up replaced by what `name` gives for its prefix and the id."""
+        if not self._may_hold_made(text):
+            return text
+        return self._made().sub(lambda found: name(found[1], found[0]), text)
+
+    def identities(self, text: str) -> list[str]:
+        """Return the uuids in `text`, in order, and then the ids that a backend made up."""
+        uuids = self.uuids(text)
+        return uuids + [found[0] for found in self._made().finditer(text)] if self._may_hold_made(text) else uuids
+
+    def _may_hold_made(self, text: str) -> bool:
+        if len(text) < SHORTEST_MADE or ("_" not in text and "-" not in text):
+            return False
+        return any(prefix in text for prefix in self._made_prefixes)
+
+    def _made(self) -> re.Pattern[str]:
+        if self._made_pattern is None:
+            import re
+
+            self._made_pattern = re.compile(MADE_FORM.format("|".join(self._made_prefixes)))
+        return self._made_pattern
 
     def role(self, parent: str, key: str) -> str | None:
         """Return what a uuid under `key` of the object under `parent` names ("thread", "item", "subscription"), or None."""

@@ -106,11 +106,15 @@ def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
 
 
 class Matcher:
-    """Compares live client frames with those of one recording; `rules` is called once, when two values first differ."""
+    """Compares live client frames with those of one recording; `rules` is called once, when two values first differ.
 
-    def __init__(self, rules: Callable[[], Rules]) -> None:
+    With `every`, all texts are looked at for ids when values are bound, and not only those that may hold a uuid.
+    """
+
+    def __init__(self, rules: Callable[[], Rules], every: bool = False) -> None:
         self.bindings = Bindings()
         self._load = rules
+        self._every = every
         self._rules: Rules | None = None
 
     def differences(self, recorded: Any, live: Any) -> list[Difference]:
@@ -142,7 +146,7 @@ class Matcher:
             for i, (x, y) in enumerate(zip(a, b, strict=True)):
                 self._walk(f"{path}[{i}]", key, x, y, found, pairs)
         elif found is None:
-            if _may_bind(a, b):  # else the rules need not be loaded
+            if self._every or _may_bind(a, b):  # else the rules need not be loaded
                 self._same_leaf(key, a, b, pairs)
         elif not self._same_leaf(key, a, b, pairs):
             found.append(Difference(path or "the message", _text(a), _text(b)))

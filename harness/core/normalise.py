@@ -1,8 +1,9 @@
 """What two runs of one scenario may differ in, taken out of values: masked, or bound to names that keep identity.
 
 Strategy: `masking.Rules` is the table made ready: it judges one leaf at a time. `Normaliser` reads a whole run: it masks by
-the rules, and binds uuids, request ids and directories to names at first sight (`<thread:1>`, `<id:turn/start:1>`,
-`<path:1>`), so that two runs normalise to equal values exactly if the same identities stand in the same places.
+the rules, and binds uuids, ids that a backend made up, request ids and directories to names at first sight (`<thread:1>`,
+`<resp:1>`, `<id:turn/start:1>`, `<path:1>`), so that two runs normalise to equal values exactly if the same identities stand in
+the same places.
 
 What the server keeps in a hash map (`unordered_keys`) has its members in another order each time: they are sorted.
 
@@ -17,6 +18,7 @@ from typing import Any
 
 from harness.core.jsonrpc import kind
 from harness.core.masking import UUID_FORM, Rules
+from harness.core.textform import event_form, text_form
 
 __all__ = ["UUID", "Normaliser", "Rules", "is_headers"]
 
@@ -122,6 +124,12 @@ class Normaliser:
         normal = self.value(payload)
         if of == "request" and type(payload) is dict and type(payload.get("path")) is str:
             normal["path"] = self.text(payload["path"])
+        if type(payload) is dict and "view" in payload:  # the value is told by the view
+            if type(payload.get("text")) is str:
+                text = payload["text"]
+                normal["text"] = event_form(text, self.text) if of == "sse" else text_form(text)
+            elif "base64" in payload:
+                normal["base64"] = "<packed>"
         return normal
 
     def _value(self, key: str, value: Any, inherited: str | None) -> Any:
@@ -151,11 +159,11 @@ class Normaliser:
         named = self._name_roots(text)
         # A path below a known directory keeps its rest: it is part of what was said, not of the machine.
         below = named is not text and named.startswith("<path:")
-        return self._name_uuids(self.rules.mask_string(named) if below else self.rules.mask(key, named))
+        return self._name_ids(self.rules.mask_string(named) if below else self.rules.mask(key, named))
 
     def text(self, text: str) -> str:
         """Return a string that stands under no key (a key itself, a line that is no JSON) normalised."""
-        return self._name_uuids(self.rules.mask_string(self._name_roots(text)))
+        return self._name_ids(self.rules.mask_string(self._name_roots(text)))
 
     def header(self, name: str, text: str) -> str:
         """Return an HTTP header's value normalised."""
@@ -171,7 +179,8 @@ class Normaliser:
             self._root_pattern = re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, longest_first)) + r")(?![\w.-])")
         return self._root_pattern.sub(lambda found: self.name("path", found[0]), text)
 
-    def _name_uuids(self, text: str) -> str:
+    def _name_ids(self, text: str) -> str:
+        text = self.rules.name_made(text, self.name)
         if "-" not in text:
             return text
         return UUID.sub(lambda found: self.name(self._roles.get(found[0].lower(), "uuid"), found[0].lower()), text)

@@ -1,25 +1,30 @@
 """Plays the recorded client of the http seam to a backend, and keeps what comes back as frames.
 
 A request goes out when all that stood before it in the recording and ended there has ended live: exchanges that were open at once
-are open at once again. Where the recorded client left in mid-answer, this one leaves after as many pieces. What passes is watched
-by the recorder's own eyes (`http_watch`), so that what comes back is told in the same frames as what was recorded.
+are open at once again. Where the recorded client left in mid-answer, this one leaves after as many pieces. Ids that the backend
+made up take the place of the recorded ones in what is sent after them. What passes is watched by the recorder's own eyes
+(`http_watch`), so that what comes back is told in the same frames as what was recorded.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import select
 import socket
 import ssl
 import struct
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from harness.core import httpframes
 from harness.core.frames import Frame
+from harness.core.masking import Rules
+from harness.core.match import Matcher
 from harness.core.redact import Redactor
+from harness.protocol import tables
 from harness.shell.http_recorder import Upstream
 from harness.shell.http_watch import Watch
 
@@ -93,11 +98,34 @@ class _Line:
             self.sock.close()
 
 
+class _ServerIds:
+    """The rules by which a matcher binds all that a backend made up, not uuids alone."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.mask = rules.mask
+        self.uuids = rules.identities
+
+
+def _sort(frame: Frame) -> tuple[str, Any, Any]:
+    """Return what two frames have in common if their ids can be told to stand for each other."""
+    payload = frame.payload
+    if frame.kind == "response":
+        return frame.kind, payload["status"], None
+    value = httpframes.sse_value(payload) if frame.kind == "sse" else None
+    return frame.kind, payload.get("event") if type(payload) is dict else None, value.get("type") if type(value) is dict else None
+
+
+def _redacted(frame: Frame, redactor: Redactor) -> Frame:
+    payload = redactor.value(frame.payload)
+    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, frame.raw, payload, frame.conn, extra=frame.extra)
+
+
 class HttpPlayer:
     """One recorded client, played to the backend at `url`. Raises ValueError when that is no URL.
 
     `headers` take the place of recorded ones of the same name (credentials, which recordings do not hold). `seconds` is how long
-    an answer may take. `play` returns a sentence when one did not come to its end; `frames` is what passed.
+    an answer may take. `play` returns a sentence when one did not come to its end; `frames` is what passed, and `recorded` what
+    it is to be compared with.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = 10.0) -> None:
@@ -107,6 +135,8 @@ class HttpPlayer:
         self._kept: Kept | None = None
         self._lines: dict[int | None, _Line] = {}
         self._failure: str | None = None
+        self._matcher = Matcher(lambda: _ServerIds(Rules(tables.load("normalise"))), every=True)
+        self.recorded: list[Frame] = []
 
     @property
     def frames(self) -> list[Frame]:
@@ -115,11 +145,18 @@ class HttpPlayer:
 
     def play(self, frames: Iterable[Frame]) -> str | None:
         """Send every request of a recording in its turn; raises OSError when the backend cannot be reached."""
-        recorded = [frame for frame in frames if frame.seam == "http"]
-        self._kept = Kept(Redactor(literals=self._literals(recorded)))
+        recorded = self.recorded = [frame for frame in frames if frame.seam == "http"]
+        literals = self._literals(recorded)
+        redactor = Redactor(literals=literals)
+        self._kept = Kept(redactor)
+        if literals:
+            # What is our key may be a word of an answer: then it is taken out of both sides, or out of neither.
+            self.recorded = [_redacted(frame, redactor) for frame in recorded]
         ends: Counter[int | None] = Counter()
         pieces: Counter[int | None] = Counter()
         title = ""
+        heard: dict[int | None, list[Frame]] = defaultdict(list)
+        learnt: Counter[int | None] = Counter()
         try:
             for frame in recorded:
                 if frame.kind == "request":
@@ -127,6 +164,8 @@ class HttpPlayer:
                     self._send(frame)
                     continue
                 pieces[frame.conn] += frame.sender == "server"
+                if frame.sender == "server":
+                    heard[frame.conn].append(frame)
                 if frame.kind == "close" and frame.conn in self._lines:
                     ends[frame.conn] += 1
                     if frame.sender == "client":
@@ -134,6 +173,9 @@ class HttpPlayer:
                         self._lines[frame.conn].leave(frame.payload)
                     else:
                         self._until(self._kept.ends, ends, frame.conn, title)
+                    said = [one for one in self.frames if one.conn == frame.conn and one.sender == "server"]
+                    self._learn(heard.pop(frame.conn, []), said[learnt[frame.conn] :])
+                    learnt[frame.conn] = len(said)
         finally:
             for line in self._lines.values():
                 line.close()
@@ -149,6 +191,28 @@ class HttpPlayer:
                     found[live.removeprefix("Bearer ")] = value.removeprefix("Bearer ")
         return found
 
+    def _learn(self, recorded: list[Frame], live: list[Frame]) -> None:
+        """Bind the ids of an answer to those of the recorded one, as far as the two are the same sorts of frames."""
+        for one, other in zip(recorded, live, strict=False):
+            if _sort(one) != _sort(other):
+                return
+            self._matcher.bind(one.payload, other.payload)
+
+    def _live(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return a request with the live ids in the place of recorded ones."""
+        bindings = self._matcher.bindings
+        body = httpframes.body_bytes(payload)
+        if not bindings:
+            return payload
+        encoding = httpframes.header(payload["headers"], "content-encoding")
+        plain = body if encoding is None else httpframes.unpacked(body, encoding.lower())
+        live = plain if plain is None else bindings.apply(plain)
+        if live is not None and live != plain:
+            body = live if encoding is None else httpframes.packed(live, encoding.lower())
+        rest = {key: value for key, value in payload.items() if key not in ("body", "text", "view", "packed")}
+        path = bindings.apply(payload["path"].encode("latin-1")).decode("latin-1")
+        return {**rest, "path": path, "base64": base64.b64encode(body).decode()}
+
     def _send(self, frame: Frame) -> None:
         assert self._kept is not None
         line = self._lines.get(frame.conn)
@@ -156,7 +220,7 @@ class HttpPlayer:
             if line is not None:
                 line.close()
             line = self._lines[frame.conn] = self._connect(frame.conn or 0)
-        payload: dict[str, Any] = frame.payload
+        payload = self._live(frame.payload)
         headers = [[name, self._headers.get(name.lower(), value)] for name, value in payload["headers"]]
         body = httpframes.body_bytes(payload)
         if frame.whole:  # a redacted body is of another length than the one that was sent

@@ -1,0 +1,35 @@
+"""The form of a JSON text: how it is written, without what it says.
+
+A text that is not the compact JSON of its value stands in a recording exactly, beside the value (`httpframes`). Of the two the
+value is compared as values are, ids named and times masked; of the text, then, only what the value does not tell: spacing, the
+ends of lines, comments, and which strings and numbers are not written in the usual way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from harness.core.jsontext import NotJson, dumps, loads
+
+_TOKEN = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
+
+
+def text_form(text: str) -> str:
+    """Return a JSON text with each string as `"` and each number as `0`; with a `~` where it is written unusually."""
+    return _TOKEN.sub(_blank, text)
+
+
+def event_form(text: str, other: Callable[[str], str]) -> str:
+    """Return the block of an event whose data is JSON in its form; `other` gives what stands for its other lines."""
+    # Not splitlines: U+2028 ends no line of an event stream.
+    return "\n".join(text_form(line) if line.startswith("data:") else other(line) for line in text.split("\n"))
+
+
+def _blank(found: re.Match[str]) -> str:
+    token = found[0]
+    sign = '"' if token[0] == '"' else "0"
+    try:
+        return sign if dumps(loads(token.encode())) == token.encode() else f"{sign}~"
+    except (NotJson, ValueError):
+        return f"{sign}~"
