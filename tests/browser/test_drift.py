@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,40 @@ def test_findings_stand_by_method_or_definition_and_what_breaks_goes_first(brows
     assert listed(browser) == ["item/completed $.params.item"]
 
 
+def gated() -> Any:
+    """A drift in which one of three changes is only behind a capability."""
+    only = {
+        "rule": "property-gone",
+        "what": "tools",
+        "path": "$.params.tools",
+        "sentence": "Only who says it.",
+        "behind": "someApi",
+    }
+    return drift(drifted("thread/start", **only), drifted("turn/start", rule="method-gone"), drifted("new", cls="additive"))
+
+
+def test_what_is_only_behind_a_capability_says_so(browser: Browser, alone: Alone) -> None:
+    alone(gated())
+    said = "2 changes break clients (1 of them only those that do not say capabilities.someApi in initialize), 1 adds"
+    assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {said} to what there is."]
+    tag = "now only for a client that says capabilities.someApi in initialize"
+    assert browser.texts(".finding .change .tag") == [tag]
+    assert browser.texts(".finding")[0].startswith(f"\u2715 breaking property gone tools {tag} $.params.tools Only who says it.")
+    search(browser, "someapi", "1 of 3 changes")
+
+
+@pytest.mark.parametrize("behind", [None, "", "someApi"])
+def test_a_choice_of_what_is_behind_a_capability_is_there_where_something_is(
+    browser: Browser, alone: Alone, behind: str | None
+) -> None:
+    found = gated()
+    found["findings"][0]["behind"] = behind
+    alone(found)
+    hidden = browser.js("return document.querySelector('[aria-label^=\"Behind\"]').hidden")
+    assert hidden == (not behind)
+    assert ("capabilities" in browser.texts(".said")[0]) == bool(behind)
+
+
 def told(browser: Browser) -> list[list[str]]:
     """All that the page says of a drift, in its order."""
     return [browser.texts(each) for each in (".tile", ".group-head", ".finding", ".drifted > .notice")]
@@ -149,6 +184,13 @@ def test_a_page_that_tells_a_drift_otherwise_would_be_seen(browser: Browser, alo
     alone(found, lambda text: without_policy(text, old, new))
     assert told(browser) != good
     assert len(told(browser)[2]) == 5
+
+
+def test_a_page_that_hides_a_capability_would_be_seen(browser: Browser, alone: Alone) -> None:
+    alone(gated())
+    good = told(browser)
+    alone(gated(), lambda text: without_policy(text, "item.behind && [", "false && ["))
+    assert told(browser) != good
 
 
 def test_the_end_of_all_events_is_one_thing_to_read(browser: Browser, alone: Alone) -> None:
@@ -305,7 +347,7 @@ def test_a_file_that_is_cut_is_told(browser: Browser, show: Show, tmp_path: Path
 
 
 def test_a_page_whose_drift_is_damaged_is_told(browser: Browser, show: Show) -> None:
-    show(everything(), change=lambda text: text.replace('id="d0">eJ', 'id="d0">AA', 1))
+    show(everything(), change=lambda text: re.sub('id="d0">e.', 'id="d0">AA', text, count=1))
     panel(browser)
     assert browser.texts(".drifted .notice")[0].startswith("This drift cannot be shown: its data in this file are damaged")
     assert len(browser.texts(".case .title")) > 20
