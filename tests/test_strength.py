@@ -267,7 +267,16 @@ def test_the_command_prints_json_alone() -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("arguments", [["--strength", "-n", "0"], ["--strength", "-n", "many"]])
+def test_the_command_tries_the_variants_that_are_named() -> None:
+    argv = [Path(sys.executable).with_name("codex-replay"), "run", "proxy", "--strength", "--json", "-k", "test_jsonrpc"]
+    done = subprocess.run([*argv, "--variants", "no-such-*"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "--variants no-such-*: there is no such variant" in done.stderr
+    done = subprocess.run([*argv, "--variants", "no-jsonr*"], capture_output=True, text=True, timeout=300)
+    assert json.loads(done.stdout)["strength"]["variants"] == 1
+
+
+@pytest.mark.parametrize("arguments", [["--strength", "-n", "0"], ["--strength", "-n", "many"], ["--variants", "no-*"]])
 def test_the_command_refuses_what_does_not_fit(arguments: list[str]) -> None:
     result = CliRunner().invoke(main, ["run", "proxy", *arguments])
     assert result.exit_code == 4, result.output

@@ -117,6 +117,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
 @click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
 @click.option("--strength", is_flag=True, help="Try the checks of the suite for proxies on broken proxies (docs/strength.md).")
+@click.option("--variants", metavar="GLOB", help="With --strength: only the variants of these names.")
 @click.option(
     "--json",
     "as_json",
@@ -131,6 +132,7 @@ def command(
     backend_cost_ok: bool,
     update_baseline: bool,
     strength: bool,
+    variants: str | None,
     as_json: bool,
     **given: str | None,
 ) -> None:
@@ -140,6 +142,8 @@ def command(
     """
     if chosen and (why := no_expression(chosen)):
         raise BadUse(why)
+    if variants is not None and not strength:
+        raise BadUse("--variants belongs to --strength.")
     paths = resolve(suites)
     arguments = [sys.executable, "-m", "pytest", *paths, *settings_of(paths)]
     for name, value in given.items():
@@ -152,7 +156,8 @@ def command(
     if strength:
         from harness.cli.strength import run_strength
 
-        raise SystemExit(run_strength([*arguments, *(("-k", chosen) if chosen else ())], jobs, as_json, plain))
+        some = [*(("-k", chosen) if chosen else ()), *((f"--variants={variants}",) if variants else ())]
+        raise SystemExit(run_strength([*arguments, *some], jobs, as_json, plain))
     if jobs != "1" and _has_xdist():
         arguments += ["-n", jobs]
     if chosen:
