@@ -80,6 +80,18 @@ def test_every_v1_method_that_went_is_named() -> None:
     assert len(V1) == 22
 
 
+def test_what_is_only_behind_a_capability_is_marked_and_counted() -> None:
+    marked = {}
+    for step in STEPS:
+        report = committed(f"{step}.json")
+        behind = [finding for finding in report["findings"] if "behind" in finding]
+        assert report["counts"]["behind"] == len(behind)
+        marked |= {(step, finding["method"], finding["what"]): finding["behind"] for finding in behind}
+    assert marked["0.93.0-0.98.0", "thread/start", "dynamicTools"] == "experimentalApi"
+    assert ("0.93.0-0.98.0", "thread/start", "experimentalRawEvents") not in marked  # that one went later
+    assert marked["0.98.0-0.99.0", "thread/start", "experimentalRawEvents"] == "experimentalApi"
+
+
 def test_the_end_of_the_v1_events_is_named() -> None:
     report = committed("0.110.0-0.115.0.json")
     gone = [finding["method"] for finding in report["findings"] if finding["kind"] == "event"]

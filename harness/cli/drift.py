@@ -14,7 +14,7 @@ import click
 from harness.cli import drift_pages
 from harness.cli.console import Place, Unable, aside, console, printable, sentences
 from harness.protocol.bundle import Bundle, BundleError
-from harness.shell.bundles import bundle_of
+from harness.shell.bundles import bundle_of, experimental_of, load_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 @click.option("--markdown", metavar="FILE", type=Place(dir_okay=False), help="Write the report as Markdown, too.")
 @click.option("--html", metavar="FILE", type=Place(dir_okay=False), help="Write the report as one HTML file, too.")
 @click.option("--cassettes", metavar="DIR", type=Place(), help="Tell which cases of these cassettes are hit.")
+@click.option(
+    "--experimental",
+    metavar="BUNDLE",
+    type=Place(exists=True),
+    help="What generate-json-schema --experimental writes for TO, a bundle of yours.",
+)
 @click.option("--behaviour", is_flag=True, help="Run the suites' cases on both real binaries and compare the frames.")
 @click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that fit, as pytest's -k.")
 @sentences
@@ -39,6 +45,7 @@ def command(
     markdown: str | None,
     html: str | None,
     cassettes: str | None,
+    experimental: str | None,
     behaviour: bool,
     chosen: str | None,
 ) -> None:
@@ -50,6 +57,8 @@ def command(
     Ends with status 0 when nothing breaks, with 1 when something does, with 2 when it cannot be told.
     """
     if behaviour:
+        if experimental is not None:
+            raise Unable("--experimental names a bundle, and --behaviour compares none: leave one of them out.")
         module = importlib.import_module("harness.cli.drift_behaviour")
         more = {"markdown": markdown, "html": html, "cassettes": cassettes}
         raise SystemExit(module.run(from_, to, as_json, **more, chosen=chosen or ""))
@@ -59,7 +68,8 @@ def command(
     from harness.protocol.drift_report import as_json as data
 
     try:
-        drift = compare(_bundle(from_), _bundle(to))
+        new = _bundle(to)
+        drift = compare(_bundle(from_), new, lambda: _experimental(to, new, experimental))
     except BundleError as error:
         raise Unable(str(error)) from None
     except RecursionError:
@@ -77,6 +87,13 @@ def command(
 def _bundle(named: str) -> Bundle:
     with _telling() as told:
         return bundle_of(named, told)
+
+
+def _experimental(named: str, plain: Bundle, own: str | None) -> tuple[Bundle | None, str]:
+    if own is not None:
+        return load_own(own), ""
+    with _telling() as told:
+        return experimental_of(named, plain, told)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from harness.cli.console import Unable, console, sentences
 from harness.protocol.bundle import Bundle, BundleError
 from harness.protocol.drift import compare, counts
 from harness.protocol.drift_report import as_json
-from harness.shell.bundles import bundle_of
+from harness.shell.bundles import bundle_of, experimental_of
 from harness.shell.files import write_whole
 
 #: The versions of the matrix: those at which the protocol took a step (the last one stands for the newest).
@@ -82,11 +82,27 @@ def _once() -> Callable[[str], None]:
     return told
 
 
+def step(old: Bundle, new: Bundle) -> dict[str, Any]:
+    """Return the report on two neighbours, which has a page of its own; of others only the totals are told.
+
+    Raises `BundleError` if the experimental bundle of the new one is needed and cannot be had.
+    """
+
+    def beside() -> tuple[Bundle | None, str]:
+        found, why = experimental_of(new.version, new, _once())
+        if why:
+            raise BundleError(why)
+        return found, why
+
+    return as_json(compare(old, new, beside))
+
+
 def written(bundles: Sequence[Bundle]) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of every file of the matrix."""
     reports = {
         (old.version, new.version): as_json(compare(old, new)) for i, old in enumerate(bundles) for new in bundles[i + 1 :]
     }
+    reports |= {(old.version, new.version): step(old, new) for old, new in pairwise(bundles)}
     names = [bundle.version for bundle in bundles]
     for pair in pairwise(names):
         yield f"{_step(*pair)}.json", encode(reports[pair])

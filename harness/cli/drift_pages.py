@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from harness.protocol.experimental import SAID
+
 Report = Mapping[str, Any]
 
 #: What a report calls each count, in the order in which people say them.
@@ -67,14 +69,14 @@ class Row(NamedTuple):
 
 
 def rows(report: Report, cls: str) -> list[Row]:
-    """Return the lines for the findings of a class; with cassettes, of the breaking ones only those that hit a case.
+    """Return the lines for the findings of a class; with cassettes, only those that hit a case.
 
     When the last ``codex/event`` type goes, that is one line and not one for each.
     """
     found = [finding for finding in report["findings"] if finding["class"] == cls]
-    if cls == "breaking" and report["cassettes"]:
-        found = [finding for finding in found if finding["cases"]]
-    ended = [finding for finding in found if finding["kind"] == "event" and finding["rule"] == "method-gone"]
+    if report["cassettes"]:
+        found = [finding for finding in found if finding.get("cases")]
+    ended = [each for each in found if each["kind"] == "event" and each["rule"] == "method-gone" and "behind" not in each]
     if len(ended) > 1 and not report["counts"]["to"]["events"]:
         found = [finding for finding in found if finding not in ended]
     else:
@@ -94,6 +96,8 @@ def _row(finding: Mapping[str, Any]) -> Row:
     sides = [side for side in (finding["before"], finding["after"]) if side]
     if sides:
         change += f" ({' → '.join(sides)})"
+    if "behind" in finding:
+        change += f"; now only for a client that says {SAID} in initialize"
     path = "" if whole else finding["path"]
     return Row(finding["kind"], finding["method"], path, change, finding["sentence"], _hit([finding]), len(finding["places"]) - 1)
 
@@ -111,7 +115,11 @@ def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
 def verdict(report: Report) -> str:
     """Return the one sentence that matters."""
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
-    changes = f"{_some(breaking, 'change breaks', 'changes break')} clients, {_some(additive, 'adds', 'add')} to what there is"
+    behind = report["counts"].get("behind")
+    spared = f" ({behind} of them only those that do not say {SAID} in initialize)" if behind else ""
+    changes = (
+        f"{_some(breaking, 'change breaks', 'changes break')} clients{spared}, {_some(additive, 'adds', 'add')} to what there is"
+    )
     cassettes = report["cassettes"]
     if not report["findings"]:
         spared = f", so none of your {_some(cassettes['cases'], 'case', 'cases')} breaks" if cassettes else ""

@@ -4,18 +4,23 @@ Strategy: the wire is a set of roots: each method's params, each request's resul
 envelope. Each root has one sender. Methods are compared by their names, which stand on the wire; what hangs below a root is
 compared by its structure (`drift_shapes`), so a definition may be renamed or moved without a finding. A change in a type that
 many methods share is one finding with many places.
+
+What is gone from a plain bundle may only have moved behind a capability (`experimental`): then it is still in the new version's
+experimental bundle. That one is asked for when something is gone, and compared at the methods where something is.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
 from harness.protocol.drift_model import Reader, Readers, text_of
-from harness.protocol.drift_rules import IDS, RULES, Rule, Sender
+from harness.protocol.drift_rules import BEHIND, GONE, IDS, RULES, Rule, Sender
 from harness.protocol.drift_shapes import Change, Comparer, Here, Path, show
+from harness.protocol.experimental import CAPABILITY, SAID
 
 Kind = Literal["client-request", "client-notification", "server-request", "server-notification", "event", "envelope"]
 _ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
@@ -45,11 +50,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One change judged: its `rule` (with the class), and every place where it stands."""
+    """One change judged: its `rule` (with the class), and every place where it stands.
+
+    `behind` is the capability that a client must say for what is gone to be there all the same, "" if it is gone for all.
+    """
 
     rule: Rule
     change: Change
     places: tuple[Place, ...]
+    behind: str = ""
 
     @property
     def breaking(self) -> bool:
@@ -62,6 +71,11 @@ class Finding:
         if not self.breaking:
             return "nobody"
         return "senders" if self.rule.sender == "client" else "readers"
+
+    @property
+    def sentence(self) -> str:
+        """What it means to the client."""
+        return BEHIND[self.rule.sender] if self.behind else self.rule.sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,17 @@ class _Walk:
     uncompared: list[str] = field(default_factory=list)
     readers: tuple[Readers, Readers] = field(default_factory=lambda: (Readers(), Readers()))
     comparers: dict[tuple[Reader, Reader], Comparer] = field(default_factory=dict)
+    #: The methods to be compared, None for all; and those whose results could not be.
+    only: Collection[str] | None = None
+    skipped: set[str] = field(default_factory=set)
+
+    def among(self, names: Collection[str]) -> list[str]:
+        """Return those of `names` (methods or events) that are to be compared, in order."""
+        return [name for name in names if self.only is None or name in self.only]
+
+    def without(self, names: Collection[str]) -> bool:
+        """Tell whether nothing of `names` is to be compared: then the new bundle need not be read for them."""
+        return self.only is not None and not self.among(names)
 
     def comparer(self, old: Any, new: Any) -> Comparer:
         """Return the comparer of two documents."""
@@ -124,16 +149,55 @@ class _Walk:
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
 
-def compare(old: Bundle, new: Bundle) -> Drift:
-    """Compare two bundles; raises `BundleError` when one of them turns out to be none."""
-    walk = _Walk(old, new)
+#: Returns the experimental bundle beside the plain one, or None if there is none or it cannot be had; may tell why in a sentence.
+Experimental = Callable[[], tuple[Bundle | None, str]]
+
+
+def compare(old: Bundle, new: Bundle, experimental: Experimental = lambda: (None, "")) -> Drift:
+    """Compare two bundles; raises `BundleError` when one of them turns out to be none.
+
+    `experimental` is asked only if something is gone. It changes no finding and no count: it tells what is gone for all.
+    """
+    walk = _walked(_Walk(old, new))
+    findings = [Finding(RULES[change.rule, sender], change, tuple(places)) for (sender, change), places in walk.places.items()]
+    gone = [finding for finding in findings if finding.rule.id in GONE]
+    if gone:
+        beside, why = experimental()
+        if beside is not None:
+            there = _still_there(old, beside, gone)
+            findings = [replace(each, behind=CAPABILITY) if each in there else each for each in findings]
+        elif why:
+            walk.uncompared.append(f"Whether what is gone is still there for a client that says {SAID} is not known: {why}")
+    findings.sort(key=_rank)
+    return Drift(old.version, new.version, {"from": counts(old), "to": counts(new)}, tuple(findings), tuple(walk.uncompared))
+
+
+def _still_there(old: Bundle, experimental: Bundle, gone: list[Finding]) -> list[Finding]:
+    """Return which of `gone` are not gone from the experimental bundle; what cannot be compared there counts as gone."""
+    # What many methods share is mostly gone for good, which one of them tells: the rest is looked at only where it does not.
+    for most in (1, None):
+        walk = _walked(_Walk(old, experimental, only={place.method for each in gone for place in each.places[:most]}))
+        rules = {(each.change.rule, each.change.what) for each in gone}
+        lost = [(key, set(places)) for key, places in walk.places.items() if (key[1].rule, key[1].what) in rules]
+        gone = [each for each in gone if not any(_same(each, *one) for one in lost)]
+        gone = [each for each in gone if not any(place.method in walk.skipped for place in each.places)]
+    return gone
+
+
+def _same(finding: Finding, key: tuple[Sender, Change], places: set[Place]) -> bool:
+    """Tell whether a finding is also what `key` and `places` say: the same change, or one of the same name at the same place."""
+    sender, change = key
+    if finding.rule.sender != sender or (finding.change.rule, finding.change.what) != (change.rule, change.what):
+        return False
+    return finding.change == change or not places.isdisjoint(finding.places)
+
+
+def _walked(walk: _Walk) -> _Walk:
     for direction in DIRECTIONS:
         _methods(walk, direction)
     _events(walk)
     _envelope(walk)
-    findings = [Finding(RULES[change.rule, sender], change, tuple(places)) for (sender, change), places in walk.places.items()]
-    findings.sort(key=_rank)
-    return Drift(old.version, new.version, {"from": counts(old), "to": counts(new)}, tuple(findings), tuple(walk.uncompared))
+    return walk
 
 
 def _rank(finding: Finding) -> tuple[Any, ...]:
@@ -162,19 +226,21 @@ _UNIONS: dict[Direction, str] = {
 
 def _methods(walk: _Walk, direction: Direction) -> None:
     sender: Sender = "client" if direction.startswith("client") else "server"
+    if walk.without(walk.old.methods(direction)):
+        return
     lacking = [bundle.version for bundle in (walk.old, walk.new) if bundle.type(_UNIONS[direction]) is None]
     if lacking:
         # A version has all four; somebody's export may hold a part, which says nothing of the rest.
         walk.uncompared.append(f"{_UNIONS[direction]} was not compared: {' and '.join(lacking)} does not define it.")
         return
     old, new = walk.old.methods(direction), walk.new.methods(direction)
-    for method in old:
+    for method in walk.among(old):
         if method not in new:
             walk.note(sender, Change("method-gone", method, (), what=method), Place(direction, method, ()))
-    for method in new:
+    for method in walk.among(new):
         if method not in old:
             walk.note(sender, Change("method-new", method, (), what=method), Place(direction, method, ()))
-    both = [method for method in old if method in new]
+    both = [method for method in walk.among(old) if method in new]
     for method in both:
         _params(walk, sender, direction, method)
     if direction.endswith("request"):
@@ -210,12 +276,13 @@ def _params_of(bundle: Bundle, direction: Direction, method: str) -> Schema | No
 
 
 def _results(walk: _Walk, sender: Sender, direction: Direction, methods: list[str]) -> None:
-    old, new = answers(walk.old, direction), answers(walk.new, direction)
+    old, new = (_answers(bundle, direction, methods) for bundle in (walk.old, walk.new))
     for method in methods:
         # A type that was given another name answers still; the old name is the best guess that is left.
         names = old.get(method), new.get(method) or old.get(method)
         one, other = (bundle.type(name) if name else None for bundle, name in zip((walk.old, walk.new), names, strict=True))
         if one is None or other is None:
+            walk.skipped.add(method)
             which = " and ".join(bundle.version for bundle, it in ((walk.old, one), (walk.new, other)) if it is None)
             walk.uncompared.append(
                 f"The result of {method} was not compared: the bundle of {which} does not tell which type answers."
@@ -224,13 +291,22 @@ def _results(walk: _Walk, sender: Sender, direction: Direction, methods: list[st
             walk.roots(sender, direction, method, (("key", "result"),), one, other)
 
 
+def _answers(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
+    """Return which type answers each of `methods`; only where a name is to be guessed are the other methods looked at."""
+    found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
+    return found if len(found) == len(methods) else answers(bundle, direction)
+
+
 _MSG: Path = (("key", "params"), ("key", "msg"))
 
 
 def _events(walk: _Walk) -> None:
-    old, new = walk.old.events(), walk.new.events()
-    for name in [*old, *(each for each in new if each not in old)]:
-        method = EVENT_PREFIX + name
+    old = walk.old.events()
+    if walk.without([EVENT_PREFIX + name for name in old]):
+        return
+    new = walk.new.events()
+    for method in walk.among([EVENT_PREFIX + name for name in [*old, *(each for each in new if each not in old)]]):
+        name = method.removeprefix(EVENT_PREFIX)
         one, other = walk.old.event(name), walk.new.event(name)
         if one is not None and other is not None:
             walk.roots("server", "event", method, _MSG, one, other, Here("EventMsg", (("is", (("type", text_of(name)),)),)))
@@ -241,7 +317,7 @@ def _events(walk: _Walk) -> None:
 
 def _envelope(walk: _Walk) -> None:
     """Compare the JSON-RPC envelope, which both sides write."""
-    for name in _ENVELOPE:
+    for name in walk.among(_ENVELOPE):
         one, other = walk.old.type(name), walk.new.type(name)
         if one is not None and other is not None:
             walk.roots("client", "envelope", name, (), one, other)

@@ -25,9 +25,16 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
         "drift": FORMAT,
         "from": drift.old,
         "to": drift.new,
-        "counts": {**drift.counts, "breaking": len(drift.of("breaking")), "additive": len(drift.of("additive"))},
+        "counts": {
+            **drift.counts,
+            "breaking": len(drift.of("breaking")),
+            "additive": len(drift.of("additive")),
+            "behind": sum(bool(finding.behind) for finding in drift.findings),
+        },
         "findings": [
-            _finding(finding) | ({} if used is None or not finding.breaking else {"cases": cases.get(number, [])})
+            _finding(finding)
+            | ({"behind": finding.behind} if finding.behind else {})
+            | ({} if used is None or not finding.breaking else {"cases": cases.get(number, [])})
             for number, finding in enumerate(drift.findings)
         ],
         "uncompared": list(drift.uncompared),
@@ -53,7 +60,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "sends": rule.sender,
         "reads": "server" if rule.sender == "client" else "client",
         "hits": finding.hits,
-        "sentence": rule.sentence,
+        "sentence": finding.sentence,
         "type": change.owner if change.owner != first.method else "",
         "places": [{"kind": place.kind, "method": place.method, "path": place.shown} for place in finding.places],
     }

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from harness.protocol.experimental import SAID
+
 Sender = Literal["client", "server"]
 Class = Literal["breaking", "additive"]
 
@@ -85,3 +87,9 @@ _ROWS: tuple[tuple[str, Sender, Class, str], ...] = (
 RULES: dict[tuple[str, Sender], Rule] = {(row[0], row[1]): Rule(*row) for row in _ROWS}
 #: The ids, in the order of the table.
 IDS: tuple[str, ...] = tuple(dict.fromkeys(row[0] for row in _ROWS))
+#: The rules of what is gone, which may be there all the same for clients that say a capability; and what it means then.
+GONE = frozenset({"method-gone", "property-gone", "value-gone", "variant-gone"})
+BEHIND: dict[Sender, str] = {
+    "client": f"Only a client that says {SAID} in initialize may send it; any other is refused.",
+    "server": f"Only a client that says {SAID} in initialize is promised it.",
+}

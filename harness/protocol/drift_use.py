@@ -3,7 +3,7 @@
 Strategy: a finding names the frames it stands in (method and sender) and a path in them, so a case is hit when one of its
 frames holds there what no longer holds: the property that is gone, the value that is no longer accepted, a message without
 what is required now. Where the server's promise got weaker (null may come, another type may come), whoever read that place
-before is hit.
+before is hit. What is only behind a capability hits no conversation in which the client said it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from harness.protocol.drift import Drift, Finding, Place
 from harness.protocol.drift_model import kind_of, text_of
 from harness.protocol.drift_rules import Sender
 from harness.protocol.drift_shapes import Change, Path
+from harness.protocol.experimental import asks
 
 #: One message and who sent it.
 Message = tuple[Sender, Any]
@@ -150,10 +151,14 @@ class Usage:
         """Return the numbers (in ``drift.findings``) of the findings that hit one conversation, in order."""
         found: set[int] = set()
         asked: dict[tuple[Sender, str], str] = {}
+        capable = False
         for sender, value in messages:
+            capable = capable or (sender == "client" and asks(value))
             for key in _keys(sender, value, asked):
                 for number, finding, place in self._by_frame.get(key, ()):
-                    if number not in found and TESTS[finding.rule.id](finding.change, value, place.path):
+                    if number in found or (capable and finding.behind):
+                        continue
+                    if TESTS[finding.rule.id](finding.change, value, place.path):
                         found.add(number)
         return sorted(found)
 

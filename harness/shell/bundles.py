@@ -4,10 +4,14 @@ Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250),
 ``<cache>/bundles/<version>/``, and a binary that was installed for nothing else is removed as soon as it has written its
 bundle. So making the bundles of many versions never needs the room of more than one binary more. The folder is put in
 place by one rename: it is whole or it is not there.
+
+The experimental bundle of a version that has one (`harness.protocol.experimental`) is kept likewise, under
+``<cache>/bundles-experimental/<version>/``. It is written while the binary is there for the plain one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +21,7 @@ from typing import Any
 
 from harness.protocol import schema_files
 from harness.protocol.bundle import Bundle, BundleError, load, load_file
+from harness.protocol.experimental import declares
 from harness.shell.codex.cache import cache_folder, check_version, locked, place_of
 from harness.shell.codex.errors import CodexInstallError, from_os_error
 
@@ -31,14 +36,14 @@ MADE = (
 )
 
 
-def bundles_folder() -> Path:
+def bundles_folder(experimental: bool = False) -> Path:
     """Return the folder in which generated bundles are kept, one folder a version."""
-    return cache_folder() / "bundles"
+    return cache_folder() / ("bundles-experimental" if experimental else "bundles")
 
 
-def cached(version: str) -> Path | None:
+def cached(version: str, experimental: bool = False) -> Path | None:
     """Return the folder of the generated bundle of `version`, or None if it has not been generated yet."""
-    place = bundles_folder() / check_version(version)
+    place = bundles_folder(experimental) / check_version(version)
     return place if (place / schema_files.PRIMARY).is_file() else None
 
 
@@ -58,6 +63,20 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
         return load_file(cached(named) or generate(named, told), named)
     except CodexInstallError as error:
         raise BundleError(str(error)) from None
+
+
+def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -> tuple[Bundle | None, str]:
+    """Return the experimental bundle beside the `plain` one of the Codex version `named`, cached or generated now.
+
+    None where there is none: of a version that has not got the capability, and of what is no version but a bundle of the user's
+    own. None and a sentence that says why where there is one and it cannot be had.
+    """
+    if (os.path.exists(named) and named not in schema_files.versions()) or not declares(plain):
+        return None, ""
+    try:
+        return load_file(cached(named, True) or generate(named, told, experimental=True), named), ""
+    except (CodexInstallError, BundleError) as error:
+        return None, str(error)
 
 
 def load_own(path: str) -> Bundle:
@@ -112,8 +131,9 @@ def _whole(bundle: Bundle) -> Bundle:
     if len(files) > 1:
         return bundle
     folders = [schema_files.folder(version) for version in schema_files.versions()]
-    if bundles_folder().is_dir():
-        folders += [str(each) for each in sorted(bundles_folder().iterdir()) if not each.name.startswith(".")]
+    for kept in (bundles_folder(), bundles_folder(experimental=True)):
+        if kept.is_dir():
+            folders += [str(each) for each in sorted(kept.iterdir()) if not each.name.startswith(".")]
     for folder in folders:
         primary = os.path.join(folder, schema_files.PRIMARY)
         same = os.path.isfile(primary) and os.path.getsize(primary) == len(files[0][1])
@@ -133,8 +153,8 @@ def _documents(value: Any) -> list[dict[str, Any]]:
     return [value, {"definitions": nested}] if nested is not None else [value]
 
 
-def generate(version: str, told: Told = lambda text: None) -> Path:
-    """Generate the bundle of `version` with its binary, keep it, and return its folder.
+def generate(version: str, told: Told = lambda text: None, *, experimental: bool = False) -> Path:
+    """Generate the bundle of `version` with its binary, or the `experimental` one, keep it, and return its folder.
 
     A binary that was not installed before is installed for it and removed afterwards, whatever happens in between.
     Raises `BundleError` or `CodexInstallError`, each a sentence.
@@ -152,7 +172,13 @@ def generate(version: str, told: Told = lambda text: None) -> Path:
     try:
         binary = ensure(version, step)
         told(f"Codex {version} writes its schemas")
-        return _generate(version, binary)
+        place = _generate(version, binary, experimental)
+        if not experimental and declares(load_file(place, version)):
+            # The binary may be gone afterwards, and to fetch it again for the other bundle takes minutes. Who needs that one
+            # is told if it cannot be had.
+            with contextlib.suppress(BundleError):
+                _generate(version, binary, True)
+        return place
     except OSError as error:
         raise from_os_error(error, cache_folder()) from None
     finally:
@@ -160,14 +186,14 @@ def generate(version: str, told: Told = lambda text: None) -> Path:
             remove_binary(version)
 
 
-def _generate(version: str, binary: Path) -> Path:
+def _generate(version: str, binary: Path, experimental: bool) -> Path:
     from harness.shell import schema_gen
     from harness.shell.files import replacing
 
-    place = bundles_folder() / version
+    place = bundles_folder(experimental) / version
     try:
         with replacing(place) as draft:
-            schema_gen.generate([str(binary), "app-server"], draft)
+            schema_gen.generate([str(binary), "app-server"], draft, experimental=experimental)
     except schema_gen.GenerateError as error:
         raise BundleError(str(error)) from None
     return place

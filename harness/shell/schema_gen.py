@@ -32,14 +32,15 @@ class FileDifference:
     what: str
 
 
-def generate(server: Sequence[str], out: str, *, timeout: float = 60.0) -> None:
+def generate(server: Sequence[str], out: str, *, experimental: bool = False, timeout: float = 60.0) -> None:
     """Run ``<server> generate-json-schema --out OUT`` with an empty home of its own.
 
-    `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` in seconds. Raises
-    `GenerateError` when it cannot be started, does not end in time, fails, or writes nothing.
+    `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` in seconds. With `experimental`
+    it is to write what only clients that ask for it are served, too (from 0.95 on). Raises `GenerateError` when it cannot be
+    started, does not end in time, fails, or writes nothing.
     """
     codex = " ".join(server)
-    command = [*server, "generate-json-schema", "--out", os.path.abspath(out)]
+    command = [*server, "generate-json-schema", "--out", os.path.abspath(out), *(["--experimental"] if experimental else [])]
     with tempfile.TemporaryDirectory(prefix="codex-schema-") as work:
         home, temporary = os.path.join(work, "home"), os.path.join(work, "tmp")
         os.mkdir(home)

@@ -7,6 +7,7 @@ const PLACES = {
   "server-notification": "notification of the server", event: "codex/event (v1)", envelope: "JSON-RPC envelope",
 };
 const USED = "hits your cases";
+const saidIn = (capability) => `capabilities.${capability} in initialize`;
 
 // The drift of the page, unpacked when it is asked for: {node, ready}; `views` gets its list when it is there.
 function driftPanel(views = []) {
@@ -65,6 +66,7 @@ function schemaDrift(found, views) {
       { key: "cls", label: "All changes", of: (item) => item.cls },
       { key: "hits", label: "Whoever is hit", of: (item) => hitOf(item) },
       { key: "kind", label: "All directions", of: (item) => PLACES[item.kind] || item.kind },
+      { key: "behind", label: "Behind a capability or not", of: (item) => item.behind ? `behind ${item.behind}` : "behind nothing" },
       { key: "used", label: "Used or not", of: (item) => uses ? item.cases.length ? USED : "hits none of them" : null },
     ],
     head: (name, own, word) => schemaHead(name, own, word, most),
@@ -92,7 +94,7 @@ function schemaDrift(found, views) {
 function schemaFinding(each) {
   if (!isObject(each) || ["class", "rule", "method"].some((key) => typeof each[key] !== "string")) return null;
   const item = { cls: each.class, places: [], cases: listOf(each.cases).map(textOf) };
-  for (const key of ["rule", "kind", "method", "path", "what", "before", "after", "sends", "hits", "sentence", "type"]) item[key] = textOf(each[key]);
+  for (const key of ["rule", "kind", "method", "path", "what", "before", "after", "sends", "hits", "sentence", "type", "behind"]) item[key] = textOf(each[key]);
   item.places = listOf(each.places).filter(isObject).map((place) => ({ kind: textOf(place.kind), method: textOf(place.method), path: textOf(place.path) }));
   const methods = new Set(item.places.map((place) => place.method)).size;
   // What many methods share is told by the name of its definition.
@@ -103,13 +105,13 @@ function schemaFinding(each) {
 
 // When the last type of codex/event goes, that is one thing to read, not one for each.
 function gatherEvents(items, found) {
-  const gone = items.filter((item) => item.kind === "event" && item.rule === "method-gone");
+  const gone = items.filter((item) => item.kind === "event" && item.rule === "method-gone" && !item.behind);
   if (gone.length < 2 || !isObject(found.counts) || numberIn(found.counts.to, "events") !== 0) return;
   for (const item of gone) Object.assign(item, { group: "codex/event/*", gathered: gone.length });
 }
 
 function foundIn(item) {
-  return [item.group, item.cls, item.rule, wordsOf(item.rule), item.kind, item.method, item.path, item.what, item.before, item.after, item.sentence, item.type,
+  return [item.group, item.cls, item.rule, wordsOf(item.rule), item.kind, item.method, item.path, item.what, item.before, item.after, item.sentence, item.type, item.behind,
     ...item.places.map((place) => `${place.method} ${place.path}`), ...item.cases].join(" ").toLowerCase();
 }
 
@@ -121,7 +123,9 @@ function schemaSentence(found, items) {
   const breaking = items.filter((item) => item.cls === "breaking").length;
   const additive = items.filter((item) => item.cls === "additive").length;
   if (!found.findings.length) return `Nothing changed between ${from} and ${to}${listOf(found.uncompared).length ? " in what could be compared" : ""}.`;
-  const changes = `${plural(breaking, "change breaks", "changes break")} clients, ${plural(additive, "adds", "add")} to what there is`;
+  const behind = items.filter((item) => item.behind);
+  const spared = behind.length ? ` (${behind.length.toLocaleString("en")} of them only those that do not say ${saidIn(behind[0].behind)})` : "";
+  const changes = `${plural(breaking, "change breaks", "changes break")} clients${spared}, ${plural(additive, "adds", "add")} to what there is`;
   if (!isObject(found.cassettes)) return `From ${from} to ${to}, ${changes}.`;
   return `${textOf(found.cassettes.hit)} of your ${textOf(found.cassettes.cases)} cases break at ${to}: ${changes}.`;
 }
@@ -175,7 +179,8 @@ function schemaRow(item, word) {
     el("p", { cls: "change" }, el("span", { cls: `badge ${breaking ? "failed" : item.cls === "additive" ? "passed" : ""}` },
       el("span", { "aria-hidden": "true" }, breaking ? GLYPHS.failed : "+"), ` ${item.cls}`), " ",
       el("b", {}, wordsOf(item.rule)), item.what && item.what !== item.method && [" ", el("code", {}, highlighted(item.what, word))],
-      sides && [" ", item.before && el("del", {}, highlighted(item.before, word)), item.before && item.after && " \u2192 ", item.after && el("ins", {}, highlighted(item.after, word))]),
+      sides && [" ", item.before && el("del", {}, highlighted(item.before, word)), item.before && item.after && " \u2192 ", item.after && el("ins", {}, highlighted(item.after, word))],
+      item.behind && [" ", el("span", { cls: "tag" }, `now only for a client that says ${saidIn(item.behind)}`)]),
     el("p", { cls: "at" }, (item.shared > 0 || item.gathered) && [el("code", {}, highlighted(item.method, word)), " "], item.path !== "$" && el("code", { cls: "path" }, highlighted(item.path, word)),
       item.type && !item.shared && el("span", { cls: "tag" }, item.type)),
     el("p", {}, highlighted(item.sentence, word), " ", breaking && el("span", { cls: "muted" }, `Hit: ${hitOf(item)}.`)),

@@ -1,0 +1,43 @@
+"""What Codex keeps for clients that ask for it: the capability, how a client says it, and what a bundle has without it.
+
+From 0.95 on the binary generates two bundles of itself. The plain one leaves out what is experimental, and ``--experimental``
+writes it too; a client that has not said ``capabilities.experimentalApi`` in its initialize is refused what only the second
+has (-32600, "thread/start.dynamicTools requires experimentalApi capability"), unless what it sends there is null, false or an
+empty list. Whether a version has such a second bundle tells the plain one: its initialize declares the capability.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.protocol.bundle import Bundle
+from harness.protocol.drift_model import Reader
+
+#: The member of ``params.capabilities`` of initialize, which must be true.
+CAPABILITY = "experimentalApi"
+#: How a person names it.
+SAID = f"capabilities.{CAPABILITY}"
+
+
+def declares(bundle: Bundle) -> bool:
+    """Tell whether the initialize of a bundle knows the capability: then there is an experimental bundle beside it."""
+    params = bundle.params("client-request", "initialize")
+    if params is None:
+        return False
+    reader = Reader(dict(params.document))
+    found = [each for params in reader.shape(params.node).objects for each in [params.properties.get("capabilities")]]
+    return any(CAPABILITY in each.properties for node in found if node is not None for each in reader.shape(node).objects)
+
+
+def asks(message: Any) -> bool:
+    """Tell whether a client's frame is an initialize that says the capability."""
+    if not isinstance(message, dict) or message.get("method") != "initialize":
+        return False
+    params = message.get("params")
+    said = params.get("capabilities") if isinstance(params, dict) else None
+    return isinstance(said, dict) and said.get(CAPABILITY) is True
+
+
+def refused(value: Any) -> bool:
+    """Tell whether the server refuses a client that sends this where only a client that asks may send something."""
+    return not (value is None or value is False or value == [])
