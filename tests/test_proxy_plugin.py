@@ -13,7 +13,7 @@ import pytest
 from harness.plugin.proxy import marker_of
 from harness.plugin.proxy_fields import fields, table
 from harness.plugin.proxy_http import Exchange
-from harness.plugin.proxy_subject import BadProxy, parse_proxy
+from harness.plugin.proxy_subject import CAPABILITIES, BadProxy, parse_proxy
 from harness.plugin.proxy_wire import Wire, WireFrame
 from harness.plugin.vectors import load_vectors
 from tests.proxy_driver import running
@@ -196,6 +196,28 @@ def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> Non
     result = run(suite, "-rs")
     result.assert_outcomes(skipped=1)
     assert "not verified: small does not claim to be capable of models" in result.stdout.str()
+
+
+@pytest.mark.parametrize("claimed", [True, False], ids=["claims-it", "does-not"])
+def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: pytest.Pytester, claimed: bool) -> None:
+    """Its native calls are judged all the same. Skipped is neither passed nor failed, and counted in the verdict."""
+    able = [name for name in CAPABILITIES if name != "text-tools" or claimed]
+    suite.path.joinpath("pyproject.toml").write_text(
+        f"[tool.pytest.ini_options]\n[tool.codex-replay.proxy.natively]\ncapabilities = {able}\n"
+        f"command = {json.dumps(f'{sys.executable} -P -m harness.reference.proxy_variants calls-not-looked-for')}\n"
+    )
+    suite.makepyfile(test_it="def test_else(proxy):\n    assert False\n")
+    shape = Path(__file__).parent.parent / "suites" / "proxy" / "test_responses_shape.py"
+    here = ["-c", str(suite.path / "pyproject.toml"), "--rootdir", str(suite.path)]
+    result = run(suite, *here, str(shape), "test_it.py", "-k", "call or else")
+    shown = result.stdout.str()
+    if claimed:
+        result.assert_outcomes(passed=4, failed=3)
+        assert "not judged" not in shown
+    else:
+        result.assert_outcomes(passed=3, skipped=3, failed=1)
+        assert "natively does not claim to be capable of what these cases need: 3 for text-tools." in shown
+        assert "FAILED: 1 of 7 cases, 3 skipped; proxy natively" in shown
 
 
 def test_a_proxy_that_runs_is_attached_to_and_left_alone(suite: pytest.Pytester) -> None:

@@ -36,7 +36,7 @@ __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 
 #: How long one answer may take, in seconds, unless `--wait` says otherwise.
 WAIT, WAIT_LIVE = 10.0, 30.0
-FIELDS = "codex-replay-proxy-fields"
+FIELDS, UNCLAIMED = "codex-replay-proxy-fields", "codex-replay-proxy-unclaimed"
 #: The settings of the run: reading them takes longer than some cases do.
 
 
@@ -166,6 +166,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Fields(config), "codex-replay-proxy-collector")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Name the proxy in the verdict as what it is: without `--proxy` it may be the one of the table."""
+    from harness.plugin.session import SESSION
+
+    if found := session.config.stash.get(SESSION, None):
+        found.verdict.others["proxy"] = _subject(session.config).name
+
+
 def _subject(config: pytest.Config) -> ProxySubject:
     try:
         return parse_proxy(settings_of(config).proxy, proxy_table(config))
@@ -205,20 +213,27 @@ class Fields:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows: dict[str, list[list[Any]]] = {}
+        self.unclaimed: dict[str, int] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in the fields of one case."""
+        """Take in the fields of one case, or what the proxy would have to be capable of for it to be judged."""
         for name, found in report.user_properties:
+            if name == UNCLAIMED and report.when == "setup":
+                self.unclaimed[str(found)] = self.unclaimed.get(str(found), 0) + 1
             if name == FIELDS and isinstance(found, dict):
                 for profile, rows in ((profile, rows) for profile, rows in found.items() if rows):
                     self.rows.setdefault(profile, []).extend(rows)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
-        from harness.plugin.hooks import SESSION
         from harness.plugin.proxy_fields import table, write
+        from harness.plugin.session import SESSION
 
         out = terminalreporter
+        if self.unclaimed:
+            cases = ", ".join(f"{count} for {name}" for name, count in sorted(self.unclaimed.items()))
+            out.section("not judged")
+            out.write_line(f"{_subject(self.config).name} does not claim to be capable of what these cases need: {cases}.")
         for profile in sorted(self.rows):
             out.section(f"what the proxy sends to app-server, field by field ({profile})")
             for line in table(self.rows[profile]):
@@ -266,9 +281,10 @@ def proxy_pool(
 def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_pool: Pool) -> Proxy:
     """Ask the proxy that `--proxy` names."""
     settings = settings_of(request.config)
-    for mark in request.node.iter_markers("needs"):
-        if lacking := [each for each in mark.args if each not in proxy_subject.capabilities]:
-            pytest.skip(f"not verified: {proxy_subject.name} does not claim to be capable of {', '.join(lacking)}")
+    needed = [each for mark in request.node.iter_markers("needs") for each in mark.args]
+    if lacking := [each for each in dict.fromkeys(needed) if each not in proxy_subject.capabilities]:
+        request.node.user_properties.append((UNCLAIMED, ", ".join(lacking)))
+        pytest.skip(f"not verified: {proxy_subject.name} does not claim to be capable of {', '.join(lacking)}")
     mark = request.node.get_closest_marker("proxy_profile")
     profile = mark.args[0] if mark else PROFILES[1]
     if mark and settings.profile in mark.args:

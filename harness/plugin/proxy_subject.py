@@ -12,7 +12,7 @@ from typing import Any
 from harness.plugin.programs import program
 
 #: What a proxy may leave out; a check that needs it is then skipped, and the report says so.
-CAPABILITIES = ("chat", "responses", "stream", "models", "obsidian-xml", "title-intercept")
+CAPABILITIES = ("chat", "responses", "stream", "models", "text-tools", "native-tools", "obsidian-xml", "title-intercept")
 READY_PATH, READY_SECONDS = "/v1/models", 20.0
 KEY = "sk-codex-replay"
 _TABLE_KEYS = ("command", "url", "ready", "ready_seconds", "key", "env", "capabilities")

@@ -125,7 +125,8 @@ class Verdict:
         if not self.validated:
             of += ", frames not validated"
         if self.count("failed"):
-            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases; {of}."
+            unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
+            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases{unjudged}; {of}."
         if self.interrupted:
             return f"INTERRUPTED: after {len(self.cases)} cases, so nothing is said of the others; {of}."
         if self.stale:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from harness.plugin.proxy import Exchange
 
 SPEC = "app-server-payloads.md"
@@ -16,6 +18,8 @@ REAL = "real-codex-0.92.md"
 AS_SPECIFIED, WORKS = "as-specified", "works-on-0.92"
 CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
 ENDPOINTS = ["chat", "responses"]
+#: For cases in which a model writes its calls as text, and a proxy has to find them there (docs/proxy.md, capabilities).
+IN_TEXT = pytest.mark.needs("text-tools")
 #: The alias that the specification names, the effort that it implies, and the model that its newConversation shows.
 ALIAS, IMPLIED, EFFECTIVE = "gpt-5.2-codev-l", "low", "gpt-5.2"
 
@@ -44,6 +48,20 @@ def tool(
     body["parameters"] = TREE if schema is None else schema
     body |= more
     return {"type": "function", "function": body} if endpoint == "chat" else {"type": "function", **body}
+
+
+def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]:
+    """A native call of a tool, as the model's item."""
+    return {"type": "function_call", "name": name, "arguments": {"path": "a"}, "call_id": call_id}
+
+
+def each_way(text: list[Any], natively: list[Any], *others: Any) -> pytest.MarkDecorator:
+    """A case for each way in which a model calls: in its text, and natively. A proxy may know one of them, and says which."""
+    marks = [IN_TEXT, pytest.mark.model(*text)]
+    # What the specification says of newConversation gives the real 0.92 no native tools.
+    natives = [pytest.mark.needs("native-tools"), pytest.mark.model(*natively), pytest.mark.proxy_profile(WORKS)]
+    cases = [pytest.param("call-in-text", marks=marks), pytest.param("native-call", marks=natives)]
+    return pytest.mark.parametrize("way", [*others, *cases])
 
 
 def texts(params: dict[str, Any]) -> str:

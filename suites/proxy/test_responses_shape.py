@@ -8,7 +8,7 @@ import pytest
 
 from harness.plugin.proxy import Proxy
 from suites.proxy.answers import read
-from suites.proxy.expected import WORKS, tool
+from suites.proxy.expected import WORKS, each_way, native, tool
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -46,8 +46,8 @@ def test_usage(proxy: Proxy) -> None:
 
 
 @pytest.mark.spec("responses-function-call", WHERE, "function_call: id, call_id, name, arguments, status")
-@pytest.mark.model(CALL)
-def test_a_call(proxy: Proxy) -> None:
+@each_way([CALL], [native()])
+def test_a_call(proxy: Proxy, way: str) -> None:
     """A call is an item of its own with an id to answer it by."""
     [item] = [each for each in proxy.responses({"tools": [tool("responses")]}).json["output"] if each["type"] == "function_call"]
     assert item["name"] == "getFileTree"
@@ -89,12 +89,11 @@ def test_sequence_numbers(proxy: Proxy) -> None:
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
-@pytest.mark.parametrize("calls", [False, True], ids=["text", "call"])
 @pytest.mark.spec("responses-stream-agrees", WHERE, "response.completed")
-@pytest.mark.model(f"{TEXT} {CALL}")
-def test_the_end_agrees_with_the_events(proxy: Proxy, calls: bool) -> None:
+@each_way([f"{TEXT} {CALL}"], [TEXT, native()], pytest.param("text", marks=pytest.mark.model(f"{TEXT} {CALL}")))
+def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
     """The final response has the items that were streamed, by id and content, at their places."""
-    values = stream(proxy, **({"tools": [tool("responses")]} if calls else {}))
+    values = stream(proxy, **({} if way == "text" else {"tools": [tool("responses")]}))
     done = {value["output_index"]: value["item"] for value in values if value["type"] == "response.output_item.done"}
     assert [done[index] for index in sorted(done)] == values[-1]["response"]["output"]
     deltas = "".join(value["delta"] for value in values if value["type"] == "response.output_text.delta")
@@ -109,8 +108,8 @@ def test_one_id(proxy: Proxy) -> None:
 
 
 @pytest.mark.spec("responses-stream-arguments", WHERE, "function_call_arguments.delta, function_call_arguments.done")
-@pytest.mark.model(CALL)
-def test_arguments_of_a_call(proxy: Proxy) -> None:
+@each_way([CALL], [native()])
+def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
     """The deltas of the arguments are the arguments of the item."""
     values = stream(proxy, tools=[tool("responses")])
     deltas = "".join(value["delta"] for value in values if value["type"] == "response.function_call_arguments.delta")

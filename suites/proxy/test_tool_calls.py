@@ -15,7 +15,7 @@ import pytest
 from harness.plugin.proxy import Exchange, Proxy
 from harness.plugin.vectors import Outcome, Vector, load_vectors
 from suites.proxy.answers import Answer, read
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, NOTE, SPEC, WORKS, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, IN_TEXT, NOTE, SPEC, WORKS, each_way, native, tool
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
 
@@ -24,6 +24,11 @@ FORM = 'Format: <tool_call>{"name":"TOOL_NAME","arguments":"{...}"}</tool_call>'
 VECTORS = {vector.id: vector for vector in load_vectors()}
 SMALL = [vector for vector in VECTORS.values() if len(vector.text) < 10_000]
 CALLING = [vector for vector in SMALL if vector.outcomes[0].calls and len(vector.outcomes) == 1]
+#: For the author of a proxy that is not meant to find calls in a text.
+UNFOUND = (
+    "\nThe text came through as it was. A proxy that takes only native calls says so, by capabilities without text-tools "
+    "(docs/proxy.md); these cases are then not judged."
+)
 
 
 def said(vector: Vector, size: int) -> dict[str, Any]:
@@ -75,7 +80,8 @@ def judge(done: Exchange, vector: Vector) -> None:
     if not any(fits(answer, outcome, vector) for outcome in vector.outcomes if not outcome.error):
         wanted = " or ".join(f"calls {list(o.calls)} and text {o.output!r}" for o in vector.outcomes if not o.error)
         got = f"calls {[(call.name, call.arguments) for call in answer.calls]} and text {answer.text!r}"
-        raise AssertionError(f"{vector.why}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
+        hint = UNFOUND if answer.text == vector.text and not answer.calls else ""
+        raise AssertionError(f"{vector.why}{hint}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
     for call, verbatim in zip(answer.calls, vector.verbatim, strict=False):
         assert verbatim is None or call.arguments == verbatim
 
@@ -88,6 +94,7 @@ def _is_error(value: Any) -> bool:
     )
 
 
+@IN_TEXT
 @pytest.mark.parametrize("vector", cases(SMALL, [0, 1, 7]))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-stream", WHERE, FORM)
@@ -96,6 +103,7 @@ def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
     judge(ask(proxy, endpoint, stream=True), VECTORS[vector])
 
 
+@IN_TEXT
 @pytest.mark.parametrize("vector", cases(SMALL, [0]))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-whole", WHERE, FORM)
@@ -104,6 +112,7 @@ def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
     judge(ask(proxy, endpoint, stream=False), VECTORS[vector])
 
 
+@IN_TEXT
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.proxy_profile(WORKS)
@@ -115,11 +124,11 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
     judge(ask(proxy, endpoint, stream=stream, script=script), vector)
 
 
-@pytest.mark.model(said(VECTORS["two-the-same"], 7))
+@each_way([said(VECTORS["two-the-same"], 7)], [native(), native(call_id="call_10")])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-ids", WHERE, "the client executes them")
-def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool) -> None:
+def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
     """Two equal calls are told apart by their ids."""
     ids = [call.id for call in read(ask(proxy, endpoint, stream=stream)).calls]
     assert len(ids) == 2
@@ -127,14 +136,15 @@ def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bo
     assert len(set(ids)) == 2
 
 
-@pytest.mark.model(said(VECTORS["one"], 7))
+@each_way([said(VECTORS["one"], 7)], [native()])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.spec("tool-calls-finish", WHERE, "the client executes them")
-def test_finish_reason(proxy: Proxy, stream: bool) -> None:
+def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
     """A client of chat runs calls when the reason is `tool_calls`."""
     assert read(ask(proxy, "chat", stream=stream)).ended == "tool_calls"
 
 
+@IN_TEXT
 @pytest.mark.model(said(VECTORS["one"], 7))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-undeclared", WHERE, "When function tools are provided")
@@ -143,7 +153,7 @@ def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
     assert read(proxy.post(endpoint)).calls == []
 
 
-@pytest.mark.needs("obsidian-xml")
+@pytest.mark.needs("text-tools", "obsidian-xml")
 @pytest.mark.parametrize("by", ["header", "environment"])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("vector", cases(CALLING, [7]))
@@ -165,7 +175,7 @@ def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
     assert squeezed(text) == squeezed(wanted.output)
 
 
-@pytest.mark.needs("obsidian-xml")
+@pytest.mark.needs("text-tools", "obsidian-xml")
 @pytest.mark.model(said(VECTORS["one"], 7))
 @pytest.mark.spec(
     "tool-calls-header-wins",
