@@ -120,6 +120,15 @@ def test_a_run_that_was_killed_leaves_nothing_in_the_way(project: Path) -> None:
     assert not folder.endswith("-2")
 
 
+def test_the_verdict_of_an_older_run_is_not_left_for_that_of_one_that_was_killed(project: Path) -> None:
+    assert run(project, "--report", "mine")[0] == 0
+    (project / "mine" / "notes.txt").write_text("of the user", encoding="utf-8")
+    with waiting(project, "--report", "mine") as second:
+        second.send_signal(signal.SIGKILL)
+        second.wait(timeout=60)
+    assert sorted(path.name for path in (project / "mine").iterdir()) == [LOCK, "notes.txt"]
+
+
 def test_a_run_without_cases_makes_no_folder(project: Path) -> None:
     (project / "test_it.py").write_text("def test_plain(): pass\n", encoding="utf-8")
     assert run(project, "--report", "mine")[0] == 0

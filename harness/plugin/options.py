@@ -6,6 +6,7 @@ import difflib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,8 @@ from harness.core.reason import reason
 from harness.core.seconds import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.plugin.held import Held
 
 RECORD_MODES = ("none", "new", "all")
@@ -151,16 +154,32 @@ def check_report(folder: Path) -> Held:
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
     """Return a sentence when a profile is neither one of ours nor named by the mark of any case; empty otherwise.
 
-    A case that was chosen by its node id may bear no mark though others of its suite do, so of such a run nothing is said.
+    A case that was chosen by its node id may bear no mark though others of its module do, so the whole module is asked.
     """
-    if profile in PROFILES or not items or any("::" in word for word in config.args):
+    if profile in PROFILES or not items:
         return ""
-    marks = [mark for item in items for name in ("profile", "proxy_profile") for mark in item.iter_markers(name)]
-    named = {name for mark in marks for name in mark.args}
+    modules = {module for item in items if (module := item.getparent(pytest.Module)) is not None}
+    marks = [*(mark for item in items for mark in item.iter_markers()), *(mark for each in modules for mark in _marks(each.obj))]
+    named = {name for mark in marks if mark.name in ("profile", "proxy_profile") for name in mark.args}
     if profile in named:
         return ""
     known = ", ".join([*PROFILES, *sorted(named - {*PROFILES})])
     return f"--profile {profile}: there is no such profile. The profiles are {known}."
+
+
+def _marks(holder: object) -> Iterator[pytest.Mark]:
+    """Yield the marks of a module or class, of what it holds, and of its parameters, whether its tests were chosen or not."""
+    own = getattr(holder, "pytestmark", [])
+    for one in own if isinstance(own, list) else [own]:
+        mark: pytest.Mark = getattr(one, "mark", one)
+        yield mark
+        if mark.name == "parametrize":
+            for values in mark.args[1]:
+                yield from (getattr(inner, "mark", inner) for inner in getattr(values, "marks", ()))
+    if isinstance(holder, type | ModuleType):
+        for inner in vars(holder).values():
+            if isinstance(inner, type | FunctionType):
+                yield from _marks(inner)
 
 
 def proxy_table(config: pytest.Config) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Session:
         base = config.rootpath if config.inipath else config.invocation_params.dir
         self.report_folder = settings.report or base / "reports" / subject.slug
         self.held: Held | None = None  # the folder of the report, from before the first case on
+        self._begun = False  # whether a case has been heard of
         self.instead_of: Path | None = None  # the usual folder, where another run holds it
         self.root = config.rootpath
         self._backend: BackendProcess | None = None
@@ -88,14 +89,22 @@ class Session:
         return self._taker
 
     def hold(self) -> None:
-        """Hold the folder of the report; the next free one where another run holds the usual one."""
-        from harness.plugin.held import hold_free
+        """At the first case, hold the folder of the report; the next free one where another run holds the usual one.
 
-        if self.held is None:
-            with contextlib.suppress(OSError):  # then none can be written either, and that is said at the end
+        The report of an older run goes: this run may be killed, and then its verdict must not be taken for that of this one.
+        """
+        from harness.plugin.held import hold_free
+        from harness.report.files import remove_all
+
+        if self._begun:
+            return
+        self._begun = True
+        with contextlib.suppress(OSError):  # then none can be written either, and that is said at the end
+            if self.held is None:
                 usual, self.held = self.report_folder, hold_free(self.report_folder)
                 if self.held.folder != usual:
                     self.report_folder, self.instead_of = self.held.folder, usual
+            remove_all(self.report_folder)
 
     def close(self) -> None:
         """End the backend, and let others have the folder of the report."""

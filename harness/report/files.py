@@ -11,6 +11,7 @@ from harness.report.markdown import markdown
 from harness.report.stories import StoryText, writing_stories
 
 JUNIT, SUMMARY, PAGE = "junit.xml", "summary.md", "report.html"
+NAMES = (model.REPORT, model.STORIES, JUNIT, SUMMARY, PAGE)
 
 
 def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story | StoryText]) -> list[Path]:
@@ -19,9 +20,7 @@ def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story 
     What was there goes first, so that no old verdict stands in the place of one that could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    names = [model.REPORT, model.STORIES, JUNIT, SUMMARY, PAGE]
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
+    remove_all(folder)
     from harness.report.page import write_html
 
     told = writing_stories(folder, stories)  # each is written and shown while it is at hand
@@ -31,4 +30,10 @@ def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story 
     model.write_whole(folder / JUNIT, junit(report))
     model.write_whole(folder / SUMMARY, markdown(report))
     model.write_report(folder, report)
-    return [folder / name for name in names]
+    return [folder / name for name in NAMES]
+
+
+def remove_all(folder: Path) -> None:
+    """Remove the files of an older report; raises `OSError`."""
+    for name in NAMES:
+        (folder / name).unlink(missing_ok=True)
