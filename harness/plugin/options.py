@@ -169,9 +169,9 @@ def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str)
 
 def _marks(holder: object) -> Iterator[pytest.Mark]:
     """Yield the marks of a module or class, of what it holds, and of its parameters, whether its tests were chosen or not."""
-    own = getattr(holder, "pytestmark", [])
+    own: Any = getattr(holder, "pytestmark", [])
     for one in own if isinstance(own, list) else [own]:
-        mark: pytest.Mark = getattr(one, "mark", one)
+        mark = one.mark if isinstance(one, pytest.MarkDecorator) else one
         yield mark
         if mark.name == "parametrize":
             for values in mark.args[1]:
