@@ -14,6 +14,7 @@ from harness.cli.cassette import group
 from harness.core.frames import Frame, Header
 from harness.core.jsontext import dumps
 from harness.protocol import schema_files
+from harness.shell import bundle_check
 from harness.shell.cassette import CassetteWriter
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,6 +80,86 @@ def test_a_bundle_that_drift_has_kept_is_used(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path / "cache"))
     shutil.copytree(schema_files.folder("0.92.0"), tmp_path / "cache" / "bundles" / "0.0.2")
     assert findings(cassette(tmp_path / "a", ("client", ASK), ("server", ANSWER)), "--codex", "0.0.2") == (0, [])
+
+
+OPENING = {"clientInfo": {"name": "a", "version": "1"}}
+ASKS = {**OPENING, "capabilities": {"experimentalApi": True}}
+TOOL = {"name": "clock", "description": "", "inputSchema": {}}
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with the two bundles of a version that keeps dynamicTools and a method for clients that say the capability."""
+    for kept in (bundle_check._validator, bundle_check._experimental):
+        kept.cache_clear()
+    monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path / "cache"))
+    document = json.loads(schema_files.read(schema_files.folder("0.92.0"), schema_files.PRIMARY))
+    definitions = document["definitions"]
+    capable = {"type": "object", "properties": {"experimentalApi": {"type": "boolean"}}}
+    definitions["InitializeParams"]["properties"]["capabilities"] = capable
+    for name in ("bundles-experimental", "bundles"):
+        folder = tmp_path / "cache" / name / "0.0.3"
+        folder.mkdir(parents=True)
+        (folder / schema_files.PRIMARY).write_text(json.dumps(document))
+        definitions["v2"]["ThreadStartParams"]["properties"].pop("dynamicTools", None)
+        members = definitions["ClientRequest"]["oneOf"]
+        definitions["ClientRequest"]["oneOf"] = [
+            each for each in members if each["properties"]["method"]["enum"] != ["collaborationMode/list"]
+        ]
+    return tmp_path / "cache"
+
+
+def said(tmp_path: Path, opening: Any, *frames: Any) -> list[str]:
+    path = cassette(
+        tmp_path / "a",
+        ("client", {"id": 0, "method": "initialize", "params": opening}),
+        ("server", {"id": 0, "result": {"userAgent": "a"}}),
+        *(("client", {"id": n, **frame}) for n, frame in enumerate(frames, 1)),
+    )
+    done = CliRunner().invoke(group, ["lint", "--json", str(path), "--codex", "0.0.3", "--judge", "client"])
+    (file,) = json.loads(done.stdout)["files"]
+    return [each["message"] for each in file["findings"] if each["check"] in ("valid", "known", "bundle")]
+
+
+def start(**params: Any) -> Any:
+    return {"method": "thread/start", "params": params}
+
+
+ONLY = " It is only for a client that says capabilities.experimentalApi in initialize, which this one does not"
+
+
+def test_what_only_the_experimental_bundle_knows_is_said_to_be_refused(tmp_path: Path, two: Path) -> None:
+    lists = {"method": "collaborationMode/list", "params": {}}
+    tools, listed, other = said(tmp_path, OPENING, start(dynamicTools=[TOOL]), lists, start(bogus=1))
+    for message in (tools, listed):
+        assert message.endswith(f"{ONLY}: 0.0.3 refuses it.")
+    assert ONLY not in other
+
+
+@pytest.mark.parametrize("empty", [None, []])
+def test_what_says_nothing_is_not_refused(tmp_path: Path, two: Path, empty: Any) -> None:
+    (message,) = said(tmp_path, OPENING, start(dynamicTools=empty))
+    assert message.endswith(f"{ONLY}.")
+
+
+def test_who_says_the_capability_is_held_to_the_experimental_bundle(tmp_path: Path, two: Path) -> None:
+    assert said(tmp_path, ASKS, start(dynamicTools=[TOOL])) == []
+    (message,) = said(tmp_path, ASKS, start(bogus=1))
+    assert ONLY not in message
+
+
+def test_an_experimental_bundle_that_is_not_at_hand_is_said(tmp_path: Path, two: Path) -> None:
+    (two / "bundles-experimental" / "0.0.3" / schema_files.PRIMARY).unlink()
+    bundle_check._experimental.cache_clear()
+    note, tools = said(tmp_path, ASKS, start(dynamicTools=[TOOL]))
+    assert note.startswith("the client says capabilities.experimentalApi, and what 0.0.3 has for it is not at hand")
+    assert ONLY not in tools
+
+
+def test_a_check_that_sees_no_second_bundle_turns_this_red(tmp_path: Path, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle_check, "_experimental", lambda codex: None)
+    (message,) = said(tmp_path, OPENING, start(dynamicTools=[TOOL]))
+    assert ONLY not in message
 
 
 def test_every_recording_of_the_repository_is_sound() -> None:

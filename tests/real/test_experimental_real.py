@@ -1,0 +1,42 @@
+"""What the real binary keeps for clients that say the capability: it refuses it to others, in these words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.protocol.experimental import asks, declares, refused
+from harness.shell.bundle_check import bundle_of
+from harness.shell.client import Client, ErrorReply
+from harness.shell.codex import HermeticHome, find_installed
+
+#: 0.92.0 is always there, and has no capability; the others are looked at where they are installed.
+VERSIONS = [version for version in ("0.92.0", "0.104.0", "0.116.0") if find_installed(version)]
+TOOL = {"name": "clock", "description": "Tells the time.", "inputSchema": {"type": "object", "properties": {}}}
+ASKED: list[Any] = [None, {}, {"experimentalApi": False}, {"experimentalApi": True}]
+
+
+@pytest.mark.parametrize("capabilities", ASKED, ids=str)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_does_not_say_the_capability_is_refused(version: str, capabilities: Any, tmp_path: Path) -> None:
+    home = HermeticHome(tmp_path, "http://127.0.0.1:9", version=version)  # nothing is asked of the model
+    opening = {"clientInfo": {"name": "codex-replay", "version": "1"}, "capabilities": capabilities}
+    gated = declares(bundle_of(version)) and not asks({"method": "initialize", "params": opening})
+    client = Client([str(find_installed(version)), "app-server"], env=home.env, cwd=str(home.work))
+    try:
+        client.request("initialize", opening)
+        client.notify("initialized")
+        for tools in ([TOOL], [], None):
+            if gated and refused(tools):
+                with pytest.raises(ErrorReply, match=r"thread/start\.dynamicTools requires experimentalApi capability"):
+                    client.request("thread/start", {"dynamicTools": tools})
+            else:
+                assert client.request("thread/start", {"dynamicTools": tools})["thread"]["id"]
+    finally:
+        client.stop()
+
+
+def test_the_capability_came_after_this_version() -> None:
+    assert not declares(bundle_of("0.92.0"))
