@@ -11,12 +11,12 @@ experimental bundle. That one is asked for when something is gone, and compared 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
+from harness.protocol.drift_answers import answers_of
 from harness.protocol.drift_model import Reader, Readers, text_of
 from harness.protocol.drift_rules import BEHIND, GONE, IDS, RULES, Rule, Sender
 from harness.protocol.drift_shapes import Change, Comparer, Here, Path, show
@@ -276,7 +276,7 @@ def _params_of(bundle: Bundle, direction: Direction, method: str) -> Schema | No
 
 
 def _results(walk: _Walk, sender: Sender, direction: Direction, methods: list[str]) -> None:
-    old, new = (_answers(bundle, direction, methods) for bundle in (walk.old, walk.new))
+    old, new = (answers_of(bundle, direction, methods) for bundle in (walk.old, walk.new))
     for method in methods:
         # A type that was given another name answers still; the old name is the best guess that is left.
         names = old.get(method), new.get(method) or old.get(method)
@@ -289,12 +289,6 @@ def _results(walk: _Walk, sender: Sender, direction: Direction, methods: list[st
             )
         else:
             walk.roots(sender, direction, method, (("key", "result"),), one, other)
-
-
-def _answers(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
-    """Return which type answers each of `methods`; only where a name is to be guessed are the other methods looked at."""
-    found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
-    return found if len(found) == len(methods) else answers(bundle, direction)
 
 
 _MSG: Path = (("key", "params"), ("key", "msg"))
@@ -322,36 +316,3 @@ def _envelope(walk: _Walk) -> None:
         if one is not None and other is not None:
             walk.roots("client", "envelope", name, (), one, other)
             walk.roots("server", "envelope", name, (), one, other)
-
-
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
-
-
-def _words(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name)}
-
-
-def answers(bundle: Bundle, direction: Direction) -> dict[str, str]:
-    """Return which type answers which request: as the bundle's names tell, and where they do not, by the words in common.
-
-    ``account/usage/read`` is answered by ``GetAccountTokenUsageResponse``, the one type left that speaks of it.
-    """
-    found = {method: name for method in bundle.methods(direction) if (name := bundle.result_type(direction, method))}
-    missing = [method for method in bundle.methods(direction) if method not in found]
-    if missing:
-        taken = {bundle.result_type(each, method) for each in DIRECTIONS for method in bundle.methods(each)} | {"JSONRPCResponse"}
-        free = [name for name in bundle.type_names() if name.endswith("Response") and name not in taken]
-        ranked = sorted((-_alike(method, name), method, name) for method in missing for name in free)
-        for unlike, method, name in ranked:
-            if -unlike >= ALIKE and method not in found and name not in found.values():
-                found[method] = name
-    return found
-
-
-#: The share of common words from which on a type is taken for the answer to a method.
-ALIKE = 0.4
-
-
-def _alike(method: str, name: str) -> float:
-    one, other = _words(method), _words(name.removesuffix("Response"))
-    return len(one & other) / len(one | other)
