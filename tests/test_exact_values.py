@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = {"editor_client": "docs/editor-client.md"}
+PAGES = {"editor_client": "docs/editor-client.md", "lite_client": "docs/lite-client.md"}
 
 
 def table(suite: str) -> list[str]:

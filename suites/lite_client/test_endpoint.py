@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.plugin.lite_client import LiteClient
+from suites.lite_client.exact import ENDPOINT, METHOD
 from suites.lite_client.expected import API_KEY, CHATGPT, SPEC, user_texts
 
 CONTRACT = "docs/lite-client.md"
@@ -15,7 +16,7 @@ def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
     """One prompt is one POST to `<base URL>/responses`."""
     run = lite_client("Hello", script=["Hi"], auth=CHATGPT)
     assert run.text() == "Hi"
-    assert [(r.method, r.path) for r in run.requests] == [("POST", "/backend-api/codex/responses")]
+    assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/backend-api/codex{ENDPOINT}")]
 
 
 @pytest.mark.spec(
@@ -25,7 +26,7 @@ def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
     """Another base URL is taken over as it stands: nothing of ChatGPT's path is built in."""
     run = lite_client("Hello", script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base="/v1")
     assert run.text() == "Hi"
-    assert [(r.method, r.path) for r in run.requests] == [("POST", "/v1/responses")]
+    assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/v1{ENDPOINT}")]
 
 
 @pytest.mark.spec("prompt-whole", CONTRACT, "The prompt is the last argument; it is sent as it stands")

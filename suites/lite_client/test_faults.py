@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.plugin.lite_client import LiteClient
+from suites.lite_client.exact import FAILED
 from suites.lite_client.expected import ADD, REAL, SPEC, always, call
 
 FAULTS = f"{REAL}, section 5"
@@ -85,8 +86,8 @@ def test_response_failed(lite_client: LiteClient, code: str) -> None:
     """A response that fails in mid-stream is a failure, and the message says why."""
     run = lite_client(script=always(items=["Some text", {"type": "failed", "code": code, "message": "The reason in words."}]))
     stderr = run.failure()
-    known = {"context_length_exceeded": "context window", "insufficient_quota": "quota"}.get(code, code)
-    assert any(word.lower() in stderr.lower() for word in (code, "The reason in words", known)), run.tell()
+    words = (code, "The reason in words", FAILED.get(code, code))
+    assert any(word.lower() in stderr.lower() for word in words), run.tell()
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])

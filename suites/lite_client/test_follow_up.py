@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.plugin.lite_client import LiteClient
+from suites.lite_client.exact import ERROR
 from suites.lite_client.expected import ADD, CUSTOM_TOOL, SPEC, call, items, outputs, part_of, then, user_texts
 
 FOLLOW_UP = f"{SPEC}, Tool output follow-up"
@@ -44,12 +45,31 @@ def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
     assert outputs(run.turns[2]) == {"call_1": "5", "call_2": "50"}
 
 
+@pytest.mark.spec(
+    "follow-up-reasoning",
+    f"{SPEC}, Request Body",
+    '"include": ["reasoning.encrypted_content"]; `previous_response_id` is **not supported**',
+)
+def test_reasoning_goes_back(lite_client: LiteClient) -> None:
+    """What the model thought before its calls, and the client asked for, is sent again as it came, each before its call.
+
+    The backend remembers nothing (`store` is false), so that nobody else can give it back; the real Codex sends it in this order.
+    """
+    first, second = ({"type": "reasoning", "summary": ["Adding"], "encrypted_content": f"b3BhcXV{end}"} for end in "ls")
+    script = [{"items": [first, call()]}, {"items": [second, call({"a": 20, "b": 30}, "call_2")]}, "done"]
+    run = lite_client(script=script, tools=ADD)
+    assert run.text() == "done"
+    told = [item.get("encrypted_content") or item.get("call_id") for item in run.turns[2].body["input"]]
+    assert [word for word in told if word] == ["b3BhcXVl", "call_1", "call_1", "b3BhcXVs", "call_2", "call_2"]
+    assert [item["encrypted_content"] for item in items(run.turns[1], "reasoning")] == ["b3BhcXVl"]
+
+
 @pytest.mark.spec("follow-up-error-text", f"{SPEC}, Error output format", '"output":"err: mul failed"')
 def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
     """A call that fails is answered with plain text, `err: ` and the canned result's error."""
     run = lite_client(script=then(call(name="mul")), tools=ADD)
     assert run.text() == "done"
-    assert outputs(run.turns[1]) == {"call_1": "err: mul failed"}
+    assert outputs(run.turns[1]) == {"call_1": f"{ERROR}mul failed"}
 
 
 @pytest.mark.spec("follow-up-unknown-function", f"{SPEC}, Error output format", "Plain text works")
@@ -57,7 +77,7 @@ def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
     """A call that nothing can answer is answered with an error, and the conversation goes on."""
     run = lite_client(script=then(call(name="divide")), tools=ADD)
     assert run.text() == "done"
-    assert str(outputs(run.turns[1])["call_1"]).startswith("err: ")
+    assert str(outputs(run.turns[1])["call_1"]).startswith(ERROR)
 
 
 @pytest.mark.parametrize("arguments", ['{"a":2,', "not json", ""], ids=["cut", "words", "empty"])
@@ -67,7 +87,7 @@ def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) ->
     run = lite_client(script=then(call(arguments)), tools=ADD)
     assert run.text() == "done"
     assert [item["arguments"] for item in items(run.turns[1], "function_call")] == [arguments]
-    assert str(outputs(run.turns[1])["call_1"]).startswith("err: ")
+    assert str(outputs(run.turns[1])["call_1"]).startswith(ERROR)
 
 
 @pytest.mark.spec("edge-large-output", f"{EDGE} 5", "Large tool output (20k chars) -> 200")

@@ -8,7 +8,8 @@ import uuid
 import pytest
 
 from harness.plugin.lite_client import LiteClient
-from suites.lite_client.expected import ADD, SPEC, call, then
+from suites.lite_client.exact import ACCEPT, PRODUCT
+from suites.lite_client.expected import ADD, REAL, SPEC, call, then
 
 HEADERS = f"{SPEC}, Required Headers"
 
@@ -28,7 +29,7 @@ def test_user_agent(lite_client: LiteClient) -> None:
     run.text()
     request = run.turns[0]
     name, _, version = (request.header("user-agent") or "").partition("/")
-    assert name in ("codex_cli_rs", request.header("originator"))
+    assert name in (PRODUCT, request.header("originator"))
     assert re.match(r"\d+(\.\d+)*", version), f"no version in {request.header('user-agent')!r}"
 
 
@@ -40,6 +41,15 @@ def test_session_id(lite_client: LiteClient) -> None:
     given = run.turns[0].header("session_id")
     assert given is not None
     assert str(uuid.UUID(given)) == given.lower()
+
+
+@pytest.mark.spec("header-accept", f"{REAL}, section 3", "headers in this order: ..., `accept: text/event-stream`")
+def test_accept(lite_client: LiteClient) -> None:
+    """The client says that it takes a stream of events, as Codex does; the `*/*` of an HTTP library says nothing."""
+    run = lite_client(script=["Hi"])
+    run.text()
+    taken = [kind.partition(";")[0].strip().lower() for kind in (run.turns[0].header("accept") or "").split(",")]
+    assert ACCEPT in taken
 
 
 @pytest.mark.spec("header-session-stays", HEADERS, "`session_id: <uuid>`")

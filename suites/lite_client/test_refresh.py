@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from harness.plugin.lite_client import LiteClient, Run
+from suites.lite_client.exact import METHOD, REFRESH_BODY, REFRESH_TYPE
 from suites.lite_client.expected import ADD, CHATGPT, JWT, NEW_JWT, SPEC, always, call
 
+CONTRACT = "docs/lite-client.md, Some readings"
 REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
 ONCE = "On 401/Unauthorized from responses endpoint, attempt refresh once."
 NEW: dict[str, Any] = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": NEW_JWT}
@@ -48,28 +50,21 @@ def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
 def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
     """It goes to the token URL and nowhere else."""
     run = refreshed(lite_client)
-    assert [(r.method, r.path) for r in run.refreshes] == [("POST", "/oauth/token")]
+    assert [(r.method, r.path) for r in run.refreshes] == [(METHOD, "/oauth/token")]
 
 
 @pytest.mark.spec("refresh-content-type", REFRESH, "**Content-Type:** `application/json`")
 def test_the_refresh_is_json(lite_client: LiteClient) -> None:
     """It is JSON, not a form."""
     run = refreshed(lite_client)
-    assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == ["application/json"]
+    assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == [REFRESH_TYPE]
 
 
 @pytest.mark.spec("refresh-body", REFRESH, "**Request body** (from codex-rs)")
 def test_the_body_of_the_refresh(lite_client: LiteClient) -> None:
     """The four fields of the specification, and nothing else."""
     run = refreshed(lite_client)
-    assert [r.body for r in run.refreshes] == [
-        {
-            "client_id": "app_EMoamEEZ73f0CkXaXp7hrann",
-            "grant_type": "refresh_token",
-            "refresh_token": "refresh-1",
-            "scope": "openid profile email",
-        }
-    ]
+    assert [r.body for r in run.refreshes] == [{**REFRESH_BODY, "refresh_token": "refresh-1"}]
 
 
 @pytest.mark.spec("refresh-new-bearer", REFRESH, '**Response body**: "access_token"')
@@ -107,6 +102,30 @@ def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
     assert {k: v for k, v in after["tokens"].items() if k not in tokens} == {
         k: v for k, v in RICH["tokens"].items() if k not in tokens
     }
+
+
+@pytest.mark.spec("refresh-stays-private", CONTRACT, "A file that only its owner may read stays so")
+def test_a_private_file_stays_private(lite_client: LiteClient) -> None:
+    """The new tokens may be read by no more people than the old ones; Codex writes into the file that is there."""
+    path = lite_client.folder / "auth.json"
+    path.touch(0o600)
+    refreshed(lite_client)
+    assert path.stat().st_mode & 0o077 == 0, f"the file may be read by others: mode {path.stat().st_mode & 0o777:03o}"
+
+
+@pytest.mark.spec("refresh-tells-no-token", CONTRACT, "No token is told: neither on stdout nor on stderr")
+def test_no_token_is_told(lite_client: LiteClient) -> None:
+    """Neither when a refresh works nor when the next one is refused: what a user pastes into a bug report opens no account.
+
+    (The real Codex tells none either.)
+    """
+    told = refreshed(lite_client)
+    refusal = {"mode": "chatgpt", "refresh_answer": {"status": 401, "body": {"error": {"code": "refresh_token_reused"}}}}
+    failed = lite_client(script={"auth": refusal, "turns": always(**EXPIRED)})
+    failed.failure()
+    tokens = [*(RICH["tokens"][name] for name in ("access_token", "refresh_token")), *NEW.values(), JWT]
+    said = [run.stdout.decode("utf-8", "replace") + run.stderr for run in (told, failed)]
+    assert [token for token in tokens if any(token in text for text in said)] == []
 
 
 @pytest.mark.spec("refresh-id-token-jwt", f"{SPEC}, Auth", "`tokens.id_token`")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.plugin.lite_client import LiteClient
+from suites.lite_client.exact import DEFAULT_MODEL, FIELDS, FIXED, VERBOSITY
 from suites.lite_client.expected import ADD, SPEC, call, then, user_texts
 
 BODY = f"{SPEC}, Request Body"
@@ -15,15 +16,6 @@ SCHEMA: dict[str, Any] = {
     "properties": {"sum": {"type": "number"}},
     "required": ["sum"],
     "additionalProperties": False,
-}
-#: The fields that have one value.
-FIXED: dict[str, Any] = {
-    "tool_choice": "auto",
-    "parallel_tool_calls": False,
-    "reasoning": {"effort": "medium", "summary": "auto"},
-    "store": False,
-    "stream": True,
-    "include": ["reasoning.encrypted_content"],
 }
 
 
@@ -35,7 +27,7 @@ def body(lite_client: LiteClient, **given: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("model", ["gpt-5.2-codex", "gpt-5.2"])
+@pytest.mark.parametrize("model", [DEFAULT_MODEL, "gpt-5.2"])
 @pytest.mark.spec("body-model", BODY, '"model": "gpt-5.2-codex"')
 def test_model(lite_client: LiteClient, model: str) -> None:
     """The model is the one that was asked for."""
@@ -45,7 +37,7 @@ def test_model(lite_client: LiteClient, model: str) -> None:
 @pytest.mark.spec("body-model-default", BODY, '"model": "gpt-5.2-codex"')
 def test_model_unless_one_is_named(lite_client: LiteClient) -> None:
     """Without one it is the specification's."""
-    assert body(lite_client)["model"] == "gpt-5.2-codex"
+    assert body(lite_client)["model"] == DEFAULT_MODEL
 
 
 @pytest.mark.spec("body-instructions", BODY, '"instructions": "system text"')
@@ -97,19 +89,18 @@ def test_output_schema(lite_client: LiteClient) -> None:
     """A schema for the answer is in `text.format`; it may have a name beside it, as Codex gives it one."""
     text = body(lite_client, schema=SCHEMA)["text"]
     text["format"].pop("name", None)
-    assert text == {"verbosity": "medium", "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}
+    assert text == {"verbosity": VERBOSITY, "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}
 
 
 @pytest.mark.spec("body-text-plain", BODY, '"text": {"verbosity":"medium", ...}')
 def test_no_output_schema(lite_client: LiteClient) -> None:
     """Without a schema there is no `format` of JSON; `text` may be left out."""
-    text = body(lite_client).get("text", {"verbosity": "medium"})
-    assert text.get("verbosity") == "medium"
+    text = body(lite_client).get("text", {"verbosity": VERBOSITY})
+    assert text.get("verbosity") == VERBOSITY
     assert text.get("format", {"type": "text"}) == {"type": "text"}
 
 
 @pytest.mark.spec("body-known-fields", BODY, "model ... text")
 def test_no_other_fields(lite_client: LiteClient) -> None:
     """A request has the fields of the specification and no others."""
-    fields = "model instructions input tools tool_choice parallel_tool_calls reasoning store stream include prompt_cache_key text"
-    assert sorted(set(body(lite_client, tools=ADD)) - set(fields.split())) == []
+    assert sorted(set(body(lite_client, tools=ADD)) - set(FIELDS)) == []

@@ -33,6 +33,18 @@ def call_without_output() -> None:
 
 
 @variant
+def forgets_its_thoughts() -> None:
+    """Leaves the reasoning out of the next input."""
+    in_follow_up(lambda items: [item for item in items if item.get("type") != "reasoning"])
+
+
+@variant
+def thinks_afterwards() -> None:
+    """Sends the reasoning behind the calls that it led to."""
+    in_follow_up(lambda items: sorted(items, key=lambda item: item.get("type") == "reasoning"))
+
+
+@variant
 def output_before_call() -> None:
     """Sends the outputs before their calls."""
     in_follow_up(lambda items: sorted(items, key=lambda item: str(item.get("type")).endswith("_call")))

@@ -206,6 +206,12 @@ def user_agent_without_version() -> None:
 
 
 @variant
+def accepts_anything() -> None:
+    """Does not say that it takes a stream of events."""
+    in_headers(lambda headers, _: {**headers, "Accept": "*/*"})
+
+
+@variant
 def session_id_no_uuid() -> None:
     """Sends a session id that is no uuid."""
     in_headers(lambda headers, self: {**headers, "session_id": self.conversation.replace("-", "")[:12]})

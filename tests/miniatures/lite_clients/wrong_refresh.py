@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -185,6 +187,44 @@ def loses_the_body() -> None:
 def id_token_object_only() -> None:
     """Falls over when it stores an id token beside one that is a JWT."""
     auth._in_form_of = lambda old, jwt: {**old, "raw_jwt": jwt}  # type: ignore[dict-item]
+
+
+@variant
+def tells_the_token() -> None:
+    """Says on stderr which token it renews."""
+    old = Client.refresh
+
+    def tell(self: Any) -> None:
+        sys.stderr.write(f"Renewing Bearer {self.auth.bearer()}\n")
+        old(self)
+
+    Client.refresh = tell  # type: ignore[method-assign]
+
+
+@variant
+def tells_the_refused_token() -> None:
+    """Names the refresh token in the message when it is refused."""
+    old = refresh.refresh
+
+    def tell(url: str, token: str, timeout: float) -> dict[str, Any]:
+        try:
+            return old(url, token, timeout)
+        except Problem as problem:
+            raise Problem(f"{problem} (The token was {token}.)") from None
+
+    client.tokens.refresh = tell  # type: ignore[attr-defined]
+
+
+@variant
+def opens_the_file() -> None:
+    """Writes auth.json so that everybody may read it."""
+    after(auth, "write", lambda _, path, document: os.chmod(path, 0o644))
+
+
+@variant
+def guesses_the_reason() -> None:
+    """Takes every code that it does not know for a refresh token that has expired."""
+    after(refresh, "code_of", lambda code, _: code if code in refresh.REASONS else "refresh_token_expired")
 
 
 @variant
