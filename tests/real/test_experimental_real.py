@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,22 @@ from harness.shell.bundle_check import bundle_of
 from harness.shell.client import Client, ErrorReply
 from harness.shell.codex import HermeticHome, find_installed
 
-#: 0.92.0 is always there, and has no capability; the others are looked at where they are installed.
-VERSIONS = [version for version in ("0.92.0", "0.104.0", "0.116.0") if find_installed(version)]
+#: 0.92.0 has no capability. 0.116.0 has, and is fetched if need be; an earlier one is looked at where it is installed.
+VERSIONS = ["0.92.0", *(["0.104.0"] if find_installed("0.104.0") else []), "0.116.0"]
+PROGRAM = str(Path(sys.executable).with_name("codex-replay"))
 TOOL = {"name": "clock", "description": "Tells the time.", "inputSchema": {"type": "object", "properties": {}}}
 ASKED: list[Any] = [None, {}, {"experimentalApi": False}, {"experimentalApi": True}]
 
 
+@pytest.fixture(scope="module", params=VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    """A version whose binary is there."""
+    if find_installed(request.param) is None:
+        subprocess.run([PROGRAM, "codex", "install", request.param], check=True, timeout=600)
+    return str(request.param)
+
+
 @pytest.mark.parametrize("capabilities", ASKED, ids=str)
-@pytest.mark.parametrize("version", VERSIONS)
 def test_who_does_not_say_the_capability_is_refused(version: str, capabilities: Any, tmp_path: Path) -> None:
     home = HermeticHome(tmp_path, "http://127.0.0.1:9", version=version)  # nothing is asked of the model
     opening = {"clientInfo": {"name": "codex-replay", "version": "1"}, "capabilities": capabilities}
