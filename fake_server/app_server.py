@@ -8,7 +8,7 @@ from __future__ import annotations
 from time import monotonic
 
 import harness
-from fake_server.stdio import ROOM, Ended, Stdio, open_capture, say
+from fake_server.stdio import ROOM, Ended, Stdio, say
 from harness.core.deck import Deck, Miss
 from harness.core.frames import Frame
 from harness.core.jsonrpc import kind, label
@@ -24,9 +24,25 @@ if TYPE_CHECKING:
 
     from harness.core.match import Rules
 
+_KEPT = 1000  # requests that may differ, kept for the end of the run
 # How a client is told of a mismatch: a code that the real server never uses (only -32600 and -32603 occur there).
 NO_RECORDING = -32001
 _BATCH = 512  # lines read ahead at a time while the client has nothing to say
+
+
+class Noting(Track):
+    """A track that keeps which requests did not come as they were recorded, for the end of the run (`otherwise`)."""
+
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*what)
+        self.otherwise: list[tuple[Frame, Frame]] = []
+
+    def consume(self, frame: Frame, live: Frame) -> None:
+        """Take a recorded client frame as having come, as the live one."""
+        ours, theirs = frame.value, live.value
+        if len(self.otherwise) < _KEPT and kind(ours) == "request" and _compared(ours) != _compared(theirs):
+            self.otherwise.append((frame, live))
+        super().consume(frame, live)
 
 
 class AppServer(Stdio):
@@ -43,8 +59,11 @@ class AppServer(Stdio):
             raise ValueError(f"FAKE_CODEX_MATCH is {level!r}; it must be {' or '.join(LEVELS)}.")
         self._readers = [CassetteReader(name) for name in _cassettes(environ["FAKE_CODEX_CASSETTE"])]
         causality = _load_causality()
-        self._deck = Deck([Track(reader.path, reader, causality, Matcher(_load_rules)) for reader in self._readers], level)
+        track = Track if quiet(environ) else Noting
+        self._deck = Deck([track(reader.path, reader, causality, Matcher(_load_rules)) for reader in self._readers], level)
         if environ.get("FAKE_CODEX_CAPTURE"):
+            from fake_server.capture import open_capture
+
             header = self._readers[0].header
             self.capture = open_capture(
                 environ["FAKE_CODEX_CAPTURE"], header.codex, header.bundle, [reader.path for reader in self._readers]
@@ -92,11 +111,15 @@ class AppServer(Stdio):
             self.advance()  # what it caused goes out before any answer to the lines behind it
 
     def _retry_redacted(self, live: Frame, miss: Miss) -> Miss | None:
+        clean = self._clean(live)
+        return miss if clean.raw == live.raw else self._deck.receive(clean)
+
+    def _clean(self, live: Frame) -> Frame:
         """What a recording holds went through the redactor: so must what is compared with it."""
         from harness.core.redact import Redactor
 
         clean = Redactor(paths={self.home: "/home/user"} if self.home else {}).redact(live.raw)
-        return miss if clean == live.raw else self._deck.receive(Frame(0, live.t, "rpc", "client", raw=clean))
+        return live if clean == live.raw else Frame(0, live.t, "rpc", "client", raw=clean)
 
     def _not_recorded(self, live: Frame, miss: Miss) -> None:
         # Not on the start-up path: a client's first line is seldom wrong.
@@ -142,7 +165,8 @@ class AppServer(Stdio):
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self) -> int:
-        """Tell what never came, close every file, and return the exit status."""
+        """Tell what differed and what never came, close every file, and return the exit status."""
+        self._tell_otherwise()
         missing = self._deck.lead.upcoming()
         for frame in missing[:20]:
             what = label(frame.value) if frame.value is not None else repr(frame.raw[:80])
@@ -154,6 +178,27 @@ class AppServer(Stdio):
                 say(f"fake-codex: {reader.truncated}")
             reader.close()
         return 1 if self.failed or missing else 0
+
+    def _tell_otherwise(self) -> None:
+        lead = self._deck.lead
+        if isinstance(lead, Noting) and lead.otherwise:
+            from fake_server.otherwise import notes
+
+            for text in notes(lead.otherwise, lead.matcher, self._clean, lead.name, _KEPT):
+                say(f"fake-codex: {text}")
+
+
+def quiet(environ: Mapping[str, str]) -> bool:
+    """Tell whether nobody wants to know what differs: who says how alike frames must be has thought of it."""
+    return bool(environ.get("FAKE_CODEX_MATCH"))
+
+
+def _compared(request: Any) -> Any:
+    """What may differ of a request; `clientInfo` is every client's own."""
+    params = request.get("params")
+    if request["method"] == "initialize" and type(params) is dict:
+        return {name: value for name, value in params.items() if name != "clientInfo"}
+    return params
 
 
 def _pace(text: str) -> float:

@@ -5,7 +5,8 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
 
     argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`
     FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (a deck: the client's frames choose among them)
-    FAKE_CODEX_MATCH          method (default) or exact: how like the recorded one a client frame must be
+    FAKE_CODEX_MATCH          method or exact: how like the recorded one a client frame must be; without it by method, and what
+                              differs in content is told at the end
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette: what the model says; fake-codex then runs the turns itself
@@ -13,7 +14,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
 Exit status: 0 everything recorded of the client came; 1 a frame matched nothing or never came (both are told on stderr);
-2 could not run.
+2 could not run. A signal (TERM, HUP, INT) ends it as its end of input, and it dies by it; INT has status 130.
 """
 
 from __future__ import annotations
@@ -154,7 +155,10 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
 
     settings = {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
     try:
-        return _replay(settings) if settings.get("FAKE_CODEX_CASSETTE") else _improvise(settings, overrides)
+        if settings.get("FAKE_CODEX_CASSETTE"):
+            return _replay(settings)
+        _say_empty(settings)
+        return _improvise(settings, overrides)
     except Exception as error:
         from harness.core.reason import reason
         from harness.shell.cassette import CassetteError  # without a cassette or a capture it is not loaded otherwise
@@ -164,10 +168,17 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
         raise Usage(f"fake-codex: {reason(error)}") from None
 
 
+def _say_empty(settings: dict[str, str]) -> None:
+    """An empty setting is none, as everywhere here; but who meant to name a recording must not take a script's turns for it."""
+    if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
+        _say("fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n")
+
+
 def _replay(settings: dict[str, str]) -> int:
     from fake_server.app_server import AppServer
 
     server = AppServer(settings)
+    server.heed_signals()
     server.run()
     return server.close()
 
@@ -176,6 +187,7 @@ def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> in
     from fake_server.scripted import ScriptedServer
 
     server = ScriptedServer(settings, overrides)
+    server.heed_signals()
     server.run()
     return server.close()
 

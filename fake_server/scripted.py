@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from posix import getcwd, uname
 
-from fake_server.stdio import Ended, Stdio, open_capture, read_script, say
+from fake_server.stdio import Ended, Stdio, read_script, say
 from harness.core.frames import Frame
 from harness.core.jsonrpc import kind
 from harness.core.jsontext import dumps
@@ -50,6 +50,8 @@ class ScriptedServer(Stdio):
         elif pace != "fast":
             raise ValueError(f"FAKE_CODEX_PACE is {pace!r}; without a cassette it must be fast or race:SEED.")
         if environ.get("FAKE_CODEX_CAPTURE"):
+            from fake_server.capture import open_capture
+
             self.capture = open_capture(environ["FAKE_CODEX_CAPTURE"])
 
     def line(self, live: Frame) -> None:

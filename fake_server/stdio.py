@@ -2,13 +2,20 @@
 
 One thread: poll, take the client's lines, let the server go on. Nothing is written that would block while the client itself is
 blocked on writing to us. On fake-codex's start-up path: see `fake_codex`.
+
+A signal that ends the real server (TERM, INT, HUP) ends this one too, once it has told what it tells at the end of its input:
+many clients stop their server so. It strikes where the loop waits; what is being worked on is finished first. Whoever does not
+read stderr, or sends a second one, is not waited for.
 """
 
 from __future__ import annotations
 
 import select
 import sys
-from posix import read, write
+
+# `signal` itself would load enum.
+from _signal import SIG_DFL, SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal  # type: ignore[import-not-found]
+from posix import _exit, getpid, kill, read, write
 from time import monotonic
 
 from harness.core.frames import Frame
@@ -17,13 +24,14 @@ from harness.core.ndjson import LineSplitter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from fake_server.rpc_faults import Fault
     from harness.shell.cassette import CassetteWriter
 
 ROOM = 1 << 18  # bytes that wait to be written before the server goes on
+_UNHEARD = 64  # reads of what a client had said before its signal, at most
 
 
 class Ended(Exception):
@@ -32,6 +40,10 @@ class Ended(Exception):
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
         self.status = status
+
+
+class Killed(BaseException):
+    """A signal ends the server where it waits."""
 
 
 class Stdio:
@@ -49,6 +61,9 @@ class Stdio:
         self.capture: CassetteWriter | None = None
         self._out: list[bytes] = []
         self._status: int | None = None
+        self._splitter: LineSplitter | None = LineSplitter()  # None once the client is heard no more
+        self._waits = True  # whether a signal may strike here
+        self._signal = 0  # the one that ends this run
         self.fault: Fault | None = None
         if environ.get("FAKE_CODEX_FAULT"):
             from fake_server.rpc_faults import fault_of
@@ -80,32 +95,81 @@ class Stdio:
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until the client closes stdin (then what has been caused still goes out) or goes away."""
-        splitter = LineSplitter()
-        open_in = True
+        """Serve until the client closes stdin (then what has been caused still goes out), goes away or sends a signal."""
         try:
-            if self.fault is not None:
-                self.fault.begin()
-            while open_in or self.may_advance or self._out or self.due:
-                readable, writable = self._poll(open_in)
-                if writable:
-                    self._write()
-                if readable:
-                    data = read(0, 1 << 16)
-                    if data:
-                        open_in = all(self._take(line) for line in splitter.feed(data))
-                    else:
-                        open_in = False
-                        tail = splitter.close()
-                        if tail:
-                            self._take(tail)
-                elif self.may_advance and self.waiting < ROOM:
-                    self.advance()
-        except BrokenPipeError:
-            pass  # the client has gone: what is left to say has no reader
-        except Ended as end:
-            self._status = end.status
-            self._flush()
+            try:
+                if self.fault is not None:
+                    self.fault.begin()
+                self._serve()
+            except BrokenPipeError:
+                pass  # the client has gone: what is left to say has no reader
+            except Ended as end:
+                self._status = end.status
+                self._splitter = None
+                self._flush()
+            self._waits = False
+        except Killed:
+            self._hear_out()
+
+    def _serve(self) -> None:
+        while self._splitter is not None or self.may_advance or self._out or self.due:
+            self._wait()
+            readable, writable = self._poll(self._splitter is not None)
+            if writable:
+                self._write()
+            self._waits = False
+            if readable:
+                self._read()
+            elif self.may_advance and self.waiting < ROOM:
+                self.advance()
+
+    def _read(self) -> None:
+        """Take what the client has said; at the end of its input also a last line without a newline."""
+        if (splitter := self._splitter) is None:
+            return
+        data = read(0, 1 << 16)
+        if data:
+            if not all(self._take(line) for line in splitter.feed(data)):
+                self._splitter = None
+            return
+        self._splitter = None
+        tail = splitter.close()
+        if tail:
+            self._take(tail)
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    def heed_signals(self) -> None:
+        """Let the signals that end the real server end `run`; one that the client has us ignore stays ignored."""
+        for number in (SIGTERM, SIGINT, SIGHUP):
+            if getsignal(number) != SIG_IGN:
+                signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        if self._signal or not _can_be_told():
+            die(number)
+        self._signal = number
+        if self._waits:
+            raise Killed
+
+    def _wait(self) -> None:
+        """Let a signal strike from here on, and one that has come already."""
+        self._waits = True
+        if self._signal:
+            raise Killed
+
+    def _hear_out(self) -> None:
+        """Take what the client had said before its signal; no answer goes out."""
+        self._waits = False
+        try:
+            for _ in range(_UNHEARD):
+                if self._splitter is None or not select.select([0], [], [], 0)[0]:
+                    break
+                self._read()
+        except (Ended, Killed):
+            pass
+
+    # -- output -------------------------------------------------------------------------------------------------------
 
     def _poll(self, open_in: bool) -> tuple[bool, bool]:
         timeout: float | None = None
@@ -126,8 +190,6 @@ class Stdio:
         self.line(live)
         return _is_utf8(line)
 
-    # -- output -------------------------------------------------------------------------------------------------------
-
     def send(self, raw: bytes) -> None:
         """Say a line (or, without a fault, several)."""
         if self.fault is None:
@@ -138,6 +200,7 @@ class Stdio:
             self._out.append(piece)
             self.waiting += len(piece)
         if self.fault.over:
+            self._splitter = None
             self._flush()
             self.fault.strike()
             raise Ended(self.fault.status)
@@ -177,6 +240,7 @@ class Stdio:
             self.fault.rest()
 
     def _flush(self) -> None:
+        self._wait()
         for raw in self._out:
             view = memoryview(raw)
             while view:
@@ -186,11 +250,35 @@ class Stdio:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> int:
-        """End the server; return the exit status."""
-        status = self.finish()
-        if self.capture is not None:
-            self.capture.close()
+        """End the server; return the exit status, or die by the signal that ended the run."""
+        try:
+            status = self.finish()
+            if self.capture is not None:
+                self.capture.close()
+        except Exception as error:
+            if not self._signal:
+                raise
+            from harness.core.reason import reason
+
+            say(f"fake-codex: {reason(error)}")
+        if self._signal:
+            die(self._signal)
         return status if self._status is None else self._status
+
+
+def die(number: int) -> None:
+    """End at once as the signal ends the real server; after an interrupt with the status that a shell gives it."""
+    if number == SIGINT:
+        _exit(128 + SIGINT)
+    signal(number, SIG_DFL)
+    kill(getpid(), number)
+
+
+def _can_be_told() -> bool:
+    try:
+        return bool(select.select([], [2], [], 0)[1])
+    except (OSError, ValueError):
+        return False
 
 
 def say(text: str) -> None:
@@ -213,25 +301,6 @@ def read_script(path: str) -> bytes:
     except NotJson as error:
         raise ValueError(f"the script {path} is not JSON: {error}.") from None
     return text
-
-
-def open_capture(path: str, codex: str = "0.92.0", bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
-    """Open the file that gets what the client sends, as a cassette; `{pid}` in its name stands for the process id.
-
-    Raises `ValueError` if that is one of the cassettes `replayed`: it would be lost.
-    """
-    import os
-
-    from harness.core.frames import Header
-    from harness.core.redact import Redactor
-    from harness.shell.cassette import CassetteWriter
-
-    path = path.replace("{pid}", str(os.getpid()))
-    if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
-        raise ValueError(f"FAKE_CODEX_CAPTURE is {path}, the cassette that is replayed; choose another file.")
-    header = Header(codex, bundle, "capture", {"rpc.client": "recorded"})
-    home = os.environ.get("HOME", "")
-    return CassetteWriter(path, header, Redactor(paths={home: "/home/user"} if home else {}))
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -36,6 +36,19 @@ def table(version: str, name: str) -> str:
     return f"{_DATA}/{version}/{name}"
 
 
+def identity(version: str) -> str:
+    """Return the identity of the schema bundle of `version`, ``sha256:...`` of its primary file; "unknown" if we have none."""
+    try:
+        with open(table(version, "schema.sha256"), encoding="ascii") as manifest:
+            for line in manifest:
+                digest, _, name = line.strip().partition("  ")
+                if name == PRIMARY:
+                    return f"sha256:{digest}"
+    except OSError:
+        pass
+    return "unknown"
+
+
 def names(root: str) -> list[str]:
     """Return the relative names (with ``/``) of all files under the folder `root`, sorted as text."""
     import os

@@ -26,15 +26,7 @@ def version_of(command: Sequence[str]) -> str | None:
 
 def bundle_of(version: str) -> str:
     """Return the identity of the schema bundle of a version, `sha256:...` of its primary file; "unknown" if we have none."""
-    try:
-        with open(schema_files.table(version, "schema.sha256"), encoding="ascii") as manifest:
-            for line in manifest:
-                digest, _, name = line.strip().partition("  ")
-                if name == "codex_app_server_protocol.schemas.json":
-                    return f"sha256:{digest}"
-    except OSError:
-        pass
-    return "unknown"
+    return schema_files.identity(version)
 
 
 def _folders_above(word: str) -> Iterator[str]:

@@ -1,0 +1,25 @@
+"""`FAKE_CODEX_CAPTURE`: what the client sent, as a cassette. Loaded only when it is asked for: see `fake_codex`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from harness.core.frames import Header
+from harness.core.redact import Redactor
+from harness.protocol.schema_files import identity
+from harness.shell.cassette import CassetteWriter
+
+
+def open_capture(path: str, codex: str = "0.92.0", bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
+    """Open the file that gets what the client sends; `{pid}` in its name stands for the process id.
+
+    Without a `bundle`, which a recording tells, it is that of the Codex version. Raises `ValueError` if the file is one of the
+    cassettes `replayed`: it would be lost.
+    """
+    path = path.replace("{pid}", str(os.getpid()))
+    if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
+        raise ValueError(f"FAKE_CODEX_CAPTURE is {path}, the cassette that is replayed; choose another file.")
+    header = Header(codex, bundle or identity(codex), "capture", {"rpc.client": "recorded"})
+    home = os.environ.get("HOME", "")
+    return CassetteWriter(path, header, Redactor(paths={home: "/home/user"} if home else {}))

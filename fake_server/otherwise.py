@@ -1,0 +1,74 @@
+"""What a client said otherwise than it was recorded and was answered all the same, in words for the person who runs it.
+
+At the level `method` a request need not be the recorded one. Which ones were not is told at the end of the run, in few lines and
+without a change of the exit status. Loaded only where something may have differed: not on fake-codex's start-up path.
+"""
+
+from __future__ import annotations
+
+from harness.core.jsonrpc import label
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.core.frames import Frame
+    from harness.core.match import Difference, Matcher
+
+TOLD = 5  # lines, each of one request
+SHOWN = 80  # characters of a value
+_BEFORE = 20  # of them, before the place where two long values part
+
+
+def notes(
+    pairs: list[tuple[Frame, Frame]], matcher: Matcher, clean: Callable[[Frame], Frame], cassette: str, most: int
+) -> list[str]:
+    """Return a sentence for each live request that is not the recorded one, up to `TOLD`, and one that counts them all.
+
+    `pairs` are recorded and live requests, of which no more than `most` were kept; `clean` redacts, as recordings are. What is
+    masked or bound does not differ, and `clientInfo` is every client's own.
+    """
+    lines: list[str] = []
+    count = 0
+    for recorded, live in pairs:
+        found = _differences(matcher, recorded, live) and _differences(matcher, recorded, clean(live))
+        if not found:
+            continue
+        count += 1
+        if count <= TOLD:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            lines.append(
+                f"note: {_printable(label(live.value))} was answered as frame {recorded.n} of {cassette}, though it differs at "
+                f"{_told(found[0])}{more}"
+            )
+    if count:
+        least = "at least " if len(pairs) == most else ""
+        rest = f", {count - TOLD} of them not told here" if count > TOLD else ""
+        lines.append(
+            f"note: {least}{count} request{'s' if count > 1 else ''} of the client differ{'s' if count == 1 else ''} from the "
+            f"recording{rest}. FAKE_CODEX_MATCH=exact refuses such a request; FAKE_CODEX_MATCH=method allows it without a note"
+        )
+    return lines
+
+
+def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Difference]:
+    return [found for found in matcher.differences(recorded.value, live.value) if not found.path.startswith("params.clientInfo")]
+
+
+def _told(difference: Difference) -> str:
+    """Tell a difference; of two long values only from a little before the place where they part."""
+    ours, theirs = difference.recorded, difference.live
+    begin = 0
+    if max(len(ours), len(theirs)) > SHOWN:
+        parted = next((at for at, (x, y) in enumerate(zip(ours, theirs, strict=False)) if x != y), min(len(ours), len(theirs)))
+        begin = max(0, parted - _BEFORE)
+    ours, theirs = (
+        _printable(f"{'...' if begin else ''}{text[begin : begin + SHOWN]}{'...' if len(text) > begin + SHOWN else ''}")
+        for text in (ours, theirs)
+    )
+    return f"{_printable(difference.path[:SHOWN])}: recorded {ours}, got {theirs}"
+
+
+def _printable(text: str) -> str:
+    """Escape what would steer a terminal: it is somebody else's text."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
