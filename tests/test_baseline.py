@@ -170,7 +170,7 @@ def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(pytester: py
     for profile in ("works-on-0.92",) if distributed else ("as-specified", "works-on-0.92"):
         result = run(both, "--profile", profile)
         assert result.ret == 0
-        result.stdout.fnmatch_lines(["1 known failures, 0 stale lines of 2."])
+        result.stdout.fnmatch_lines(["1 known failure, 0 stale lines of 2."])
         run(both, "--profile", profile, "--update-baseline")
         assert len(parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it")) == 2, "the other's line is kept"
         assert run(both + "- {check: nothing, reason: z}\n", "--profile", profile).ret == pytest.ExitCode.USAGE_ERROR

@@ -109,6 +109,20 @@ def test_does_not_read_its_stdin(start: Start) -> None:
         client.send(b"x" * 10_000_000 + b"\n")
 
 
+def test_what_is_quoted_of_a_server_does_nothing_to_a_terminal() -> None:
+    says = r"import sys; sys.stderr.write('\x1b[2Jer\x00r\tor\x9b1m \u00e9\n'); print('\x1b[31m{\x7f'); sys.exit(3)"
+    client = Client([sys.executable, "-c", says], env={"PYTHONUTF8": "1"}, cwd="/", timeout=20)
+    try:
+        with pytest.raises(SubjectFailure) as raised:
+            client.request("initialize", {})
+    finally:
+        client.stop()
+    told = str(raised.value)
+    assert r"    \x1b[2Jer\x00r" + "\t" + r"or\x9b1m é" in told
+    assert r"\x1b[31m{\x7f" in told
+    assert set("".join(told.split())) & set("\x1b\x00\x9b\x7f") == set()
+
+
 def test_floods_stderr(start: Start) -> None:
     client = start("flood-stderr", timeout=60)
     client.request("initialize", {})

@@ -554,7 +554,7 @@ def test_credentials_take_the_place_of_redacted_ones_and_are_no_difference(backe
     ("options", "why"),
     [
         ((), "--app-server or --backend, one of them"),
-        (("--backend", "https://example.invalid/v1"), "This would send 1 requests (0 KB) to example.invalid, on your account"),
+        (("--backend", "https://example.invalid/v1"), "This would send 1 request (0 KB) to example.invalid, on your account"),
         (("--backend", "127.0.0.1"), "is no http or https URL"),
         (("--backend", "http://127.0.0.1:9"), "the backend cannot be reached"),
         (("--backend", "fake", "--auth", "/nowhere.json"), "the login cannot be read"),

@@ -75,7 +75,7 @@ def test_a_good_run(suite: pytest.Pytester) -> None:
     result = run(suite)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["suite *module *cases *passed *failed *skipped *time", "*test_it * 1 * 1 * 0 * 0 *", "VERIFIED: 1 cases; *"]
+        ["suite *module *cases *passed *failed *skipped *time", "*test_it * 1 * 1 * 0 * 0 *", "VERIFIED: 1 case; *"]
     )
     result.stdout.fnmatch_lines(["Report: *report.json"])
     said = report(suite)
@@ -91,7 +91,7 @@ def test_a_bad_run(suite: pytest.Pytester) -> None:
     result = run(suite)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*Traffic (-> client, <- server)*", "*-> initialize", "*<- result of 0", "FAILED: 1 of 1 cases; *"]
+        ["*Traffic (-> client, <- server)*", "*-> initialize", "*<- result of 0", "FAILED: 1 of 1 case; *"]
     )
     assert report(suite)["cases"][0]["message"].startswith("AssertionError: words")
     (junit,) = suite.path.glob("reports/*/junit.xml")
@@ -509,7 +509,7 @@ def test_the_command(suite: pytest.Pytester) -> None:
     command = codex_replay("test_it.py", "--app-server", subject(suite), "-n", "1", "-k", "hello", "--report", "out")
     done = subprocess.run(command, cwd=suite.path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "VERIFIED: 1 cases" in done.stdout
+    assert "VERIFIED: 1 case" in done.stdout
     assert suite.path.joinpath("out", "report.json").exists()
 
 

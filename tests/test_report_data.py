@@ -289,7 +289,7 @@ def test_known_failures_are_told_with_their_reason(suite: pytest.Pytester) -> No
     assert (report["verdict"], case["outcome"], case["message"]) == ("verified", "known", "not yet done")
     assert case["id"] in stories
     assert "--baseline" not in case["again"]
-    assert "1 known failures" in result.stdout.str()
+    assert "1 known failure" in result.stdout.str()
     summary = (suite.path / "out" / "summary.md").read_text()
     assert "### Known failures: 1" in summary
     assert "not yet done" in summary

@@ -10,6 +10,7 @@ import click
 
 from harness.cli.cassette_options import JSON
 from harness.cli.console import Unable, printable, progress, sentences
+from harness.core.counted import counted
 from harness.core.frames import Frame
 from harness.shell.cassette import CassetteReader
 
@@ -38,7 +39,7 @@ def diff(a: str, b: str, most: int, as_json: bool) -> None:
         differences = [{**asdict(one), "sentence": one.sentence()} for one in found.differences]
         click.echo(json.dumps({"equal": found.equal, "a": found.a, "b": found.b, "differences": differences}, indent=2))
     elif found.equal:
-        click.echo(f"Equal after normalisation: {found.a} events.")
+        click.echo(f"Equal after normalisation: {counted(found.a, 'event')}.")
     else:
         click.echo(
             f"Different: {len(found.differences)} difference(s) between {found.a} and {found.b} events, the smallest first."

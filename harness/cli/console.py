@@ -16,6 +16,7 @@ import click
 
 from harness.cli.stdout import failure
 from harness.core.seconds import seconds
+from harness.core.visible import visible
 from harness.shell.cassette import CassetteError
 
 if TYPE_CHECKING:
@@ -160,6 +161,4 @@ def progress(what: str, total: int | None = None) -> Iterator[Progress]:
 
 def printable(text: str) -> str:
     """Return `text` with every character that a terminal might act on made visible."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return visible(text)

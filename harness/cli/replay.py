@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from harness.cli import replay_model as model
-from harness.cli.console import Place, Unable, as_seconds, console, sentences
+from harness.cli.console import Place, Unable, as_seconds, console, printable, sentences
 from harness.core.counted import counted
 from harness.core.frames import Frame, Header
 from harness.plugin.subjects import BadSubject, Subject, parse_app_server
@@ -248,7 +248,7 @@ def _tell(
     for problem in () if same else problems:
         out.print(f"The model was asked what it does not answer: {problem}")
     for difference in found.differences[:SHOWN]:
-        out.print(difference.sentence("the recording", "the live run"))
+        out.print(printable(difference.sentence("the recording", "the live run")))
     if len(found.differences) > SHOWN:
         out.print(f"... and {len(found.differences) - SHOWN} more differences.")
     if same:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from harness.cli import replay_model as model
 from harness.cli.console import Unable
 from harness.core import httpframes
+from harness.core.counted import counted
 from harness.core.frames import Frame
 from harness.protocol.compare import Comparison, compare
 from harness.shell.backend_process import BackendError, BackendProcess
@@ -47,8 +48,8 @@ def play_to_backend(
         size = sum(len(httpframes.body_bytes(frame.payload)) for frame in asked)
         host = urlsplit(subject).hostname
         raise Unable(
-            f"This would send {len(asked)} requests ({size / 1000:.0f} KB) to {host}, on your account, and may cost money; "
-            "add --backend-cost-ok if that is meant."
+            f"This would send {counted(len(asked), 'request')} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
+            "money; add --backend-cost-ok if that is meant."
         )
     with _backend(subject, cassette) as url:
         try:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from harness.cli.console import Place, Unable, progress, sentences
+from harness.core.counted import counted
 from harness.report import model
 from harness.report.files import PAGE, write_all
 from harness.report.merge import Part, merge, stories
@@ -101,9 +102,8 @@ def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, d
         said = {"verdict": report["verdict"], "report": str(path), "runs": len(report.get("runs", [])), "sums": found}
         click.echo(json.dumps(said))
     else:
-        click.echo(
-            f"{report['verdict'].upper()}: {found['cases']} cases of {len(report.get('runs', []))} runs, {_counts(found)}."
-        )
+        runs = counted(len(report.get("runs", [])), "run")
+        click.echo(f"{report['verdict'].upper()}: {counted(found['cases'], 'case')} of {runs}, {_counts(found)}.")
         click.echo(f"Report: {path}")
         click.echo(f"        and {', '.join(sorted(each.name for each in others))} beside it")
     raise SystemExit(STATUS[report["verdict"]])

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from harness.core.counted import counted
 from harness.plugin.options import settings_of
 
 if TYPE_CHECKING:
@@ -248,9 +249,9 @@ class Gate:
             return
         out.section("baseline")
         if self.update:
-            out.write_line(f"{self.path} has {self.written} lines now.")
+            out.write_line(f"{self.path} has {counted(self.written, 'line')} now.")
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
-            out.write_line(f"{known} known failures, {len(self.stale)} stale lines of {len(self.lines)}.")
+            out.write_line(f"{counted(known, 'known failure')}, {counted(len(self.stale), 'stale line')} of {len(self.lines)}.")
             for check in self.stale:
                 out.write_line(f"stale: {check!r} passes now; take its line out of {self.path}.", red=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harness.core.counted import counted
 from harness.report import model
 from harness.report.model import ROLES, Case, Outcome, Report
 
@@ -126,15 +127,15 @@ class Verdict:
             of += ", frames not validated"
         if self.count("failed"):
             unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
-            return f"FAILED: {self.count('failed')} of {len(self.cases)} cases{unjudged}; {of}."
+            return f"FAILED: {self.count('failed')} of {counted(len(self.cases), 'case')}{unjudged}; {of}."
         if self.interrupted:
-            return f"INTERRUPTED: after {len(self.cases)} cases, so nothing is said of the others; {of}."
+            return f"INTERRUPTED: after {counted(len(self.cases), 'case')}, so nothing is said of the others; {of}."
         if self.stale:
-            return f"FAILED: {len(self.stale)} stale lines of the baseline; {of}."
+            return f"FAILED: {counted(len(self.stale), 'stale line')} of the baseline; {of}."
         if self.word == "nothing verified":
             return f"NOTHING VERIFIED: no case passed; {of}."
         more = [f", {self.count(each)} {word}" for each, word in _BESIDES if self.count(each)]
-        return f"VERIFIED: {self.count('passed')} cases{''.join(more)}; {of}."
+        return f"VERIFIED: {counted(self.count('passed'), 'case')}{''.join(more)}; {of}."
 
     def report(self, command: str, started: str) -> Report:
         """Return the data of the report; nothing in it is redacted yet."""

@@ -18,6 +18,7 @@ from harness.core.frames import Frame
 from harness.core.jsonrpc import is_reply, kind, label
 from harness.core.jsontext import dumps
 from harness.core.ndjson import LineSplitter
+from harness.core.visible import visible
 from harness.shell.process import Gone, Process
 
 if TYPE_CHECKING:
@@ -276,5 +277,5 @@ def _cut(text: str, size: int = 200) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, bytes):
         text = value[:400].decode("utf-8", "backslashreplace").rstrip("\n")
-        return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
-    return _cut(dumps(value).decode())
+        return _cut(visible(text))
+    return _cut(visible(dumps(value).decode()))

@@ -21,6 +21,8 @@ import uuid
 import weakref
 from typing import TYPE_CHECKING
 
+from harness.core.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -165,9 +167,10 @@ class Process:
             self.output_ended.wait(5)
 
     def stderr_tail(self, lines: int = 10) -> list[str]:
-        """Return the last `lines` lines of stderr so far."""
+        """Return the last `lines` lines of stderr so far, to be quoted: what a terminal might act on is escaped, but for tabs."""
         with self._lock:
-            return self._stderr.decode("utf-8", "replace").splitlines()[-lines:]
+            said = self._stderr.decode("utf-8", "replace")
+        return [visible(line, keep="\t") for line in said.splitlines()[-lines:]]
 
     @property
     def stderr_bytes(self) -> int:
