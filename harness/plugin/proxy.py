@@ -120,15 +120,24 @@ class Proxy:
             return [entry for entry in entries if self.marker in str(entry.get("body"))]
         return running.wire.model_calls(self.marker)
 
-    def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0) -> list[Any]:
-        """Wait until the frames that passed since the last request make `sent` true; return them. Raises `SubjectFailure`."""
+    def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
+        """Wait until the frames that passed since the last request make `sent` true; return them.
+
+        Raises `SubjectFailure`, a sentence about `what` and what the proxy has sent instead.
+        """
         __tracebackhide__ = True
         assert self.running is not None
         last = self.exchanges[-1]
         deadline = time.monotonic() + seconds
         while not sent(last.frames):
             if time.monotonic() > deadline:
-                raise SubjectFailure(f"What was waited for did not pass on the JSON-RPC seam within {seconds:g} s.")
+                told = [
+                    str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
+                ]
+                raise SubjectFailure(
+                    f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
+                    f"The proxy sent: {', '.join(told) or 'nothing'}."
+                )
             time.sleep(0.02)
             last.frames += self.running.wire.update()
         return last.frames

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from harness.core.reason import reason
 from harness.core.sse import Decoder
+from harness.plugin.proxy_answer import placed
 from harness.shell.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """The body decoded; raises `SubjectFailure` when it is no JSON."""
+        """The body decoded, its places known to it (`proxy_answer`); raises `SubjectFailure` when it is no JSON."""
         __tracebackhide__ = True
         try:
-            return json.loads(self.body)
+            return placed(json.loads(self.body), "the answer")
         except ValueError:
             raise SubjectFailure(f"The answer ({self.status}) is no JSON: {self.body[:300]!r}") from None
 
@@ -72,7 +73,7 @@ class Exchange:
             )
         decoder = Decoder()
         blocks = [*decoder.feed(self.body), *decoder.close()]
-        found = []
+        found: list[Event] = []
         for block in blocks:
             if block.data is not None:
                 text = block.data.decode("utf-8", "surrogateescape")
@@ -80,7 +81,8 @@ class Exchange:
                     value = json.loads(text)
                 except ValueError:
                     value = None
-                found.append(Event(block.event.decode("utf-8", "replace"), text, value))
+                name = block.event.decode("utf-8", "replace")
+                found.append(Event(name, text, placed(value, f"the data of event {len(found) + 1}")))
         return found
 
     # -- the JSON-RPC seam -----------------------------------------------------------------------------------------------
@@ -103,7 +105,8 @@ class Exchange:
         params = found[0].get("params")
         if not isinstance(params, dict):
             raise SubjectFailure(f"The params of {method} are no object: {params!r}")
-        return params
+        found_params: dict[str, Any] = placed(params, method)
+        return found_params
 
     def raw(self, method: str) -> str:
         """Return the line of the one call of `method` as it was written."""

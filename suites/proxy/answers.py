@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.plugin.proxy import Exchange
+from suites.proxy.saying import must_be, only, short
 
 
 @dataclass
@@ -26,20 +28,47 @@ class Answer:
     ended: str | None = None
 
 
+def arguments(said: str) -> Any:
+    """The arguments of a call decoded; as they are, when they are no JSON."""
+    try:
+        return json.loads(said)
+    except (TypeError, ValueError):
+        return said
+
+
+def must_say(done: Exchange, text: str) -> None:
+    """The text of the answer must be this one; AssertionError says what it is instead."""
+    __tracebackhide__ = True
+    where = "delta.content of all chunks" if done.path.endswith("/chat/completions") else "the output_text.delta of all events"
+    whole = "message.content" if done.path.endswith("/chat/completions") else "the output_text of the message"
+    got = read(done).text
+    if got != text:
+        at = next((n for n, (a, b) in enumerate(zip(got, text, strict=False)) if a != b), min(len(got), len(text)))
+        raise AssertionError(
+            f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be what the model said. "
+            f"From character {at} on it is {got[at : at + 60]!r}, and not {text[at : at + 60]!r}; "
+            f"it has {len(got)} characters, and not {len(text)}."
+        )
+
+
 def read(done: Exchange) -> Answer:
     """Read the answer of `done`; AssertionError when it does not have the form of its endpoint."""
     chat = done.path.endswith("/chat/completions")
+    for value in [event.value for event in done.events if event.data != "[DONE]"] if done.is_stream else [done.json]:
+        assert isinstance(value, dict), (
+            f"the answer (in a stream, the data of each event) must be a JSON object, not {short(value)}"
+        )
     if done.is_stream:
         return _chat_stream(done) if chat else _responses_stream(done)
     return _chat(done.json) if chat else _responses(done.json)
 
 
 def _chat(body: Any) -> Answer:
-    [choice] = body["choices"]
+    choice = only("choice in `choices` of the answer", body["choices"])
     message = choice["message"]
     answer = Answer(message.get("content") or "", ended=choice["finish_reason"])
     for call in message.get("tool_calls") or []:
-        assert call["type"] == "function"
+        must_be("`type` of a call in choices[0].message.tool_calls", call["type"], "function")
         answer.calls.append(Call(call["id"], call["function"]["name"], call["function"]["arguments"]))
     return answer
 

@@ -8,6 +8,7 @@ import pytest
 
 from harness.plugin.proxy import Exchange, Proxy
 from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, WORKS
+from suites.proxy.saying import must_be
 
 pytestmark = [pytest.mark.proxy_profile(WORKS, AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -21,13 +22,19 @@ BAD_KEYS: list[Any] = [
 ]
 
 
+def no_turn(done: Exchange) -> None:
+    """The app-server was asked for no conversation, and no turn."""
+    sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
+    must_be(f"What the proxy sends its app-server for {done.method} {done.path}, which it answers itself,", sent, [])
+
+
 def refused(done: Exchange, status: int) -> None:
     """The answer is an error in OpenAI's form, and the app-server was asked nothing."""
-    assert done.status == status
-    error = done.json["error"]
-    assert isinstance(error["message"], str)
-    assert error["message"]
-    assert done.calls(*CALLS, "thread/start", "turn/start") == []
+    must_be(f"The status of the answer to {done.method} {done.path}", done.status, status)
+    message = done.json["error"]["message"]
+    assert isinstance(message, str), f"error.message of the answer must be a text, not {message!r}"
+    assert message, "error.message of the answer is empty; it must say what is wrong"
+    no_turn(done)
 
 
 @pytest.mark.parametrize("authorization", BAD_KEYS)
@@ -43,8 +50,9 @@ def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | 
 def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
     """`bearer` is the same scheme (RFC 9110, 11.1)."""
     proxy.post(endpoint)  # the bearer of this proxy is known once it runs
-    assert proxy.running is not None
-    proxy.post(endpoint, headers={"Authorization": f"bearer {proxy.running.key}"})
+    assert proxy.running is not None, "no proxy has been started"
+    done = proxy.post(endpoint, headers={"Authorization": f"bearer {proxy.running.key}"}, ok=False)
+    must_be("The status of the answer to a request with `Authorization: bearer KEY`, its scheme in lower case,", done.status, 200)
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b"", b"\xff\xfe"], ids=["cut", "list", "string", "empty", "not-utf-8"])
@@ -66,7 +74,7 @@ def test_a_request_without_a_prompt(proxy: Proxy, missing: str) -> None:
 @pytest.mark.spec("bad-path", f"{HANDOFF}, Route entrypoint", "`POST /v1/responses`")
 def test_an_unknown_path(proxy: Proxy) -> None:
     """404, and no silence."""
-    assert proxy.ask("POST", "/v1/nothing", {"model": "x"}).status == 404
+    must_be("The status of the answer to POST /v1/nothing", proxy.ask("POST", "/v1/nothing", {"model": "x"}).status, 404)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -82,9 +90,11 @@ def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
 def test_request_ids(proxy: Proxy, endpoint: str) -> None:
     """Every answer bears an id of its request in a header, no two the same."""
     names = ("x-request-id", "request-id", "x-proxy-request-id")
-    ids = [
-        next((value for name in names if (value := done.header(name))), None)
-        for done in (proxy.post(endpoint), proxy.post(endpoint))
-    ]
-    assert all(ids)
-    assert ids[0] != ids[1]
+    ids = []
+    for done in (proxy.post(endpoint), proxy.post(endpoint)):
+        ids.append(next((value for name in names if (value := done.header(name))), None))
+        had = ", ".join(name for name, _ in done.headers)
+        assert ids[-1], (
+            f"The answer has no id of its request in a header named {', '.join(names[:-1])} or {names[-1]}. It has: {had}."
+        )
+    assert ids[0] != ids[1], f"Two answers have one request id, {ids[0]!r}; each must have its own."

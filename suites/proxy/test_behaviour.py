@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import Exchange, Proxy
-from suites.proxy.answers import read
+from suites.proxy.answers import arguments, must_say, read
 from suites.proxy.expected import ENDPOINTS, REAL, WORKS, native, tool
+from suites.proxy.reached import model_bodies
+from suites.proxy.saying import must_be, must_be_one_of
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
@@ -40,8 +42,8 @@ WIDE = "aa\u2028b \U0001f600\u0085 é " * 40
 def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Nothing is asked, or paid for, twice."""
     done = proxy.post(endpoint, {"stream": stream})
-    assert read(done).text == "Once."
-    assert len(proxy.model_calls()) == 1
+    must_say(done, "Once.")
+    must_be("The number of requests that the model got for one of the client's", len(proxy.model_calls()), 1)
 
 
 @BOTH
@@ -51,10 +53,9 @@ def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool
 def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Not at the first agent message: a turn may have several."""
     text = read(proxy.post(endpoint, {"stream": stream})).text
-    assert "First part." in text
-    assert "Second part." in text
-    assert (text.count("First part."), text.count("Second part.")) == (1, 1)
-    assert "hm" not in text.replace("First part.", "").replace("Second part.", "")
+    for part in ("First part.", "Second part."):
+        must_be(f"How often {part!r}, a message of the turn, stands in the text {text!r}", text.count(part), 1)
+    assert "hm" not in text, f"the model's reasoning ('hm') is in the text of the answer: {text!r}"
 
 
 #: The texts and the sizes of their pieces; one script, so that one process serves all.
@@ -86,7 +87,7 @@ def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: s
     body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
     env = FRAGMENTS if size == "fragments" else None
     done = proxy.post(endpoint, {**body, "stream": stream}, env=env, script=IN_PIECES)
-    assert read(done).text == PIECES[size][0]
+    must_say(done, PIECES[size][0])
 
 
 ERRORS: list[Any] = [
@@ -110,7 +111,8 @@ def with_model(cases: list[Any]) -> list[Any]:
 def failure(done: Exchange) -> Any:
     """The error of a failed answer, whole or streamed; AssertionError when it does not tell of one."""
     if not done.is_stream:
-        assert done.status >= 400, f"the turn failed, but the answer is {done.status}: {done.body[:300]!r}"
+        if done.status < 400:
+            raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.body[:300]!r}")
         return done.json["error"]
     for value in (event.value for event in done.events if isinstance(event.value, dict)):
         if value.get("type") in ("response.failed", "response.incomplete"):
@@ -126,8 +128,13 @@ def failure(done: Exchange) -> Any:
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
     """429 for limits, 400 for a prompt that is too long, a server error for the rest; with a message."""
     done = proxy.post(endpoint, ok=False)
-    assert failure(done)["message"]
-    assert done.status == status or (status == 502 and 500 <= done.status < 600)
+    error = failure(done)
+    assert isinstance(error, dict) and error.get("message"), f"the error of the answer must have a message: {error!r}"  # noqa: PT018
+    fits = done.status == status or (status == 502 and 500 <= done.status < 600)
+    wanted = "a server's error (5xx)" if status == 502 else str(status)
+    assert fits, (
+        f"The status of the answer to a turn that failed so must be {wanted}, but it is {done.status}: {done.body[:300]!r}"
+    )
 
 
 @BOTH
@@ -136,9 +143,10 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
 def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
     """A stream says that it failed, and ends: never a clean end of half an answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False)
-    assert failure(done)
+    assert failure(done), f"the failure that the stream tells of is empty: {done.body[-300:]!r}"
     if done.is_stream:
-        assert not any(isinstance(e.value, dict) and e.value.get("type") == "response.completed" for e in done.events)
+        ends = [e.value for e in done.events if isinstance(e.value, dict) and e.value.get("type") == "response.completed"]
+        must_be("The response.completed events of a stream that failed", ends, [])
 
 
 @BOTH
@@ -147,7 +155,7 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
     """A failed turn leaves nothing behind."""
     proxy.post(endpoint, ok=False)
-    assert read(proxy.post(endpoint)).text == "Better."
+    must_say(proxy.post(endpoint), "Better.")
 
 
 @BOTH
@@ -162,7 +170,8 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
     named = {"name": "sum", "schema": SCHEMA, "strict": True}
     chat = {"response_format": {"type": "json_schema", "json_schema": named}}
     proxy.post(endpoint, chat if endpoint == "chat" else {"text": {"format": {"type": "json_schema", **named}}})
-    assert [call["body"]["text"]["format"]["schema"] for call in proxy.model_calls()] == [SCHEMA]
+    schemas = [((call["body"].get("text") or {}).get("format") or {}).get("schema") for call in proxy.model_calls()]
+    must_be("text.format.schema of each request to the model", schemas, [SCHEMA])
 
 
 @BOTH
@@ -173,10 +182,12 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """As tools of the request, or described in its instructions; one way or the other, with the name and its parameters."""
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
-    [call] = proxy.model_calls()
-    said = json.dumps(call["body"], ensure_ascii=False)
-    assert "getFileTree" in said
-    assert "Where to begin" in said
+    for body in model_bodies(proxy):
+        said = json.dumps(body, ensure_ascii=False)
+        for word, what in (("getFileTree", "the name of the tool"), ("Where to begin", "the schema of its parameters")):
+            assert word in said, (
+                f"{what} that the client declared ({word!r}) is nowhere in the request to the model: {said[:1500]}"
+            )
 
 
 @BOTH
@@ -187,7 +198,8 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
 def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """A model that calls a declared function natively calls it at the client, once."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
-    assert [(call.name, json.loads(call.arguments)) for call in answer.calls] == [("getFileTree", {"path": "a"})]
+    calls = [(call.name, arguments(call.arguments)) for call in answer.calls]
+    must_be("(name, arguments) of the calls that the client gets", calls, [("getFileTree", {"path": "a"})])
 
 
 @BOTH
@@ -206,7 +218,8 @@ def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
         return read(proxy.post(endpoint, {**body, "stream": n % 2 == 0}, script=turns)).text
 
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(one, range(8))) == [f"Answer {n}. " * 20 for n in range(8)]
+        for n, text in enumerate(pool.map(one, range(8))):
+            must_be(f"The text of the answer to client {n} of eight at once", text, f"Answer {n}. " * 20)
 
 
 def runs(pid: int) -> bool:
@@ -234,8 +247,9 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
             return True
         return bool(frames) and not any(runs(int(frame.child)) for frame in frames)
 
-    proxy.eventually(freed)
-    assert read(proxy.post(endpoint)).text == "Next."
+    what = "After the client hung up in mid-stream: turn/interrupt (or interruptConversation), or the end of the app-server,"
+    proxy.eventually(freed, what=what)
+    must_say(proxy.post(endpoint), "Next.")
 
 
 def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any]) -> Exchange:
@@ -261,11 +275,12 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
     """The client is told, at once, that the answer has failed; and the next request is served."""
     items = ["Half of it. ", {"type": "wait", "ms": 30_000}, "never"]
     script = [{"match": proxy.marker, "items": items, "times": "always"}, {"items": ["Next."], "times": "always"}]
-    assert failure(failed_in_mid_turn(proxy, endpoint, stream, script))
+    told = failed_in_mid_turn(proxy, endpoint, stream, script)
+    assert failure(told), f"the failure that the answer tells of is empty: {told.body[-300:]!r}"
     body: dict[str, Any] = (
         {"messages": [{"role": "user", "content": "And now?"}]} if endpoint == "chat" else {"input": "And now?"}
     )
-    assert read(proxy.post(endpoint, body, script=script)).text == "Next."
+    must_say(proxy.post(endpoint, body, script=script), "Next.")
 
 
 @BOTH
@@ -284,8 +299,9 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
     answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
     if not asked and done.status < 400:
         pytest.skip("not verified: the app-server asked nothing, for the proxy does not pass on PROXY_APPROVAL_POLICY=untrusted")
-    assert [number for number in asked if number not in answered] == []
-    assert done.status >= 400 or read(done).text == "So be it."
+    must_be("The ids of the app-server's requests that got no answer", [each for each in asked if each not in answered], [])
+    if done.status < 400:
+        must_say(done, "So be it.")
 
 
 @BOTH
@@ -302,7 +318,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
 def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
     """The turn's usage, or that of its last call; never only that of its first."""
     usage = proxy.post(endpoint).json["usage"]
-    assert usage["total_tokens"] in (330, 220)
+    must_be_one_of("usage.total_tokens of a turn of two model calls (110 and 220)", usage["total_tokens"], (330, 220))
 
 
 @BOTH
@@ -318,4 +334,5 @@ def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> Non
         done = proxy.post(endpoint, script=script, ok=False)
         if done.status == 200:
             break
-    assert read(done).text == "Hi."
+    must_be("The status of the third answer after the app-server's death", done.status, 200)
+    must_say(done, "Hi.")

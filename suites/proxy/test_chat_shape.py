@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.plugin.proxy import Event, Proxy
-from suites.proxy.answers import read
+from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS
+from suites.proxy.saying import must_be, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -24,13 +25,15 @@ def test_whole(proxy: Proxy) -> None:
     """One completion with one choice, whose message is the model's text."""
     done = proxy.chat()
     body = done.json
-    assert (done.header("content-type") or "").startswith("application/json")
-    assert body["object"] == "chat.completion"
-    assert body["id"]
-    assert type(body["created"]) is int
-    assert [(choice["index"], choice["finish_reason"]) for choice in body["choices"]] == [(0, "stop")]
-    assert body["choices"][0]["message"]["role"] == "assistant"
-    assert body["choices"][0]["message"]["content"] == TEXT
+    kind = (done.header("content-type") or "").partition(";")[0]
+    must_be("The header content-type of the answer", kind, "application/json")
+    must_be("object", body["object"], "chat.completion")
+    assert body["id"], f"id must be a text that is not empty, not {body['id']!r}"
+    assert type(body["created"]) is int, f"created must be a whole number of seconds, not {body['created']!r}"
+    choices = [(choice["index"], choice["finish_reason"]) for choice in body["choices"]]
+    must_be("(index, finish_reason) of `choices`", choices, [(0, "stop")])
+    must_be("choices[0].message.role", body["choices"][0]["message"]["role"], "assistant")
+    must_be("choices[0].message.content", body["choices"][0]["message"]["content"], TEXT)
 
 
 @pytest.mark.spec("chat-usage", WHERE, "usage: prompt_tokens, completion_tokens, total_tokens")
@@ -38,7 +41,8 @@ def test_whole(proxy: Proxy) -> None:
 def test_usage(proxy: Proxy) -> None:
     """The model's own count, not a guess."""
     usage = proxy.chat().json["usage"]
-    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (1234, 56, 1290)
+    counts = (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"])
+    must_be("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 
 
 @pytest.mark.spec("chat-stream-form", WHERE, "The chat completion chunk object")
@@ -46,45 +50,56 @@ def test_chunks(proxy: Proxy) -> None:
     """Every event but the last is a chunk; all have one id and one model."""
     events = chunks(proxy)
     values = [event.value for event in events[:-1]]
-    assert {value["object"] for value in values} == {"chat.completion.chunk"}
-    assert len({value["id"] for value in values}) == 1
-    assert {value["model"] for value in values} == {"gpt-5.2"}
-    assert {event.name for event in events} == {""}
+    assert all(isinstance(value, dict) for value in values), (
+        f"the data of every event but the last must be an object: {short(events)}"
+    )
+    must_be("`object` of all chunks", {value["object"] for value in values}, {"chat.completion.chunk"})
+    ids = {value["id"] for value in values}
+    assert len(ids) == 1, f"all chunks of one answer must have one `id`; they have {short(ids)}"
+    must_be("`model` of all chunks", {value["model"] for value in values}, {"gpt-5.2"})
+    must_be(
+        "The names of the events (`event:` lines), of which a chat's stream has none,", {event.name for event in events}, {""}
+    )
 
 
 @pytest.mark.spec("chat-stream-done", WHERE, "data: [DONE]")
 def test_terminator(proxy: Proxy) -> None:
     """The stream ends with [DONE], which comes once."""
     events = chunks(proxy)
-    assert [event.data for event in events].count("[DONE]") == 1
-    assert events[-1].data == "[DONE]"
+    datas = [event.data for event in events]
+    must_be("The number of events whose data is [DONE]", datas.count("[DONE]"), 1)
+    must_be("The data of the last event", datas[-1], "[DONE]")
 
 
 @pytest.mark.spec("chat-stream-role", WHERE, "delta: role, content")
 def test_role_and_finish(proxy: Proxy) -> None:
     """The first delta has the role; one chunk, the last with a choice, has the finish reason."""
     choices = [choice for event in chunks(proxy)[:-1] for choice in event.value["choices"]]
-    assert choices[0]["delta"]["role"] == "assistant"
-    assert [choice["finish_reason"] for choice in choices if choice.get("finish_reason")] == ["stop"]
-    assert choices[-1]["finish_reason"] == "stop"
+    assert choices, "no chunk of the stream has a choice"
+    must_be("delta.role of the first chunk", choices[0]["delta"].get("role"), "assistant")
+    reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
+    must_be("The finish_reason of all chunks that have one", reasons, ["stop"])
+    must_be("finish_reason of the last chunk with a choice", choices[-1].get("finish_reason"), "stop")
 
 
 @pytest.mark.spec("chat-stream-text", WHERE, "delta: role, content")
 def test_text(proxy: Proxy) -> None:
     """The deltas are the text, each piece once."""
-    assert read(proxy.chat({"stream": True})).text == TEXT
+    must_say(proxy.chat({"stream": True}), TEXT)
 
 
 @pytest.mark.spec("chat-stream-usage", WHERE, "stream_options.include_usage: an additional chunk with usage and empty choices")
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage_of_a_stream(proxy: Proxy) -> None:
     """Asked for, it comes in the last chunk, which has no choice."""
-    last = chunks(proxy, stream_options={"include_usage": True})[-2].value
-    assert last["choices"] == []
-    assert (last["usage"]["prompt_tokens"], last["usage"]["completion_tokens"]) == (1234, 56)
+    last = chunks(proxy, stream_options={"include_usage": True})[-2:][0].value
+    must_be("`choices` of the last chunk before [DONE]", last["choices"], [])
+    usage = last["usage"]
+    must_be("(prompt_tokens, completion_tokens) of its `usage`", (usage["prompt_tokens"], usage["completion_tokens"]), (1234, 56))
 
 
 @pytest.mark.spec("chat-stream-no-usage", WHERE, "stream_options.include_usage")
 def test_no_usage_of_a_stream(proxy: Proxy) -> None:
     """Not asked for, every chunk has a choice."""
-    assert all(event.value["choices"] for event in chunks(proxy)[:-1])
+    bare = [event.data for event in chunks(proxy)[:-1] if not event.value["choices"]]
+    must_be("The chunks without a choice, where no usage was asked for,", bare, [])

@@ -6,6 +6,7 @@ import pytest
 
 from harness.plugin.proxy import Proxy
 from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, SPEC, conversation_id, tool
+from suites.proxy.saying import must_be
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -18,7 +19,11 @@ FLOW = f"{SPEC}, Transport flow summary"
 def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
     """Every call says that it is JSON-RPC 2.0."""
     done = proxy.post(endpoint)
-    assert [(call["method"], call.get("jsonrpc")) for call in done.calls(*CALLS)] == [(name, "2.0") for name in CALLS]
+    must_be(
+        "(method, jsonrpc) of the calls",
+        [(call["method"], call.get("jsonrpc")) for call in done.calls(*CALLS)],
+        [(name, "2.0") for name in CALLS],
+    )
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -26,7 +31,9 @@ def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
 def test_keys(proxy: Proxy, endpoint: str) -> None:
     """A call has these four keys and no other."""
     calls = proxy.post(endpoint).calls(*CALLS)
-    assert [sorted(call) for call in calls] == [["id", "jsonrpc", "method", "params"]] * 3
+    must_be("The number of calls", len(calls), 3)
+    for call in calls:
+        must_be(f"The keys of the call of {call['method']}", sorted(call), ["id", "jsonrpc", "method", "params"])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -37,15 +44,17 @@ def test_ids(proxy: Proxy, endpoint: str) -> None:
     proxy.post(endpoint)
     frames = [frame for done in proxy.exchanges for frame in done.frames if frame.sender == "client" and frame.kind == "request"]
     ids = [(frame.child, frame.value["id"]) for frame in frames]
-    assert all(type(number) in (int, str) for _, number in ids)
-    assert len(set(ids)) == len(ids)
+    for child, number in ids:
+        assert type(number) in (int, str), f"the id of a call must be a number or a string, not {number!r} (app-server {child})"
+    again = sorted({str(number) for at, number in enumerate(ids) if number in ids[:at]})
+    must_be("The (app-server, id) of calls whose id came before on the same connection", again, [])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-order", FLOW, "1) newConversation (always) 2) sendUserTurn 3) sendUserMessage (always)")
 def test_the_three_calls(proxy: Proxy, endpoint: str) -> None:
     """One request makes these calls, each once, in this order."""
-    assert [call["method"] for call in proxy.post(endpoint).calls(*CALLS)] == CALLS
+    must_be("The calls of one request", [call["method"] for call in proxy.post(endpoint).calls(*CALLS)], CALLS)
 
 
 @pytest.mark.parametrize("given", ["true", "false"])
@@ -53,14 +62,15 @@ def test_the_three_calls(proxy: Proxy, endpoint: str) -> None:
 def test_skip_turn(proxy: Proxy, given: str) -> None:
     """On responses the turn is skipped entirely when the variable says so."""
     done = proxy.responses(env={"PROXY_RESPONSES_SKIP_TURN": given})
-    assert [call["method"] for call in done.calls(*CALLS)] == (CALLS if given == "false" else [CALLS[0], CALLS[2]])
+    wanted = CALLS if given == "false" else [CALLS[0], CALLS[2]]
+    must_be(f"The calls with PROXY_RESPONSES_SKIP_TURN={given}", [call["method"] for call in done.calls(*CALLS)], wanted)
 
 
 @pytest.mark.spec("calls-skip-turn-chat", FLOW, "The chat endpoint sends both `sendUserTurn` and `sendUserMessage`")
 def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
     """The variable is for responses alone."""
     done = proxy.chat(env={"PROXY_RESPONSES_SKIP_TURN": "true"})
-    assert [call["method"] for call in done.calls(*CALLS)] == CALLS
+    must_be("The calls of a chat with PROXY_RESPONSES_SKIP_TURN=true", [call["method"] for call in done.calls(*CALLS)], CALLS)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -68,7 +78,8 @@ def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
 @pytest.mark.spec("calls-stream", FLOW, "up to three calls per request")
 def test_streaming_makes_the_same_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Whether the answer is streamed is no matter of which calls there are."""
-    assert [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)] == CALLS
+    sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
+    must_be(f"The calls of a request with stream: {stream}", sent, CALLS)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -77,14 +88,16 @@ def test_conversation_id(proxy: Proxy, endpoint: str) -> None:
     """Turn and message go into the conversation that newConversation opened."""
     done = proxy.post(endpoint)
     opened = conversation_id(done)
-    assert [done.params(name)["conversationId"] for name in CALLS[1:]] == [opened, opened]
+    for name in CALLS[1:]:
+        must_be(f"{name}.conversationId", done.params(name)["conversationId"], opened)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-fresh", FLOW, "newConversation (always)")
 def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str) -> None:
     """Two requests never share a conversation."""
-    assert conversation_id(proxy.post(endpoint)) != conversation_id(proxy.post(endpoint))
+    first, second = conversation_id(proxy.post(endpoint)), conversation_id(proxy.post(endpoint))
+    assert first != second, f"two requests share the conversation {first!r}; each must open its own"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -94,4 +107,5 @@ def test_no_call_is_refused(proxy: Proxy, endpoint: str) -> None:
     shaped = {"type": "json_schema", "name": "s", "schema": {"type": "object", "properties": {}}}
     extra = {"text": {"format": shaped}} if endpoint == "responses" else {"response_format": {"type": "json_object"}}
     done = proxy.post(endpoint, {"tools": [tool(endpoint)], **extra})
-    assert [frame.raw for frame in done.frames if frame.sender == "server" and frame.kind == "error"] == []
+    refused = [frame.raw for frame in done.frames if frame.sender == "server" and frame.kind == "error"]
+    must_be("The errors that the app-server answered the calls with", refused, [])

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, SPEC, is_unset, texts, tool
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, SPEC, texts, tool
 from suites.proxy.instructions import sent
+from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -41,7 +42,7 @@ SET: list[Any] = [
 )
 def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any) -> None:
     """Each variable has its place in the payloads."""
-    assert proxy.post(endpoint, env=ALL).params(method)[field] == value
+    must_be(f"{method}.{field}", proxy.post(endpoint, env=ALL).params(method)[field], value)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -50,7 +51,9 @@ def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any)
 )
 def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     """The turn's policy is of the type that the variable names."""
-    assert proxy.post(endpoint, env=ALL).params("sendUserTurn")["sandboxPolicy"]["type"] == "workspace-write"
+    policy = proxy.post(endpoint, env=ALL).params("sendUserTurn")["sandboxPolicy"]
+    assert isinstance(policy, dict), f"sendUserTurn.sandboxPolicy must be an object, not {policy!r}"
+    must_be("sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -60,7 +63,11 @@ def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
     """`tools` is omitted entirely from turn and message, however many tools the client has."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
-    assert ["tools" in done.params(name) for name in CALLS[1:]] == [False, False]
+    for name in CALLS[1:]:
+        params = done.params(name)
+        assert "tools" not in params, (
+            f"{name}.tools must be omitted (PROXY_RESPONSES_OMIT_TOOL_MANIFEST), but it is {params['tools']!r}"
+        )
 
 
 @pytest.mark.spec(
@@ -69,7 +76,7 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
 def test_omit_dynamic_tools(proxy: Proxy) -> None:
     """No payload has definitions of tools: newConversation declares none either."""
     params = proxy.responses({"tools": [tool("responses")]}, env=ALL).params("newConversation")
-    assert not params.get("dynamicTools")
+    must_be("newConversation.dynamicTools (PROXY_RESPONSES_OMIT_TOOL_MANIFEST)", params.get("dynamicTools") or [], [])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -81,7 +88,7 @@ def test_omit_dynamic_tools(proxy: Proxy) -> None:
 def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
     """The variable is about `tools`; the model learns of them from the developer instructions all the same."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
-    assert "- getFileTree: {" in sent(done.params("newConversation"))
+    must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "- getFileTree: {")
 
 
 @pytest.mark.spec("env-base-instructions", CHAT, "only sent as `baseInstructions` when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`")
@@ -89,8 +96,8 @@ def test_system_prompt_of_chat(proxy: Proxy) -> None:
     """The system message is the base instructions, and no part of the prompt."""
     messages = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=ALL)
-    assert "Speak like a pirate." in done.params("newConversation")["baseInstructions"]
-    assert "pirate" not in texts(done.params("sendUserMessage"))
+    must_have("newConversation.baseInstructions", str(done.params("newConversation")["baseInstructions"]), "Speak like a pirate.")
+    must_lack("The text of sendUserMessage.items", texts(done.params("sendUserMessage")), "pirate")
 
 
 @pytest.mark.spec("env-base-instructions-both", CHAT, "System/developer messages are only sent as `baseInstructions`")
@@ -102,7 +109,7 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
         {"role": "user", "content": proxy.prompt()},
     ]
     base = proxy.chat({"messages": messages}, env=ALL).params("newConversation")["baseInstructions"]
-    assert base.index("First rule.") < base.index("Second rule.")
+    must_have("newConversation.baseInstructions", str(base), "First rule.", "Second rule.")
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -111,8 +118,9 @@ def test_system_prompt_is_dropped(proxy: Proxy, role: str) -> None:
     """By default it reaches the app-server nowhere."""
     messages = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages})
-    assert is_unset(done.params("newConversation"), "baseInstructions")
-    assert [name for name in CALLS if "pirate" in done.raw(name)] == []
+    must_be_unset("newConversation", done.params("newConversation"), "baseInstructions")
+    for name in CALLS:
+        must_lack(f"{name}, for the {role} text is dropped by default,", done.raw(name), "pirate")
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -123,5 +131,5 @@ def test_responses_have_no_ignore_flag(proxy: Proxy, role: str, ignore: str) -> 
     items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     env = ALL if ignore == "false" else None
     params = proxy.responses({"input": items}, env=env).params("newConversation")
-    assert "Speak like a pirate." in params["developerInstructions"]
-    assert is_unset(params, "baseInstructions")
+    must_have("newConversation.developerInstructions", str(params["developerInstructions"]), "Speak like a pirate.")
+    must_be_unset("newConversation", params, "baseInstructions")

@@ -8,6 +8,8 @@ import pytest
 
 from harness.plugin.proxy import Exchange, Proxy
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, texts
+from suites.proxy.instructions import sent
+from suites.proxy.saying import must_be, must_have, must_lack
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -34,8 +36,8 @@ def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchang
 def test_string(proxy: Proxy) -> None:
     """A string is one text item."""
     for params in both(proxy.responses({"input": proxy.prompt("Just this")})):
-        assert [item["type"] for item in params["items"]] == ["text"]
-        assert proxy.prompt("Just this") in texts(params)
+        must_be("The types of `items`", [item["type"] for item in params["items"]], ["text"])
+        must_have("The text of `items`", texts(params), proxy.prompt("Just this"))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -43,7 +45,7 @@ def test_string(proxy: Proxy) -> None:
 def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
     """No character of a prompt is lost or changed on its way."""
     for params in both(conversation(proxy, endpoint, ("user", ODD))):
-        assert ODD in texts(params)
+        must_have("The text of `items`", texts(params), ODD)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -54,7 +56,11 @@ def test_roles(proxy: Proxy, endpoint: str) -> None:
     for params in both(done):
         lines = texts(params).splitlines()
         wanted = ["[user] Where is it?", "[assistant] Over there.", "[user] Thanks.", f"[user] {proxy.prompt('Last')}"]
-        assert [line for line in lines if line in wanted] == wanted
+        must_be(
+            f"Those lines of `items` that are messages of the conversation, of {lines},",
+            [line for line in lines if line in wanted],
+            wanted,
+        )
 
 
 @pytest.mark.parametrize("kind", ["input_text", "text"])
@@ -64,8 +70,8 @@ def test_parts(proxy: Proxy, kind: str) -> None:
     parts = [{"type": kind, "text": "part one"}, {"type": kind, "text": f"part two {proxy.prompt()}"}]
     for params in both(proxy.responses({"input": [{"type": "message", "role": "user", "content": parts}]})):
         text = texts(params)
-        assert "[user]" in text
-        assert text.index("part one") < text.index("part two")
+        must_have("The text of `items`", text, "[user]")
+        must_have("The text of `items`", text, "part one", "part two")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -78,13 +84,14 @@ def test_image(proxy: Proxy, endpoint: str) -> None:
         parts = [{"type": "input_text", "text": "Look: "}, {"type": "input_image", "image_url": PIXEL}]
     for params in both(conversation(proxy, endpoint, ("user", parts))):
         kinds = [item["type"] for item in params["items"]]
-        assert kinds.count("image") == 1
+        must_be("The number of images among `items`", kinds.count("image"), 1)
         at = kinds.index("image")
         image = params["items"][at]
-        assert PIXEL in (image["data"].get("image_url"), image["data"].get("imageUrl"), image["data"].get("url"))
+        urls = (image["data"].get("image_url"), image["data"].get("imageUrl"), image["data"].get("url"))
+        assert PIXEL in urls, f"data.image_url (imageUrl, url) of the image must be {PIXEL!r}, not {urls}"
         before = [item["data"]["text"] for item in params["items"][:at] if item["type"] == "text"]
-        assert "[user]" in "\n".join(before)
-        assert proxy.prompt("Last") in texts({"items": params["items"][at + 1 :]})
+        must_have("The text of the items before the image", "\n".join(before), "[user]")
+        must_have("The text of the items behind the image", texts({"items": params["items"][at + 1 :]}), proxy.prompt("Last"))
 
 
 @pytest.mark.spec("input-image-alone", FLAT, "standalone `InputItem` images after injecting a role anchor line (e.g., `[user]`)")
@@ -96,7 +103,8 @@ def test_image_alone(proxy: Proxy) -> None:
     ]
     for params in both(proxy.responses({"input": items})):
         at = [item["type"] for item in params["items"]].index("image")
-        assert texts({"items": params["items"][:at]}).splitlines()[-1].strip() == "[user]"
+        lines = texts({"items": params["items"][:at]}).splitlines()
+        must_be("The last line before the image", lines[-1].strip() if lines else "", "[user]")
 
 
 @pytest.mark.spec("input-function-call", FLAT, "or `[function_call ...]`")
@@ -106,12 +114,14 @@ def test_function_call(proxy: Proxy) -> None:
     output = {"type": "function_call_output", "call_id": "call_77", "output": "three files"}
     items = [{"role": "user", "content": "List."}, call, output, {"role": "user", "content": proxy.prompt("And now?")}]
     for params in both(proxy.responses({"input": items})):
-        assert {item["type"] for item in params["items"]} == {"text"}
+        must_be("The types of `items`", {item["type"] for item in params["items"]}, {"text"})
         lines = texts(params).splitlines()
         calls = [line for line in lines if line.startswith("[function_call")]
-        assert any("getFileTree" in line for line in calls)
-        assert '{"path":"a/b"}' in texts(params) or "a/b" in texts(params)
-        assert texts(params).index("getFileTree") < texts(params).index("three files") < texts(params).index("And now?")
+        assert any("getFileTree" in line for line in calls), (
+            f"no line of `items` that begins with [function_call names getFileTree: {lines}"
+        )
+        must_have("The text of `items`", texts(params), "a/b")
+        must_have("The text of `items`", texts(params), "getFileTree", "three files", "And now?")
 
 
 @pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
@@ -122,8 +132,8 @@ def test_tool_output(proxy: Proxy, kind: str) -> None:
     """An output of a call becomes text, whatever its type is called."""
     items = [{"type": kind, "call_id": "call_77", "output": "three files"}, {"role": "user", "content": proxy.prompt()}]
     for params in both(proxy.responses({"input": items})):
-        assert {item["type"] for item in params["items"]} == {"text"}
-        assert "three files" in texts(params)
+        must_be("The types of `items`", {item["type"] for item in params["items"]}, {"text"})
+        must_have("The text of `items`", texts(params), "three files")
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -134,6 +144,6 @@ def test_system_items_are_no_prompt(proxy: Proxy, role: str) -> None:
     """System and developer items are developer instructions, and not among the items."""
     items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.responses({"input": items})
-    assert "Speak like a pirate." in done.params("newConversation")["developerInstructions"]
+    must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "Speak like a pirate.")
     for params in both(done):
-        assert "pirate" not in texts(params)
+        must_lack("The text of `items`", texts(params), "pirate")

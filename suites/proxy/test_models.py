@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from harness.plugin.proxy import Proxy
-from suites.proxy.expected import ALIAS, AS_SPECIFIED, EFFECTIVE, ENDPOINTS, IMPLIED, SPEC, WORKS, is_unset
+from harness.plugin.proxy import Exchange, Proxy
+from suites.proxy.expected import ALIAS, AS_SPECIFIED, EFFECTIVE, ENDPOINTS, IMPLIED, SPEC, WORKS
+from suites.proxy.saying import must_be, must_be_one_of, must_be_unset
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
+
+
+def effort_of(done: Exchange) -> Any:
+    """`reasoning.effort` of the message; what `reasoning` is, when it is no object with one."""
+    reasoning = done.params("sendUserMessage")["reasoning"]
+    return reasoning.get("effort") if isinstance(reasoning, dict) else reasoning
+
 
 RULES = f"{SPEC}, Common normalization rules"
 
@@ -18,14 +28,16 @@ RULES = f"{SPEC}, Common normalization rules"
 )
 def test_the_app_server_gets_the_effective_model(proxy: Proxy, endpoint: str) -> None:
     """An alias is resolved before it is sent."""
-    assert proxy.post(endpoint, {"model": ALIAS}).params("newConversation")["model"] == EFFECTIVE
+    must_be("newConversation.model", proxy.post(endpoint, {"model": ALIAS}).params("newConversation")["model"], EFFECTIVE)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-turn", f"{SPEC}, 2) sendUserTurn", '"model": "gpt-5.2-codev-l" (the example shows the alias)')
 def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     """The effective model, or the alias: the document's rule and its example differ here."""
-    assert proxy.post(endpoint, {"model": ALIAS}).params("sendUserTurn")["model"] in (EFFECTIVE, ALIAS)
+    must_be_one_of(
+        "sendUserTurn.model", proxy.post(endpoint, {"model": ALIAS}).params("sendUserTurn")["model"], (EFFECTIVE, ALIAS)
+    )
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -38,16 +50,16 @@ def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, model: str, s
     told = (
         [event.value["response"] for event in done.events if event.value and "response" in event.value] if stream else [done.json]
     )
-    assert told
-    assert {each["model"] for each in told} == {model}
+    assert told, "no event of the stream has a response"
+    must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in told}, {model})
 
 
 @pytest.mark.spec("model-implied-chat", f"{SPEC}, Chat endpoint", "Implied reasoning effort is set on the **turn**")
 def test_implied_effort_on_chat(proxy: Proxy) -> None:
     """On the turn, and not on the message."""
     done = proxy.chat({"model": ALIAS})
-    assert done.params("sendUserTurn")["effort"] == IMPLIED
-    assert is_unset(done.params("sendUserMessage"), "reasoning")
+    must_be("sendUserTurn.effort", done.params("sendUserTurn")["effort"], IMPLIED)
+    must_be_unset("sendUserMessage", done.params("sendUserMessage"), "reasoning")
 
 
 @pytest.mark.spec(
@@ -55,7 +67,7 @@ def test_implied_effort_on_chat(proxy: Proxy) -> None:
 )
 def test_implied_effort_on_responses(proxy: Proxy) -> None:
     """On the message."""
-    assert proxy.responses({"model": ALIAS}).params("sendUserMessage")["reasoning"]["effort"] == IMPLIED
+    must_be("sendUserMessage.reasoning.effort", effort_of(proxy.responses({"model": ALIAS})), IMPLIED)
 
 
 @pytest.mark.spec(
@@ -64,7 +76,7 @@ def test_implied_effort_on_responses(proxy: Proxy) -> None:
 def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
     """On the message, turn or no turn."""
     done = proxy.responses({"model": ALIAS}, env={"PROXY_RESPONSES_SKIP_TURN": "true"})
-    assert done.params("sendUserMessage")["reasoning"]["effort"] == IMPLIED
+    must_be("sendUserMessage.reasoning.effort", effort_of(done), IMPLIED)
 
 
 @pytest.mark.parametrize("effort", ["low", "medium", "high"])
@@ -72,7 +84,8 @@ def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
 @pytest.mark.spec("model-explicit-chat", RULES, "implied by model aliases when not explicitly supplied")
 def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
     """What the client says wins over what the alias implies."""
-    assert proxy.chat({"model": model, "reasoning_effort": effort}).params("sendUserTurn")["effort"] == effort
+    done = proxy.chat({"model": model, "reasoning_effort": effort})
+    must_be("sendUserTurn.effort", done.params("sendUserTurn")["effort"], effort)
 
 
 @pytest.mark.parametrize("effort", ["low", "medium", "high"])
@@ -81,7 +94,7 @@ def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
 def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> None:
     """What the client says wins over what the alias implies."""
     done = proxy.responses({"model": model, "reasoning": {"effort": effort}})
-    assert done.params("sendUserMessage")["reasoning"]["effort"] == effort
+    must_be("sendUserMessage.reasoning.effort", effort_of(done), effort)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -89,7 +102,8 @@ def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> 
 def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
     """A model that is no alias reaches the app-server under its own name."""
     done = proxy.post(endpoint, {"model": "gpt-5.2-codex"})
-    assert [done.params(name)["model"] for name in ("newConversation", "sendUserTurn")] == ["gpt-5.2-codex", "gpt-5.2-codex"]
+    for name in ("newConversation", "sendUserTurn"):
+        must_be(f"{name}.model", done.params(name)["model"], "gpt-5.2-codex")
 
 
 @pytest.mark.needs("models")
@@ -98,6 +112,8 @@ def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
 def test_the_list_of_models(proxy: Proxy) -> None:
     """GET /v1/models lists models with ids, in the form that OpenAI's clients read."""
     found = proxy.ask("GET", "/v1/models", ok=True).json
-    assert found["object"] == "list"
-    assert found["data"]
-    assert all(isinstance(each["id"], str) and each["object"] == "model" for each in found["data"])
+    must_be("object", found["object"], "list")
+    assert found["data"], "data, the list of models, is empty"
+    for number, each in enumerate(found["data"]):
+        assert isinstance(each["id"], str), f"data[{number}].id must be a text, not {each['id']!r}"
+        must_be(f"data[{number}].object", each["object"], "model")

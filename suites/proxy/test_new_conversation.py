@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, is_unset, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, tool
+from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -32,9 +33,8 @@ FIELDS = {*DEFAULTS, *UNSET, "developerInstructions", "dynamicTools"}
 def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
     """With nothing set in the environment, the values are those of the example; none is omitted."""
     params = proxy.post(endpoint).params(METHOD)
-    assert field in params
-    assert params[field] == DEFAULTS[field]
-    assert type(params[field]) is type(DEFAULTS[field])
+    must_be(f"{METHOD}.{field}", params[field], DEFAULTS[field])
+    assert type(params[field]) is type(DEFAULTS[field]), f"{METHOD}.{field} must be {DEFAULTS[field]!r}, not {params[field]!r}"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -42,7 +42,7 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 @pytest.mark.spec("newconversation-unset", WHERE, '"baseInstructions": null, "compactPrompt": null, "config": null')
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
     """Null, or omitted: the report's table says which."""
-    assert is_unset(proxy.post(endpoint).params(METHOD), field)
+    must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -50,7 +50,7 @@ def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
     """No field that the documents do not name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True}
-    assert set(proxy.post(endpoint, body).params(METHOD)) - FIELDS == set()
+    must_be(f"The fields of {METHOD} that no document names", set(proxy.post(endpoint, body).params(METHOD)) - FIELDS, set())
 
 
 @pytest.mark.spec(
@@ -60,8 +60,8 @@ def test_instructions_are_no_base_instructions(proxy: Proxy) -> None:
     """On responses, instructions and system messages are developer instructions, and never base instructions."""
     messages = [{"role": "system", "content": "Be terse."}, {"role": "user", "content": proxy.prompt()}]
     params = proxy.responses({"instructions": "Be kind.", "input": messages}).params(METHOD)
-    assert is_unset(params, "baseInstructions")
-    assert "Be kind." in params["developerInstructions"]
+    must_be_unset(METHOD, params, "baseInstructions")
+    must_have(f"{METHOD}.developerInstructions", str(params["developerInstructions"]), "Be kind.")
 
 
 @pytest.mark.spec("newconversation-dynamic-tools", MAPPING, "tools[] (type=function only) + tool_choice | dynamicTools")
@@ -69,9 +69,9 @@ def test_dynamic_tools(proxy: Proxy) -> None:
     """On responses each function tool is a dynamic tool, in order, with its schema as it was given."""
     tools = [tool("responses"), tool("responses", "saveNote", NOTE, "Save it")]
     found = proxy.responses({"tools": tools}).params(METHOD)["dynamicTools"]
-    assert [each["name"] for each in found] == ["getFileTree", "saveNote"]
-    assert [each["description"] for each in found] == ["List files", "Save it"]
-    assert [each["inputSchema"] for each in found] == [TREE, NOTE]
+    must_be("`name` of dynamicTools", [each["name"] for each in found], ["getFileTree", "saveNote"])
+    must_be("`description` of dynamicTools", [each["description"] for each in found], ["List files", "Save it"])
+    must_be("`inputSchema` of dynamicTools", [each["inputSchema"] for each in found], [TREE, NOTE])
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,8 @@ def test_dynamic_tools_for_every_choice(proxy: Proxy, choice: Any) -> None:
     tools = [tool("responses"), tool("responses", "saveNote", NOTE)]
     found = proxy.responses({"tools": tools, "tool_choice": choice}).params(METHOD)["dynamicTools"]
     wanted = {"saveNote"} if isinstance(choice, dict) else {"getFileTree", "saveNote"}
-    assert wanted <= {each["name"] for each in found}
+    names = [each["name"] for each in found]
+    assert wanted <= set(names), f"dynamicTools must have {sorted(wanted)} with tool_choice {choice!r}; they are {names}"
 
 
 @pytest.mark.parametrize("native", ["web_search", "file_search", "code_interpreter"])
@@ -92,15 +93,18 @@ def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
     """A tool that is no function is refused, or left out; the function beside it is forwarded."""
     done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
     if 400 <= done.status < 500:
-        assert done.json["error"]["message"]
+        assert done.json["error"]["message"], "error.message of the answer is empty; it must say what is wrong"
         return
-    assert done.status == 200
+    must_be(f"The status of the answer to a request with a tool of type {native}, if it is not refused,", done.status, 200)
     params = done.params(METHOD)
-    assert [each["name"] for each in params["dynamicTools"]] == ["getFileTree"]
-    assert all(native not in str(done.params(name).get("tools")) for name in ("sendUserTurn", "sendUserMessage"))
+    must_be("`name` of dynamicTools", [each["name"] for each in params["dynamicTools"]], ["getFileTree"])
+    for name in ("sendUserTurn", "sendUserMessage"):
+        must_lack(f"{name}.tools", str(done.params(name).get("tools")), native)
 
 
 @pytest.mark.spec("newconversation-no-tools", MAPPING, "tools[] (type=function only) + tool_choice | dynamicTools")
 def test_no_tools_no_dynamic_tools(proxy: Proxy) -> None:
     """Without tools there is nothing to declare: omitted, null or empty."""
-    assert not proxy.responses().params(METHOD).get("dynamicTools")
+    must_be(
+        f"{METHOD}.dynamicTools, null and omitted being none,", proxy.responses().params(METHOD).get("dynamicTools") or [], []
+    )

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.answers import read
+from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS, each_way, native, tool
+from suites.proxy.saying import must_be, only, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -20,7 +21,9 @@ CALL = '<tool_call>{"name":"getFileTree","arguments":"{\\"path\\":\\"a\\"}"}</to
 def stream(proxy: Proxy, **more: Any) -> list[Any]:
     """Ask for a stream and return the values of its events; each is an object whose type is the event's name."""
     events = [event for event in proxy.responses({"stream": True, **more}).events if event.data != "[DONE]"]
-    assert [event.name or event.value["type"] for event in events] == [event.value["type"] for event in events]
+    for event in events:
+        assert isinstance(event.value, dict), f"the data of every event must be a JSON object, not {event.data[:200]!r}"
+        must_be("The name of an event (its `event:` line)", event.name or event.value["type"], event.value["type"])
     return [event.value for event in events]
 
 
@@ -29,12 +32,15 @@ def test_whole(proxy: Proxy) -> None:
     """A completed response with one message, whose part is the model's text."""
     done = proxy.responses()
     body = done.json
-    assert (body["object"], body["status"], body["error"]) == ("response", "completed", None)
-    assert body["id"]
-    assert type(body["created_at"]) in (int, float)
-    [message] = body["output"]
-    assert (message["type"], message["role"], message["status"]) == ("message", "assistant", "completed")
-    assert [(part["type"], part["text"]) for part in message["content"]] == [("output_text", TEXT)]
+    got = (body["object"], body["status"], body["error"])
+    must_be("(object, status, error) of the answer", got, ("response", "completed", None))
+    assert body["id"], f"id must be a text that is not empty, not {body['id']!r}"
+    assert type(body["created_at"]) in (int, float), f"created_at must be a number of seconds, not {body['created_at']!r}"
+    message = only("item in `output` of the answer", body["output"])
+    told = (message["type"], message["role"], message["status"])
+    must_be("(type, role, status) of output[0]", told, ("message", "assistant", "completed"))
+    parts = [(part["type"], part["text"]) for part in message["content"]]
+    must_be("(type, text) of output[0].content", parts, [("output_text", TEXT)])
 
 
 @pytest.mark.spec("responses-usage", WHERE, "usage: input_tokens, output_tokens, total_tokens")
@@ -42,25 +48,31 @@ def test_whole(proxy: Proxy) -> None:
 def test_usage(proxy: Proxy) -> None:
     """The model's own count, in the whole answer and at the end of a stream."""
     usage = proxy.responses().json["usage"]
-    assert (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (1234, 56, 1290)
+    counts = (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"])
+    must_be("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 
 
 @pytest.mark.spec("responses-function-call", WHERE, "function_call: id, call_id, name, arguments, status")
 @each_way([CALL], [native()])
 def test_a_call(proxy: Proxy, way: str) -> None:
     """A call is an item of its own with an id to answer it by."""
-    [item] = [each for each in proxy.responses({"tools": [tool("responses")]}).json["output"] if each["type"] == "function_call"]
-    assert item["name"] == "getFileTree"
-    assert item["call_id"]
-    assert isinstance(item["arguments"], str)
+    output = proxy.responses({"tools": [tool("responses")]}).json["output"]
+    calls = [each for each in output if each["type"] == "function_call"]
+    item = only(f"item of type function_call in `output`, for the model called getFileTree ({way})", calls, output)
+    must_be("`name` of the function_call", item["name"], "getFileTree")
+    assert item["call_id"], f"`call_id` of the function_call must be a text that is not empty, not {item['call_id']!r}"
+    said = item["arguments"]
+    assert isinstance(said, str), f"`arguments` of the function_call must be a text of JSON, not {said!r}"
 
 
 @pytest.mark.spec("responses-stream-order", WHERE, "response.created ... response.completed")
 def test_order(proxy: Proxy) -> None:
     """It begins with response.created and ends with response.completed, each once."""
     kinds = [value["type"] for value in stream(proxy)]
-    assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
-    assert (kinds.count("response.created"), kinds.count("response.completed")) == (1, 1)
+    assert kinds, "the stream has no event"
+    must_be("The types of the first and the last event", (kinds[0], kinds[-1]), ("response.created", "response.completed"))
+    counts = (kinds.count("response.created"), kinds.count("response.completed"))
+    must_be("How often response.created and response.completed come", counts, (1, 1))
 
 
 @pytest.mark.spec(
@@ -79,14 +91,16 @@ def test_an_item(proxy: Proxy) -> None:
         "content_part.done",
         "output_item.done",
     ]
-    assert [kind for i, kind in enumerate(kinds) if kind in wanted and kind not in kinds[:i]] == wanted
+    first = [kind for i, kind in enumerate(kinds) if kind in wanted and kind not in kinds[:i]]
+    must_be("The types of a message's events (response.*), each where it comes first,", first, wanted)
 
 
 @pytest.mark.spec("responses-stream-sequence", WHERE, "sequence_number")
 def test_sequence_numbers(proxy: Proxy) -> None:
     """They count the events up from the first."""
     numbers = [value["sequence_number"] for value in stream(proxy)]
-    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert numbers, "the stream has no event"
+    must_be("sequence_number of the events", numbers, list(range(numbers[0], numbers[0] + len(numbers))))
 
 
 @pytest.mark.spec("responses-stream-agrees", WHERE, "response.completed")
@@ -95,16 +109,22 @@ def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
     """The final response has the items that were streamed, by id and content, at their places."""
     values = stream(proxy, **({} if way == "text" else {"tools": [tool("responses")]}))
     done = {value["output_index"]: value["item"] for value in values if value["type"] == "response.output_item.done"}
-    assert [done[index] for index in sorted(done)] == values[-1]["response"]["output"]
-    deltas = "".join(value["delta"] for value in values if value["type"] == "response.output_text.delta")
     final = values[-1]["response"]["output"]
-    assert deltas == "".join(part["text"] for item in final if item["type"] == "message" for part in item["content"])
+    must_be(
+        "response.output of the last event (the items of all output_item.done, by output_index)",
+        final,
+        [done[n] for n in sorted(done)],
+    )
+    deltas = "".join(value["delta"] for value in values if value["type"] == "response.output_text.delta")
+    texts = "".join(part["text"] for item in final if item["type"] == "message" for part in item["content"])
+    must_be("The text of all output_text.delta (compared to the messages of the last event)", deltas, texts)
 
 
 @pytest.mark.spec("responses-stream-id", WHERE, "response.id")
 def test_one_id(proxy: Proxy) -> None:
     """One response has one id from its beginning to its end."""
-    assert len({value["response"]["id"] for value in stream(proxy) if "response" in value}) == 1
+    ids = {value["response"]["id"] for value in stream(proxy) if "response" in value}
+    assert len(ids) == 1, f"response.id must be one in all events of a stream; it is {short(ids)}"
 
 
 @pytest.mark.spec("responses-stream-arguments", WHERE, "function_call_arguments.delta, function_call_arguments.done")
@@ -115,10 +135,13 @@ def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
     deltas = "".join(value["delta"] for value in values if value["type"] == "response.function_call_arguments.delta")
     done = [value["arguments"] for value in values if value["type"] == "response.function_call_arguments.done"]
     items = [item["arguments"] for item in values[-1]["response"]["output"] if item["type"] == "function_call"]
-    assert [deltas] == done == items
+    kinds = [value["type"] for value in values]
+    only(f"function_call_arguments.done, for the model called getFileTree ({way})", done, kinds)
+    must_be("`arguments` of the function_call in the last event (function_call_arguments.done has the wanted one)", items, done)
+    must_be("The text of all function_call_arguments.delta", deltas, done[0])
 
 
 @pytest.mark.spec("responses-stream-text", WHERE, "response.output_text.delta")
 def test_text(proxy: Proxy) -> None:
     """The deltas are the text, each piece once."""
-    assert read(proxy.responses({"stream": True})).text == TEXT
+    must_say(proxy.responses({"stream": True}), TEXT)

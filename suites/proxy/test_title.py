@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.answers import read
+from suites.proxy.answers import must_say, read
 from suites.proxy.expected import AS_SPECIFIED, CALLS, HANDOFF, WORKS
+from suites.proxy.saying import must_be
 
 pytestmark = [pytest.mark.proxy_profile(WORKS, AS_SPECIFIED), pytest.mark.model("The model was asked.")]
 
@@ -24,9 +25,10 @@ ASKING = {
 def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
     """Such a request is answered in the usual form, and the app-server hears nothing of it."""
     done = proxy.responses({"input": ASKING[kind], "stream": stream})
-    assert done.calls(*CALLS, "thread/start", "turn/start") == []
-    assert read(done).text.strip()
-    assert read(done).ended == "completed"
+    sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
+    must_be(f"What the proxy sends its app-server for a request for a {kind} (a proxy without title-intercept says so)", sent, [])
+    assert read(done).text.strip(), f"the answer to a request for a {kind} has no text: {done.body[:300]!r}"
+    must_be("`status` of the answer", read(done).ended, "completed")
 
 
 @pytest.mark.parametrize("question", ["What is the title of the book about Ahab?", "Who wrote the summary of this law?"])
@@ -34,5 +36,5 @@ def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
 def test_a_question_is_no_request_for_a_title(proxy: Proxy, question: str) -> None:
     """A user who speaks of titles is answered by the model."""
     done = proxy.responses({"input": proxy.prompt(question)})
-    assert len(done.calls("newConversation", "thread/start")) == 1
-    assert read(done).text == "The model was asked."
+    must_be("The number of conversations for a question", len(done.calls("newConversation", "thread/start")), 1)
+    must_say(done, "The model was asked.")

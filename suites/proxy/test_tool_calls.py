@@ -16,6 +16,7 @@ from harness.plugin.proxy import Exchange, Proxy
 from harness.plugin.vectors import Outcome, Vector, load_vectors
 from suites.proxy.answers import Answer, read
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, IN_TEXT, NOTE, SPEC, WORKS, each_way, native, tool
+from suites.proxy.saying import must_be
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
 
@@ -83,7 +84,12 @@ def judge(done: Exchange, vector: Vector) -> None:
         hint = UNFOUND if answer.text == vector.text and not answer.calls else ""
         raise AssertionError(f"{vector.why}{hint}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
     for call, verbatim in zip(answer.calls, vector.verbatim, strict=False):
-        assert verbatim is None or call.arguments == verbatim
+        if verbatim is not None:
+            must_be(
+                f"The arguments of {call.name}, which would lose something by being decoded and encoded,",
+                call.arguments,
+                verbatim,
+            )
 
 
 def _is_error(value: Any) -> bool:
@@ -131,9 +137,10 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
 def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
     """Two equal calls are told apart by their ids."""
     ids = [call.id for call in read(ask(proxy, endpoint, stream=stream)).calls]
-    assert len(ids) == 2
-    assert all(ids)
-    assert len(set(ids)) == 2
+    must_be(f"The number of calls that the client gets, for the model made two ({way}),", len(ids), 2)
+    name = "id" if endpoint == "chat" else "call_id"
+    assert all(ids), f"each call must have its own {name}; they have {ids}"
+    assert ids[0] != ids[1], f"two calls have one {name}, {ids[0]!r}"
 
 
 @each_way([said(VECTORS["one"], 7)], [native()])
@@ -141,7 +148,7 @@ def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bo
 @pytest.mark.spec("tool-calls-finish", WHERE, "the client executes them")
 def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
     """A client of chat runs calls when the reason is `tool_calls`."""
-    assert read(ask(proxy, "chat", stream=stream)).ended == "tool_calls"
+    must_be(f"finish_reason of an answer that calls a tool ({way})", read(ask(proxy, "chat", stream=stream)).ended, "tool_calls")
 
 
 @IN_TEXT
@@ -150,7 +157,7 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 @pytest.mark.spec("tool-calls-undeclared", WHERE, "When function tools are provided")
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
     """Who declared no tool gets no call of one."""
-    assert read(proxy.post(endpoint)).calls == []
+    must_be("The calls that a client gets who declared no tool", read(proxy.post(endpoint)).calls, [])
 
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
@@ -168,11 +175,11 @@ def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
     else:
         done = proxy.responses(body, env={"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"})
     answer = read(done)
-    assert answer.calls == []
+    must_be("The calls beside the text of an answer in obsidian-xml", answer.calls, [])
     calls, text = _blocks(answer.text)
     wanted = VECTORS[vector].outcomes[0]
-    assert calls == list(wanted.calls)
-    assert squeezed(text) == squeezed(wanted.output)
+    must_be("The calls in the text of the answer", calls, list(wanted.calls))
+    must_be("The text beside the calls", squeezed(text), squeezed(wanted.output))
 
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
@@ -187,7 +194,11 @@ def test_the_header_wins(proxy: Proxy) -> None:
     body = {"tools": [tool("responses")]}
     env = {"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"}
     done = proxy.responses(body, env=env, headers={"x-proxy-output-mode": "openai-json"})
-    assert [call.name for call in read(done).calls] == ["getFileTree"]
+    must_be(
+        "The calls of an answer with `x-proxy-output-mode: openai-json`",
+        [call.name for call in read(done).calls],
+        ["getFileTree"],
+    )
 
 
 def _blocks(text: str) -> tuple[list[tuple[str, Any]], str]:
@@ -196,9 +207,13 @@ def _blocks(text: str) -> tuple[list[tuple[str, Any]], str]:
     while (at := text.find("<tool_call>")) >= 0:
         rest += text[:at]
         text = text[at + len("<tool_call>") :].lstrip()
-        value, end = json.JSONDecoder().raw_decode(text)
-        assert sorted(value) == ["arguments", "name"]
-        assert isinstance(value["arguments"], str), 'the "arguments" field must be a JSON string'
+        try:
+            value, end = json.JSONDecoder().raw_decode(text)
+        except ValueError:
+            raise AssertionError(f"<tool_call> must be followed by a JSON object, not by {text[:200]!r}") from None
+        must_be("The keys of the object in <tool_call>", sorted(value), ["arguments", "name"])
+        said = value["arguments"]
+        assert isinstance(said, str), f'the "arguments" field must be a JSON string, not {said!r}'
         text = text[end:].lstrip()
         assert text.startswith("</tool_call>"), f"a call must end with its closing tag, not {text[:30]!r}"
         text = text.removeprefix("</tool_call>")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, same, tool
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, tool
+from suites.proxy.saying import must_be, must_be_same
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -27,10 +27,11 @@ def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
     """Function tool objects in the nested form, in the order of the request, from either endpoint."""
     given = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
     definitions = proxy.post(endpoint, {"tools": given}).params(method)["tools"]["definitions"]
-    assert [each["type"] for each in definitions] == ["function", "function"]
-    assert [each["function"]["name"] for each in definitions] == ["getFileTree", "saveNote"]
-    assert [each["function"]["description"] for each in definitions] == ["List files", "Save it"]
-    assert [each["function"]["parameters"] for each in definitions] == [TREE, NOTE]
+    must_be("`type` of tools.definitions", [each["type"] for each in definitions], ["function", "function"])
+    functions = [each["function"] for each in definitions]
+    must_be("function.name of tools.definitions", [each["name"] for each in functions], ["getFileTree", "saveNote"])
+    must_be("function.description of tools.definitions", [each["description"] for each in functions], ["List files", "Save it"])
+    must_be("function.parameters of tools.definitions", [each["parameters"] for each in functions], [TREE, NOTE])
 
 
 @PAYLOADS
@@ -39,7 +40,7 @@ def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
 def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
     """A schema keeps the order of its keys and its characters; nothing is added to it."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(method)["tools"]["definitions"]
-    assert same(definitions[0]["function"]["parameters"], TREE)
+    must_be_same(f"{method}.tools.definitions[0].function.parameters", definitions[0]["function"]["parameters"], TREE)
 
 
 @PAYLOADS
@@ -50,7 +51,7 @@ def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
 def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
     """90 KB of schema are not cut."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint, schema=LARGE)]}).params(method)["tools"]["definitions"]
-    assert same(definitions[0]["function"]["parameters"], LARGE)
+    must_be_same(f"{method}.tools.definitions[0].function.parameters", definitions[0]["function"]["parameters"], LARGE)
 
 
 @PAYLOADS
@@ -59,7 +60,7 @@ def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None
     """A definition that has the nested form already keeps every key of it, `strict` too."""
     given = tool("chat", strict=True)
     definitions = proxy.chat({"tools": [given]}).params(method)["tools"]["definitions"]
-    assert json.dumps(definitions) == json.dumps([given])
+    must_be_same(f"{method}.tools.definitions", definitions, [given])
 
 
 @PAYLOADS
@@ -69,7 +70,8 @@ def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
     """No description is made up for a tool that has none."""
     given = tool(endpoint, description=None)
     definitions = proxy.post(endpoint, {"tools": [given]}).params(method)["tools"]["definitions"]
-    assert not definitions[0]["function"].get("description")
+    told = definitions[0]["function"].get("description")
+    assert not told, f"{method}.tools.definitions[0].function.description must be omitted or empty, not {told!r}"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -77,7 +79,7 @@ def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
 def test_turn_and_message_say_the_same(proxy: Proxy, endpoint: str) -> None:
     """The definitions of the turn are those of the message."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint), tool(endpoint, "saveNote", NOTE)]})
-    assert same(done.params("sendUserTurn")["tools"], done.params("sendUserMessage")["tools"])
+    must_be_same("sendUserMessage.tools", done.params("sendUserMessage")["tools"], done.params("sendUserTurn")["tools"])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -89,4 +91,4 @@ def test_tool_choice_and_parallel_calls_are_accepted(proxy: Proxy, endpoint: str
         forced = {"type": "function", "function": {"name": "getFileTree"}}
     for choice in ("auto", "none", "required", forced):
         body = {"tools": [tool(endpoint)], "tool_choice": choice, "parallel_tool_calls": choice == "auto"}
-        assert len(proxy.post(endpoint, body).calls(*CALLS)) == 3
+        must_be(f"The number of calls for tool_choice {choice!r}", len(proxy.post(endpoint, body).calls(*CALLS)), 3)

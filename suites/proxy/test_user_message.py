@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, SPEC, is_unset, texts, tool, twins
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, SPEC, texts, tool, twins
+from suites.proxy.saying import must_be, must_be_one_of, must_be_unset, must_have
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model('{"sum":5}')]
 
@@ -30,6 +31,11 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+def type_of(value: Any) -> Any:
+    """The `type` of a format; the value itself, when it is no object with one."""
+    return value.get("type") if isinstance(value, dict) else value
+
+
 def limit(endpoint: str, tokens: int) -> dict[str, Any]:
     """A limit of output tokens as a client of that endpoint gives it."""
     return {"max_tokens": tokens} if endpoint == "chat" else {"max_output_tokens": tokens}
@@ -48,8 +54,8 @@ def format_of(endpoint: str) -> dict[str, Any]:
 def test_items(proxy: Proxy, endpoint: str) -> None:
     """One text item of v1, with the text below `data`."""
     params = proxy.post(endpoint).params(METHOD)
-    assert [sorted(item) for item in params["items"]] == [["data", "type"]]
-    assert proxy.prompt() in texts(params)
+    must_be(f"The keys of each of {METHOD}.items", [sorted(item) for item in params["items"]], [["data", "type"]])
+    must_have(f"The text of {METHOD}.items", texts(params), proxy.prompt())
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -57,7 +63,7 @@ def test_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("message-stream", WHERE, "`stream` is derived from the incoming request")
 def test_stream(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """The request's own."""
-    assert proxy.post(endpoint, {"stream": stream}).params(METHOD)["stream"] is stream
+    must_be(f"{METHOD}.stream", proxy.post(endpoint, {"stream": stream}).params(METHOD)["stream"], stream)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -65,8 +71,8 @@ def test_stream(proxy: Proxy, endpoint: str, stream: bool) -> None:
 def test_stream_default(proxy: Proxy, endpoint: str) -> None:
     """Without it, a truth value of the proxy's own choice, and the answer is streamed or not accordingly."""
     done = proxy.post(endpoint)
-    assert done.params(METHOD)["stream"] in (True, False)
-    assert done.params(METHOD)["stream"] is done.is_stream
+    must_be_one_of(f"{METHOD}.stream", done.params(METHOD)["stream"], (True, False))
+    must_be(f"{METHOD}.stream (whether the answer is a stream)", done.params(METHOD)["stream"], done.is_stream)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -84,21 +90,21 @@ def test_both_spellings(proxy: Proxy, endpoint: str, first: str, second: str) ->
 @pytest.mark.spec("message-unset", WHERE, "temperature, topP, responseFormat, finalOutputJsonSchema: null")
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
     """What was not asked for is null, or omitted."""
-    assert is_unset(proxy.post(endpoint).params(METHOD), field)
+    must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-usage-default", WHERE, '"includeUsage": false')
 def test_no_usage(proxy: Proxy, endpoint: str) -> None:
     """Nobody asked for usage in a stream."""
-    assert twins(proxy.post(endpoint).params(METHOD), "includeUsage", "include_usage") is False
+    must_be(f"{METHOD}.includeUsage", twins(proxy.post(endpoint).params(METHOD), "includeUsage", "include_usage"), False)
 
 
 @pytest.mark.spec("message-usage", WHERE, '"includeUsage"')
 def test_usage(proxy: Proxy) -> None:
     """A client of chat asks for it with stream_options."""
     done = proxy.chat({"stream": True, "stream_options": {"include_usage": True}})
-    assert twins(done.params(METHOD), "includeUsage", "include_usage") is True
+    must_be(f"{METHOD}.includeUsage", twins(done.params(METHOD), "includeUsage", "include_usage"), True)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -106,9 +112,8 @@ def test_usage(proxy: Proxy) -> None:
 def test_sampling(proxy: Proxy, endpoint: str) -> None:
     """Temperature and top_p as they were given, zero included."""
     params = proxy.post(endpoint, {"temperature": 0, "top_p": 0.25}).params(METHOD)
-    assert params["temperature"] == 0
-    assert params["temperature"] is not None
-    assert twins(params, "topP", "top_p") == 0.25
+    must_be(f"{METHOD}.temperature", params["temperature"], 0)
+    must_be(f"{METHOD}.topP", twins(params, "topP", "top_p"), 0.25)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -116,7 +121,7 @@ def test_sampling(proxy: Proxy, endpoint: str) -> None:
 def test_limit(proxy: Proxy, endpoint: str) -> None:
     """The limit as it was given."""
     params = proxy.post(endpoint, limit(endpoint, 1234)).params(METHOD)
-    assert twins(params, "maxOutputTokens", "max_output_tokens") == 1234
+    must_be(f"{METHOD}.maxOutputTokens", twins(params, "maxOutputTokens", "max_output_tokens"), 1234)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -124,15 +129,15 @@ def test_limit(proxy: Proxy, endpoint: str) -> None:
 def test_schema(proxy: Proxy, endpoint: str) -> None:
     """The schema is finalOutputJsonSchema, as it was given; the format is responseFormat and names its type."""
     params = proxy.post(endpoint, format_of(endpoint)).params(METHOD)
-    assert twins(params, "finalOutputJsonSchema", "final_output_json_schema") == SCHEMA
-    assert twins(params, "responseFormat", "response_format")["type"] == "json_schema"
+    must_be(f"{METHOD}.finalOutputJsonSchema", twins(params, "finalOutputJsonSchema", "final_output_json_schema"), SCHEMA)
+    must_be(f"{METHOD}.responseFormat.type", type_of(twins(params, "responseFormat", "response_format")), "json_schema")
 
 
 @pytest.mark.spec("message-schema-either", MAPPING, "text.format / response_format inputs")
 def test_response_format_on_responses(proxy: Proxy) -> None:
     """Responses take the format of chat too."""
     params = proxy.responses(format_of("chat")).params(METHOD)
-    assert twins(params, "finalOutputJsonSchema", "final_output_json_schema") == SCHEMA
+    must_be(f"{METHOD}.finalOutputJsonSchema", twins(params, "finalOutputJsonSchema", "final_output_json_schema"), SCHEMA)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -142,27 +147,28 @@ def test_json_object(proxy: Proxy, endpoint: str) -> None:
     wanted = {"type": "json_object"}
     given: dict[str, Any] = {"response_format": wanted} if endpoint == "chat" else {"text": {"format": wanted}}
     params = proxy.post(endpoint, given).params(METHOD)
-    assert twins(params, "responseFormat", "response_format")["type"] == "json_object"
-    assert is_unset(params, "finalOutputJsonSchema")
+    must_be(f"{METHOD}.responseFormat.type", type_of(twins(params, "responseFormat", "response_format")), "json_object")
+    must_be_unset(METHOD, params, "finalOutputJsonSchema")
 
 
 @pytest.mark.spec("message-reasoning-chat", f"{SPEC}, Chat endpoint", "No `reasoning` object is injected into `sendUserMessage`")
 def test_no_reasoning_on_chat(proxy: Proxy) -> None:
     """Not even when an effort was asked for."""
-    assert is_unset(proxy.chat({"reasoning_effort": "high"}).params(METHOD), "reasoning")
+    must_be_unset(METHOD, proxy.chat({"reasoning_effort": "high"}).params(METHOD), "reasoning")
 
 
 @pytest.mark.spec("message-reasoning-unset", WHERE, "`reasoning` is injected on responses requests when effort resolves")
 def test_no_reasoning_without_effort(proxy: Proxy) -> None:
     """A plain model implies none."""
-    assert is_unset(proxy.responses().params(METHOD), "reasoning")
+    must_be_unset(METHOD, proxy.responses().params(METHOD), "reasoning")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-tools-unset", WHERE, "`tools`")
 def test_no_tools(proxy: Proxy, endpoint: str) -> None:
     """Without definitions there are no tools."""
-    assert not (proxy.post(endpoint).params(METHOD).get("tools") or {}).get("definitions")
+    tools = proxy.post(endpoint).params(METHOD).get("tools") or {}
+    must_be(f"{METHOD}.tools.definitions, null and omitted being none,", tools.get("definitions") or [], [])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -170,4 +176,4 @@ def test_no_tools(proxy: Proxy, endpoint: str) -> None:
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
     """No field that the documents do not name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True, "user": "u", "metadata": {"a": "b"}}
-    assert set(proxy.post(endpoint, body).params(METHOD)) - FIELDS == set()
+    must_be(f"The fields of {METHOD} that no document names", set(proxy.post(endpoint, body).params(METHOD)) - FIELDS, set())

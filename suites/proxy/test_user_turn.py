@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, SPEC, is_unset, texts, tool, twins
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, SPEC, texts, tool, twins
+from suites.proxy.saying import must_be, must_be_one_of, must_be_unset, must_have
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -33,8 +34,7 @@ FIELDS = {
 def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
     """With nothing set in the environment, the values are those of the example; none is omitted."""
     params = proxy.post(endpoint).params(METHOD)
-    assert field in params
-    assert params[field] == DEFAULTS[field]
+    must_be(f"{METHOD}.{field}", params[field], DEFAULTS[field])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -42,9 +42,9 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 def test_items(proxy: Proxy, endpoint: str) -> None:
     """One text item of v1, with the text below `data`."""
     params = proxy.post(endpoint).params(METHOD)
-    assert [sorted(item) for item in params["items"]] == [["data", "type"]]
-    assert params["items"][0]["type"] == "text"
-    assert proxy.prompt() in texts(params)
+    must_be(f"The keys of each of {METHOD}.items", [sorted(item) for item in params["items"]], [["data", "type"]])
+    must_be(f"{METHOD}.items[0].type", params["items"][0]["type"], "text")
+    must_have(f"The text of {METHOD}.items", texts(params), proxy.prompt())
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -52,7 +52,9 @@ def test_items(proxy: Proxy, endpoint: str) -> None:
 def test_the_message_has_the_same_items(proxy: Proxy, endpoint: str) -> None:
     """Turn and message carry the same items."""
     done = proxy.post(endpoint)
-    assert done.params(METHOD)["items"] == done.params("sendUserMessage")["items"]
+    must_be(
+        "sendUserMessage.items (those of sendUserTurn)", done.params("sendUserMessage")["items"], done.params(METHOD)["items"]
+    )
 
 
 @pytest.mark.parametrize("content", ["", [], None], ids=["empty", "no-parts", "null"])
@@ -64,46 +66,47 @@ def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> Non
     body = {"messages": [message]} if endpoint == "chat" else {"input": [message]}
     done = proxy.post(endpoint, body, ok=False)
     if done.status == 400:
-        assert done.calls("sendUserTurn", "sendUserMessage") == []
+        must_be("The calls for a request that is refused", done.calls("sendUserTurn", "sendUserMessage"), [])
         return
-    assert done.status == 200
-    assert done.params(METHOD)["items"] != []
-    assert done.params("sendUserMessage")["items"] != []
+    must_be("The status of the answer to a prompt without content, if it is not 400,", done.status, 200)
+    for name in (METHOD, "sendUserMessage"):
+        assert done.params(name)["items"] != [], f"{name}.items must not be empty"
 
 
 @pytest.mark.spec("turn-choices", WHERE, "`choiceCount` and `choice_count` are both set when `n` is provided")
 def test_choices(proxy: Proxy) -> None:
     """Both spellings of `n`, as a number."""
     params = proxy.chat({"n": 1}).params(METHOD)
-    assert twins(params, "choiceCount", "choice_count") == 1
+    must_be(f"{METHOD}.choiceCount", twins(params, "choiceCount", "choice_count"), 1)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-choices-unset", WHERE, '"choiceCount": 1, "choice_count": 1')
 def test_choices_unasked(proxy: Proxy, endpoint: str) -> None:
     """Without `n` they are omitted, null, or the example's 1; both spellings alike."""
-    assert twins(proxy.post(endpoint).params(METHOD), "choiceCount", "choice_count") in (None, 1)
+    must_be_one_of(f"{METHOD}.choiceCount", twins(proxy.post(endpoint).params(METHOD), "choiceCount", "choice_count"), (None, 1))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-output-schema", WHERE, '"outputSchema": null, "output_schema": null')
 def test_no_output_schema(proxy: Proxy, endpoint: str) -> None:
     """Without a format there is no schema: null or omitted, both spellings alike."""
-    assert twins(proxy.post(endpoint).params(METHOD), "outputSchema", "output_schema") is None
+    must_be(f"{METHOD}.outputSchema", twins(proxy.post(endpoint).params(METHOD), "outputSchema", "output_schema"), None)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-effort-unset", WHERE, "`effort` is included when resolved")
 def test_no_effort(proxy: Proxy, endpoint: str) -> None:
     """A plain model implies no effort."""
-    assert is_unset(proxy.post(endpoint).params(METHOD), "effort")
+    must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), "effort")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-tools-unset", WHERE, "`tools` is included when tool definitions exist")
 def test_no_tools(proxy: Proxy, endpoint: str) -> None:
     """Without definitions there are no tools."""
-    assert not (proxy.post(endpoint).params(METHOD).get("tools") or {}).get("definitions")
+    tools = proxy.post(endpoint).params(METHOD).get("tools") or {}
+    must_be(f"{METHOD}.tools.definitions, null and omitted being none,", tools.get("definitions") or [], [])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -111,4 +114,4 @@ def test_no_tools(proxy: Proxy, endpoint: str) -> None:
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
     """No field that the documents do not name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True}
-    assert set(proxy.post(endpoint, body).params(METHOD)) - FIELDS == set()
+    must_be(f"The fields of {METHOD} that no document names", set(proxy.post(endpoint, body).params(METHOD)) - FIELDS, set())

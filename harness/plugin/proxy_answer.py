@@ -1,0 +1,54 @@
+"""What a proxy said, as values that know where they stand: a key or an item that is not there is told by its JSON path.
+
+A check may so read `done.json["choices"][0]["message"]`, and the author of the proxy is told `choices[0] has no "message"`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.shell.client import SubjectFailure
+
+#: How much of a value a sentence shows.
+SHOWN = 300
+
+
+class Object(dict[str, Any]):
+    """A JSON object; asking for a key that it does not have raises `SubjectFailure`."""
+
+    path = ""
+
+    def __missing__(self, key: str) -> Any:
+        __tracebackhide__ = True
+        raise SubjectFailure(f"{self.path} has no {key!r}. It is {_short(self)}")
+
+
+class Array(list[Any]):
+    """A JSON array; asking for an item that it does not have, or for a key, raises `SubjectFailure`."""
+
+    path = ""
+
+    def __getitem__(self, at: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return super().__getitem__(at)
+        except (IndexError, TypeError):
+            raise SubjectFailure(f"{self.path} has no [{at!r}]. It is {_short(self)}") from None
+
+
+def placed(value: Any, path: str) -> Any:
+    """Return the value with its places in it; it is equal to what it was. `path` is what the whole is called."""
+    if isinstance(value, dict):
+        found = Object((key, placed(each, f"{path}.{key}")) for key, each in value.items())
+        found.path = path
+        return found
+    if isinstance(value, list):
+        items = Array(placed(each, f"{path}[{at}]") for at, each in enumerate(value))
+        items.path = path
+        return items
+    return value
+
+
+def _short(value: Any) -> str:
+    said = repr(value)
+    return f"{said}." if len(said) <= SHOWN else f"{said[:SHOWN]}... ({len(said)} characters)."
