@@ -116,10 +116,10 @@ class AppServer(Stdio):
 
     def _clean(self, live: Frame) -> Frame:
         """What a recording holds went through the redactor: so must what is compared with it."""
-        from harness.core.redact import Redactor
+        from fake_server.capture import clean
 
-        clean = Redactor(paths={self.home: "/home/user"} if self.home else {}).redact(live.raw)
-        return live if clean == live.raw else Frame(0, live.t, "rpc", "client", raw=clean)
+        raw = clean(live.raw, self.home)
+        return live if raw == live.raw else Frame(0, live.t, "rpc", "client", raw=raw)
 
     def _not_recorded(self, live: Frame, miss: Miss) -> None:
         # Not on the start-up path: a client's first line is seldom wrong.

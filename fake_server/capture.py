@@ -21,5 +21,19 @@ def open_capture(path: str, codex: str = "0.92.0", bundle: str = "", replayed: I
     if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
         raise ValueError(f"FAKE_CODEX_CAPTURE is {path}, the cassette that is replayed; choose another file.")
     header = Header(codex, bundle or identity(codex), "capture", {"rpc.client": "recorded"})
-    home = os.environ.get("HOME", "")
-    return CassetteWriter(path, header, Redactor(paths={home: "/home/user"} if home else {}))
+    return CassetteWriter(path, header, Redactor(paths=paths(os.environ.get("HOME", ""))))
+
+
+def paths(home: str) -> dict[str, str]:
+    """Return what a redactor replaces of the user's home; `/`, the home of many a container, is nobody's."""
+    home = home.rstrip("/")
+    return {home: "/home/user"} if home.startswith("/") else {}
+
+
+def clean(raw: bytes, home: str) -> bytes:
+    """Return a line as a recording would hold it, to compare it with one; a home that cannot be replaced stays."""
+    try:
+        redactor = Redactor(paths=paths(home))
+    except ValueError:
+        redactor = Redactor()
+    return redactor.redact(raw)

@@ -33,6 +33,9 @@ BROKEN = {
     "tells all": "import fake_server.otherwise as o; o.TOLD = 1000",
     "tells it raw": "import fake_server.otherwise as o; o._printable = str",
     "tells it whole": "import fake_server.otherwise as o; o.SHOWN = 10**9",
+    "takes any home": (
+        "import fake_server.capture as c; c.clean = lambda raw, home: c.Redactor(paths={home: '/home/user'}).redact(raw)"
+    ),
     "tells secrets": "from fake_server.app_server import AppServer as A; A._clean = lambda self, live: live",
     "heeds no word": "import fake_server.app_server as a; a.quiet = lambda environ: False",
     "heeds no signal": "from fake_server.stdio import Stdio; Stdio.heed_signals = lambda self: None",
@@ -64,10 +67,11 @@ def environ(**settings: Any) -> dict[str, str]:
     }
 
 
-def run(sent: list[Any], broken: str = "", **settings: Any) -> tuple[int, list[str], list[Any]]:
+def run(sent: list[Any], broken: str = "", home: str = "/nowhere", **settings: Any) -> tuple[int, list[str], list[Any]]:
     """Say these messages; return the exit status, the lines on stderr and the messages that came."""
     data = b"".join(dumps(message) + b"\n" for message in sent)
-    done = subprocess.run([*fake(broken), "app-server"], input=data, capture_output=True, env=environ(**settings), timeout=60)
+    env = {**environ(**settings), "HOME": home}
+    done = subprocess.run([*fake(broken), "app-server"], input=data, capture_output=True, env=env, timeout=60)
     return done.returncode, done.stderr.decode().splitlines(), [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -208,6 +212,22 @@ def test_what_a_recording_says_redacted_does_not_differ(tmp_path: Path) -> None:
     assert "abcdefghijklmnop" not in clean
     recorded = conversation(clean)
     assert run(of_client(conversation(token)), cassette=write(tmp_path / "a.ndjson", recorded))[:2] == (0, [])
+
+
+def check_home(tmp_path: Path, home: str, broken: str = "") -> None:
+    sent = of_client(conversation("Something else"))
+    status, told, _ = run(sent, broken, home, cassette=write(tmp_path / "a.ndjson", conversation()))
+    assert (status, len(told)) == (0, 2), told
+
+
+@pytest.mark.parametrize("home", ["/", "", "/home", "relative"])
+def test_whatever_the_home_a_note_changes_nothing(tmp_path: Path, home: str) -> None:
+    check_home(tmp_path, home)
+
+
+@pytest.mark.parametrize("home", ["/", "/home"])
+def test_one_that_ends_for_a_home_is_noticed(tmp_path: Path, home: str) -> None:
+    red(check_home, "takes any home", tmp_path, home)
 
 
 # -- a signal -------------------------------------------------------------------------------------------------------------
