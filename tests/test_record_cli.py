@@ -48,10 +48,16 @@ def test_a_second_run_keeps_the_first_recording_and_says_where_it_went(tmp_path:
         done = record(tmp_path, "--out", "run.ndjson", "--", *ECHO, said=said)
         assert (done.returncode, done.stdout) == (0, said)
         assert (said == b"one\n") == (done.stderr == b"")
-    assert "run.3.ndjson" in sentence(done)
+    assert f"; this run is recorded to {tmp_path}/run.3.ndjson." in sentence(done)
     assert lines(tmp_path / "run.ndjson") == [b"one\n"] * 2
     assert lines(tmp_path / "run.2.ndjson") == [b"two\n"] * 2
     assert lines(tmp_path / "run.3.ndjson") == [b"three\n"] * 2
+
+
+def test_a_place_that_cannot_be_written_is_told_whole_for_the_directory_is_the_clients(tmp_path: Path) -> None:
+    done = record(tmp_path, "--out", "no/run.ndjson", "--", *ECHO)
+    assert done.returncode == 2
+    assert f"{tmp_path}/no/run.ndjson: the cassette cannot be written" in sentence(done)
 
 
 def test_force_replaces_the_recording_that_is_there(tmp_path: Path) -> None:
@@ -233,8 +239,8 @@ def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tm
     assert b"abcdefghijklmnop" in done.stdout  # what the client gets is what was said
     said = sentence(done)
     assert said == (
-        "codex-replay record: run.ndjson: a secret (api-key) streamed in pieces in frames 1 to 3 went to the client as it was, "
-        "and was taken out of the cassette.\n"
+        f"codex-replay record: {tmp_path}/run.ndjson: a secret (api-key) streamed in pieces in frames 1 to 3 went to the client "
+        "as it was, and was taken out of the cassette.\n"
     )
     found = [json.loads(line)["params"]["delta"] for line in lines(tmp_path / "run.ndjson")]
     # As the secret is called where a frame has the whole of it.
@@ -261,6 +267,6 @@ def test_a_secret_in_pieces_that_cannot_be_taken_out_is_said_with_its_place_and_
     )
     assert first
     assert int(first[1]) == int(first[2]) + 1 == int(first[3]) + 1
-    assert "codex-replay cassette redact run.ndjson --out G" in said
+    assert f"codex-replay cassette redact {tmp_path}/run.ndjson --out G" in said
     assert "abcdef" not in said
     assert sorted(os.listdir(tmp_path)) == ["run.ndjson", "server.py"]

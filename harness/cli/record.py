@@ -118,12 +118,14 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
         header = header_for(options, redactor)
     except Exception as error:  # whatever the reason: what cannot be redacted must not be written
         stop(2, f"the command cannot be redacted ({error}), so nothing can be recorded; {options.unstarted}")
+    # In sentences the whole path: the working directory is the client's, and not the user's.
+    out = os.path.abspath(options.out)
     try:
-        path = claim(options.out, options.force)
+        path = claim(out, options.force)
     except OSError as error:
-        stop(2, f"{options.out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
-    if path != options.out.replace("{pid}", str(os.getpid())):
-        say(f"{options.out} is there already and is kept; this run is recorded to {path}.")
+        stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
+    if path != out.replace("{pid}", str(os.getpid())):
+        say(f"{out} is there already and is kept; this run is recorded to {path}.")
     try:
         return WholeWriter(CassetteWriter(path, header), redactor)
     except CassetteError as error:
