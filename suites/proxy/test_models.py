@@ -14,9 +14,10 @@ pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
 
 def effort_of(done: Exchange) -> Any:
-    """`reasoning.effort` of the message; what `reasoning` is, when it is no object with one."""
+    """`reasoning.effort` of the message; AssertionError when `reasoning` is no object."""
     reasoning = done.params("sendUserMessage")["reasoning"]
-    return reasoning.get("effort") if isinstance(reasoning, dict) else reasoning
+    assert isinstance(reasoning, dict), f"sendUserMessage.reasoning must be an object, not {reasoning!r}"
+    return reasoning.get("effort")
 
 
 RULES = f"{SPEC}, Common normalization rules"

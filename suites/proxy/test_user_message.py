@@ -32,8 +32,9 @@ SCHEMA: dict[str, Any] = {
 
 
 def type_of(value: Any) -> Any:
-    """The `type` of a format; the value itself, when it is no object with one."""
-    return value.get("type") if isinstance(value, dict) else value
+    """The `type` of a format; AssertionError when it is no object."""
+    assert isinstance(value, dict), f"{METHOD}.responseFormat must be an object, not {value!r}"
+    return value.get("type")
 
 
 def limit(endpoint: str, tokens: int) -> dict[str, Any]:
