@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from harness.cli.console import Place, Unable
-from harness.cli.stdout import gone
+from harness.cli.stdout import at_once, gone
 from harness.core.redact import Redactor
 from harness.protocol.script import BadScript, parse
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
@@ -126,7 +126,7 @@ def command(
                 for note in session.cassette(cassettes, by=by, over=over.split(",") if over else None, pace=pace):
                     click.echo(note, err=True)
             with contextlib.suppress(KeyboardInterrupt):
-                click.echo(json.dumps({"url": process.url, "pid": process.pid}) if as_json else _welcome(process.url))
+                at_once(json.dumps({"url": process.url, "pid": process.pid}) if as_json else _welcome(process.url))
                 _follow(process, session, quiet=quiet, as_json=as_json)
             if cassettes:
                 raise SystemExit(_settle(session, allow_unused, as_json))
@@ -165,7 +165,7 @@ def _follow(process: BackendProcess, session: BackendSession, *, quiet: bool, as
             if not quiet:
                 text = _json(redactor, entry) if as_json else _line(entry)
                 # People redirect it to files. The whole text and not its values: a body may hold NaN, and lone surrogates.
-                click.echo(redactor.text(text.encode("utf-8", "backslashreplace").decode()))
+                at_once(redactor.text(text.encode("utf-8", "backslashreplace").decode()))
 
 
 def _json(redactor: Redactor, entry: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import codecs
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,3 +82,13 @@ def failure() -> OSError | None:
 def gone() -> bool:
     """Tell whether nobody reads stdout any more."""
     return isinstance(failure(), BrokenPipeError)
+
+
+def at_once(text: str) -> None:
+    """Print a line past Python's buffer, which prints it twice when the reader's Ctrl-C comes before the buffer knows it went."""
+    out: Any = sys.stdout
+    out.flush()
+    line = (text + "\n").encode(out.encoding, out.errors or "strict")
+    raw = getattr(out.buffer, "raw", out.buffer)  # standard output that was closed from the start has none
+    while line:
+        line = line[raw.write(line) :]
