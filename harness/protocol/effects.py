@@ -19,6 +19,7 @@ from harness.core.hidden import opened
 from harness.core.httpframes import sse_bytes
 from harness.core.jsontext import NotJson, compact, loads
 from harness.core.sse import Decoder
+from harness.core.visible import visible
 
 #: Items of an answer that the server carries out, and where each has what it is to do.
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
@@ -129,5 +130,5 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 def _short(value: Any) -> str:
     """One line of a value, without control characters: what is shown on a terminal is somebody else's."""
     text = value if isinstance(value, str) else compact(value)
-    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    text = visible(text)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."
