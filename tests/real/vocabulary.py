@@ -19,7 +19,7 @@ COMMANDS = [
     "printf marker",
     "printf 'two words'",
     "printf 'é ☂\\n'",
-    "printf out; printf err >&2",
+    "printf out; sleep 0.2; printf err >&2",  # without the pause the real server tells the two streams in either order
     "printf err >&2; exit 3",
     "printf 'a\\nb\\nc\\n'",
     "true",
