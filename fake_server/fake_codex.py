@@ -14,7 +14,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
 Exit status: 0 everything recorded of the client came; 1 a frame matched nothing or never came (both are told on stderr);
-2 could not run. A signal (TERM, HUP, INT) ends it as its end of input, and it dies by it; INT has status 130.
+2 could not run. A signal (TERM, HUP, INT) ends it as its end of input, and it dies by it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def main(argv: list[str]) -> int:
         _say(f"{error}\n")
         return EXIT_CANNOT
     except KeyboardInterrupt:
-        return 130
+        from fake_server.stdio import die
+
+        die(2)  # SIGINT
+        raise
 
 
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -> str:

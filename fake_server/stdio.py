@@ -15,7 +15,7 @@ import sys
 
 # `signal` itself would load enum.
 from _signal import SIG_DFL, SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal  # type: ignore[import-not-found]
-from posix import _exit, getpid, kill, read, write
+from posix import getpid, kill, read, write
 from time import monotonic
 
 from harness.core.frames import Frame
@@ -267,9 +267,7 @@ class Stdio:
 
 
 def die(number: int) -> None:
-    """End at once as the signal ends the real server; after an interrupt with the status that a shell gives it."""
-    if number == SIGINT:
-        _exit(128 + SIGINT)
+    """End at once, by the signal, as it ends the real server (real-codex-0.92.md section 4, "Bad input")."""
     signal(number, SIG_DFL)
     kill(getpid(), number)
 
