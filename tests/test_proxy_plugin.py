@@ -96,6 +96,49 @@ def test_a_bad_proxy_gets_a_verdict_in_time(suite: pytest.Pytester, way: str, se
         assert part in text
 
 
+@pytest.fixture
+def counted(suite: pytest.Pytester) -> str:
+    """A proxy that writes a line for each of its starts, and ends when $WHAT has a word in it: `broken`, for one."""
+    path = suite.path / "counted.sh"
+    path.write_text(
+        f"#!/bin/sh\necho start >> {suite.path}/starts\n"
+        'if [ "${WHAT-$1}" = broken ]; then echo no database >&2; exit 3; fi\n'
+        f"exec {sys.executable} -m harness.reference.proxy\n"
+    )
+    path.chmod(0o755)
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.parametrize("env", [{}, {"A": "1"}, {"A": "2"}, {}], ids=str)
+        def test_plain_first(proxy, env):
+            proxy.responses(env=env)
+
+        @pytest.mark.parametrize("env", [{"WHAT": "broken"}, {}, {"WHAT": "broken"}, {"A": "2"}], ids=str)
+        def test_special_first(proxy, env):
+            proxy.responses(env=env)
+        """
+    )
+    return str(path)
+
+
+def test_one_that_does_not_start_is_started_once_and_told_whole_once(suite: pytest.Pytester, counted: str) -> None:
+    """With a hundred environments, each with twenty seconds to get ready, a run would else take half an hour."""
+    result = run(suite, "--proxy", f"{counted} broken", "-k", "plain_first")
+    result.assert_outcomes(failed=4)
+    assert (suite.path / "starts").read_text().split() == ["start"]
+    text = result.stdout.str()
+    assert text.count("no database") == 1
+    assert text.count("The proxy ended (status 3) before it answered GET /v1/models. (An earlier case tells the whole.)\n") == 3
+    assert "in start" not in text  # where the harness starts it is of no help
+
+
+def test_one_that_does_not_start_in_a_special_environment_is_judged_in_others(suite: pytest.Pytester, counted: str) -> None:
+    result = run(suite, "--proxy", counted, "-k", "special_first")
+    result.assert_outcomes(failed=2, passed=2)
+    assert (suite.path / "starts").read_text().split() == ["start"] * 3
+
+
 def test_a_failure_shows_both_seams(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=CASE.replace("== 1", "== 2"))
     result = run(suite, "-k", "chat")

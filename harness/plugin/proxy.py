@@ -22,7 +22,7 @@ import pytest
 
 from harness.plugin.options import proxy_table, settings_of
 from harness.plugin.proxy_http import Event, Exchange, exchange
-from harness.plugin.proxy_process import PROFILES, Pool, RunningProxy
+from harness.plugin.proxy_process import PROFILE, PROFILES, Pool, RunningProxy
 from harness.plugin.proxy_report import tell
 from harness.plugin.proxy_subject import BadProxy, ProxySubject, parse_proxy
 from harness.shell.client import SubjectFailure
@@ -37,7 +37,6 @@ __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 #: How long one answer may take, in seconds, unless `--wait` says otherwise.
 WAIT, WAIT_LIVE = 10.0, 30.0
 FIELDS, UNCLAIMED = "codex-replay-proxy-fields", "codex-replay-proxy-unclaimed"
-#: The settings of the run: reading them takes longer than some cases do.
 
 
 class Proxy:
@@ -61,7 +60,11 @@ class Proxy:
         __tracebackhide__ = True
         if self._attached and (env or script is not None):
             pytest.skip("not verified: a proxy that is attached to by its URL cannot be given an environment; give a command")
-        self.running = self._pool.get({"PROXY_PROFILE": self.profile, **(env or {})}, script)
+        given = {PROFILE: self.profile, **(env or {})}
+        if why := self._pool.broken(given, script):
+            # The case that found it so has told all that is known, and has shown where.
+            pytest.fail(f"{why} (An earlier case tells the whole.)", pytrace=False)
+        self.running = self._pool.get(given, script)
         return self.running
 
     def ask(
@@ -210,7 +213,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         from harness.plugin.proxy_fields import fields
 
         report.user_properties.append((FIELDS, {proxy.profile: fields(proxy.exchanges)}))
-        if report.failed:
+        if report.failed and proxy.exchanges:
             stderr = proxy.running.process.stderr_tail(15) if proxy.running and proxy.running.process else []
             report.sections.append(("HTTP and JSON-RPC", tell(proxy.exchanges, stderr)))
     return report
@@ -277,6 +280,7 @@ def proxy_pool(
     cwd = str(request.config.invocation_params.dir)
 
     def start(env: Mapping[str, str], script: Any) -> RunningProxy:
+        __tracebackhide__ = True
         folder: Path = tmp_path_factory.mktemp("proxy")
         said = shared if script is None else script
         return RunningProxy(proxy_subject, app_server, folder, env, said, cwd, lite_client_backend)

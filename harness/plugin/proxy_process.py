@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
 PIECE = "CODEX_REPLAY_PIECE"
+#: The one variable that every case sets.
+PROFILE = "PROXY_PROFILE"
 PROFILES = ("as-specified", "works-on-0.92")
 #: What the real Codex would find in its config.toml; nothing that a proxy sets itself is here.
 _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
@@ -50,6 +52,7 @@ class RunningProxy:
         cwd: str,
         backend: Callable[[], BackendProcess],
     ) -> None:
+        __tracebackhide__ = True
         self.subject, self.folder, self.env = subject, folder, dict(env)
         self.wire = Wire(folder)
         self.upstream: BackendSession | None = None
@@ -169,6 +172,10 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+def _key(env: Mapping[str, str], script: Any) -> str:
+    return json.dumps([sorted(env.items()), script])
+
+
 class Pool:
     """The processes of one run, by the environment and the script that they were started with."""
 
@@ -176,19 +183,24 @@ class Pool:
         self._start = start
         self._running: dict[str, RunningProxy] = {}
         self._broken: dict[str, str] = {}
+        self._begun = False  # whether any has ever started
+        self._never = ""  # why the first of all did not start, though nothing special was asked of it
         self._lock = threading.Lock()
 
+    def broken(self, env: Mapping[str, str], script: Any = None) -> str:
+        """Return why there can be no process with this environment, in one line, if an earlier case has tried; else ""."""
+        why = self._never or self._broken.get(_key(env, script), "")
+        return why.partition("\n")[0].removesuffix(" It said on stderr:")
+
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
-        """Return a process with this environment. Raises `SubjectFailure`: at once when it has failed to start before."""
+        """Return a process with this environment, started if none runs. Raises `SubjectFailure`."""
         __tracebackhide__ = True
         with self._lock:
             return self._get(env, script)
 
     def _get(self, env: Mapping[str, str], script: Any) -> RunningProxy:
         __tracebackhide__ = True
-        key = json.dumps([sorted(env.items()), script])
-        if key in self._broken:
-            raise SubjectFailure(self._broken[key])
+        key = _key(env, script)
         found = self._running.pop(key, None)
         if found is not None and not found.alive:
             found.stop()
@@ -200,7 +212,11 @@ class Pool:
                 found = self._start(env, script)
             except SubjectFailure as error:
                 self._broken[key] = str(error)
+                # One that does not start with the profile alone will not start with more: no other case waits for it.
+                if not self._begun and script is None and set(env) == {PROFILE}:
+                    self._never = str(error)
                 raise
+            self._begun = True
         self._running[key] = found  # the last one used stands last
         return found
 

@@ -14,9 +14,7 @@ _MOST_FRAMES = 60
 
 
 def tell(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
-    """Return the requests, the frames that passed meanwhile and the answers, in the order of time (ms since the first)."""
-    if not exchanges:
-        return "Nothing was asked."
+    """Return the requests (one at least), the frames that passed meanwhile and the answers, by time (ms since the first)."""
     start = exchanges[0].started
     lines: list[tuple[float, str]] = []
     for one in exchanges:
