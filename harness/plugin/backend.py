@@ -66,6 +66,7 @@ class Answer:
     @cached_property
     def value(self) -> Any:
         """The decoded JSON body; raises `SubjectFailure` when it is none."""
+        __tracebackhide__ = True
         try:
             return json.loads(self.body)
         except ValueError:
@@ -74,6 +75,7 @@ class Answer:
     @property
     def error(self) -> dict[str, Any]:
         """The error object; raises `SubjectFailure` unless the body is `{"error": {...}}`."""
+        __tracebackhide__ = True
         error = self.value.get("error") if isinstance(self.value, dict) else None
         if not isinstance(error, dict):
             raise SubjectFailure(f'The body has no object "error".\n{self.tell()}')
@@ -82,6 +84,7 @@ class Answer:
     @cached_property
     def blocks(self) -> list[Block]:
         """What stands between the blank lines of an event stream; raises `SubjectFailure` unless the request succeeded."""
+        __tracebackhide__ = True
         if self.status != 200:
             raise SubjectFailure(f"The request was refused.\n{self.tell()}")
         decoder = Decoder()
@@ -90,6 +93,7 @@ class Answer:
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """The decoded events of the stream; raises `SubjectFailure` where one is no JSON object."""
+        __tracebackhide__ = True
         found = []
         for block in self.blocks:
             if not block.dispatched:
@@ -105,16 +109,19 @@ class Answer:
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Return the events of one type, in order."""
+        __tracebackhide__ = True
         return [event for event in self.events if event.get("type") == kind]
 
     @property
     def items(self) -> list[dict[str, Any]]:
         """The items that were done, in order."""
+        __tracebackhide__ = True
         return [event["item"] for event in self.of("response.output_item.done")]
 
     @property
     def text(self) -> str:
         """The joined deltas of the text."""
+        __tracebackhide__ = True
         return "".join(event["delta"] for event in self.of("response.output_text.delta"))
 
     def tell(self) -> str:
@@ -176,6 +183,7 @@ class Backend:
 
         `body` is sent as JSON, bytes as they stand. `headers` replace headers by name; None leaves one out.
         """
+        __tracebackhide__ = True
         given = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -193,12 +201,14 @@ class Backend:
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         """Send a GET with the login's headers; `path` is below the URL, a fake's base path not included."""
+        __tracebackhide__ = True
         if self.live:
             pytest.skip(f"not verified on {self.name}: only its /responses is known")
         return self._send("GET", path, None, {**self._credentials, **(headers or {})})
 
     def refresh(self, fields: Mapping[str, Any] | bytes, *, form: bool = False) -> Answer:
         """Post to a fake's token URL: JSON, or a form."""
+        __tracebackhide__ = True
         if self.live:
             pytest.skip(f"not verified on {self.name}: a refresh would use up the login's refresh token")
         if isinstance(fields, bytes):

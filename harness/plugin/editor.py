@@ -67,6 +67,7 @@ class Editor:
         wait: float,
         upstream: BackendSession | None = None,
     ) -> None:
+        __tracebackhide__ = True
         self.argv = argv
         self.project = project
         self.timeout = wait
@@ -108,15 +109,18 @@ class Editor:
 
     def prompt(self, text: str) -> None:
         """Give the editor a prompt."""
+        __tracebackhide__ = True
         self._since = len(self.reports)
         self._do(do="prompt", text=text)
 
     def decide(self, approval: Mapping[str, Any], decision: str) -> None:
         """Answer an approval that was reported: accept, decline or dismiss."""
+        __tracebackhide__ = True
         self._do(do="decide", id=approval["id"], decision=decision)
 
     def interrupt(self) -> None:
         """Interrupt the turn."""
+        __tracebackhide__ = True
         self._do(do="interrupt")
 
     def turn(self, prompt: str = "Hello") -> Turn:
@@ -240,6 +244,7 @@ class Editor:
 
     def requests(self, method: str) -> list[dict[str, Any]]:
         """The requests and notifications of one method."""
+        __tracebackhide__ = True
         return [message for message in self.sent() if message.get("method") == method]
 
     def wait_sent(self, method: str) -> None:
@@ -262,6 +267,7 @@ class Editor:
 
     def answers(self) -> list[dict[str, Any]]:
         """The editor's answers to the server's requests, in order."""
+        __tracebackhide__ = True
         return [message for message in self.sent() if "method" not in message]
 
     def violations(self) -> list[str]:

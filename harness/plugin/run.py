@@ -267,6 +267,7 @@ class Case:
                 raise SubjectFailure(f"{what} ({blame}):\n    " + "\n    ".join(texts[:10]))
 
     def _record(self, server: Server) -> None:
+        __tracebackhide__ = True
         if (self._settings.record == "new" or server.racy) and server.cassette.exists():
             return
         header = header_of(self.name, self._subject.version, server.behind)
@@ -275,6 +276,7 @@ class Case:
 
     @staticmethod
     def _both_seams(server: Server) -> list[Frame]:
+        __tracebackhide__ = True
         if server.recorded is None:
             return server.timeline
         server.recorded.close()

@@ -118,10 +118,12 @@ class Client:
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
         """Send a notification; `params` is left out unless given."""
+        __tracebackhide__ = True
         self.send({"method": method} if params is _ABSENT else {"method": method, "params": params})
 
     def post(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002 - the protocol's name
         """Send a request without waiting for its reply; return its id (the next integer unless given)."""
+        __tracebackhide__ = True
         used = id
         if used is None:
             used, self._next_id = self._next_id, self._next_id + 1
@@ -154,6 +156,7 @@ class Client:
 
     def reply(self, request: Mapping[str, Any], result: Any) -> None:
         """Answer a request of the server with a result."""
+        __tracebackhide__ = True
         self.send({"id": request["id"], "result": result})
 
     # -- waiting ---------------------------------------------------------------------------------------------------------
