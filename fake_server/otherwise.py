@@ -6,7 +6,9 @@ without a change of the exit status. Loaded only where something may have differ
 
 from __future__ import annotations
 
+from harness.core.brief import excerpts
 from harness.core.jsonrpc import label
+from harness.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def notes(
         if count <= TOLD:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             lines.append(
-                f"note: {_printable(label(live.value))} was answered as frame {recorded.n} of {cassette}, though it differs at "
+                f"note: {visible(label(live.value))} was answered as frame {recorded.n} of {cassette}, though it differs at "
                 f"{_told(found[0])}{more}"
             )
     if count:
@@ -56,19 +58,5 @@ def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Differe
 
 
 def _told(difference: Difference) -> str:
-    """Tell a difference; of two long values only from a little before the place where they part."""
-    ours, theirs = difference.recorded, difference.live
-    begin = 0
-    if max(len(ours), len(theirs)) > SHOWN:
-        parted = next((at for at, (x, y) in enumerate(zip(ours, theirs, strict=False)) if x != y), min(len(ours), len(theirs)))
-        begin = max(0, parted - _BEFORE)
-    ours, theirs = (
-        _printable(f"{'...' if begin else ''}{text[begin : begin + SHOWN]}{'...' if len(text) > begin + SHOWN else ''}")
-        for text in (ours, theirs)
-    )
-    return f"{_printable(difference.path[:SHOWN])}: recorded {ours}, got {theirs}"
-
-
-def _printable(text: str) -> str:
-    """Escape what would steer a terminal: it is somebody else's text."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    ours, theirs = (visible(text) for text in excerpts((difference.recorded, difference.live), SHOWN, _BEFORE))
+    return f"{visible(difference.path[:SHOWN])}: recorded {ours}, got {theirs}"

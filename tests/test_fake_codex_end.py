@@ -31,7 +31,7 @@ BROKEN = {
         "o._differences = lambda matcher, ours, theirs: matcher.differences(ours.value, theirs.value)"
     ),
     "tells all": "import fake_server.otherwise as o; o.TOLD = 1000",
-    "tells it raw": "import fake_server.otherwise as o; o._printable = str",
+    "tells it raw": "import fake_server.otherwise as o; o.visible = str",
     "tells it whole": "import fake_server.otherwise as o; o.SHOWN = 10**9",
     "takes any home": (
         "import fake_server.capture as c; c.clean = lambda raw, home: c.Redactor(paths={home: '/home/user'}).redact(raw)"

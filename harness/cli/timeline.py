@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harness.cli.console import printable
+from harness.core.brief import cut
 from harness.core.frames import Frame
 from harness.core.normalise import UUID
 from harness.report.labels import Labels
@@ -59,7 +60,7 @@ def summarise(frame: Frame, width: int) -> str:
     value = frame.value
     if frame.seam == "rpc":
         if value is None:
-            return _cut(frame.raw.decode("utf-8", "backslashreplace").rstrip("\r\n"), width)
+            return cut(frame.raw.decode("utf-8", "backslashreplace").rstrip("\r\n"), width)
         if type(value) is dict:
             value = next((value[key] for key in ("params", "result", "error") if key in value), None)
     elif type(value) is dict:
@@ -72,7 +73,7 @@ def summarise(frame: Frame, width: int) -> str:
         length += len(part) + 1
         if length > width:
             break
-    return _cut(" ".join(parts), width)
+    return cut(" ".join(parts), width)
 
 
 def _leaves(key: str, value: Any) -> Iterator[str]:
@@ -88,10 +89,6 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
             yield f"{key}[{len(value)}]"
     elif type(value) is str:
         text = UUID.sub(lambda found: found[0][:8], value)
-        yield f"{key}={json.dumps(_cut(text, 60), ensure_ascii=False)}" if key else json.dumps(text, ensure_ascii=False)
+        yield f"{key}={json.dumps(cut(text, 60), ensure_ascii=False)}" if key else json.dumps(text, ensure_ascii=False)
     elif value is not None:
         yield f"{key}={json.dumps(value)}"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: max(0, width - 3)] + "..."

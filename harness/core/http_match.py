@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.core.brief import excerpts
 from harness.core.frames import Frame
 from harness.core.http_over import BadOver, Over, body_of, placeholders, without_numbers
 from harness.core.match import Difference, Matcher
@@ -28,6 +29,9 @@ WAYS = ("content", "connection")
 OVER = {"content": ("method", "path", "body"), "connection": ("method", "path")}
 #: So many recorded requests are looked at for the nearest one.
 LOOKS = 256
+#: Characters of a text that are shown, and how many of them from before the place where two long ones part.
+SHOWN = 100
+BEFORE = 30
 
 
 class Tape:
@@ -207,13 +211,5 @@ def _shown(path: str) -> str:
 
 
 def _excerpt(difference: Difference) -> str:
-    """Tell a difference; of two long texts only the place where they part."""
-    ours, theirs = difference.recorded, difference.live
-    if max(len(ours), len(theirs)) > 100:
-        shorter = min(len(ours), len(theirs))
-        at = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
-        start = max(0, at - 30)
-        ours, theirs = (
-            f"{'...' if start else ''}{text[start : at + 60]}{'...' if len(text) > at + 60 else ''}" for text in (ours, theirs)
-        )
+    ours, theirs = excerpts((difference.recorded, difference.live), SHOWN, BEFORE)
     return f"{_shown(difference.path)}: recorded {ours}, got {theirs}"

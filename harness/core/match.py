@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 LEVELS = ("method", "exact")
+SHOWN = 120  # characters of a value
 _UUID = 36  # characters of one
 _WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
@@ -43,11 +44,9 @@ class Difference:
         self.live = live
 
     def __str__(self) -> str:
-        return f"{self.path}: recorded {_short(self.recorded)}, got {_short(self.live)}"
+        from harness.core.brief import cut  # not on fake-codex's start-up path
 
-
-def _short(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:117]}..."
+        return f"{self.path}: recorded {cut(self.recorded, SHOWN)}, got {cut(self.live, SHOWN)}"
 
 
 class Bindings:

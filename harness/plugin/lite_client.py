@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from harness.core.brief import shortened
 from harness.plugin.options import settings_of
 from harness.plugin.programs import program
 from harness.shell.client import SubjectFailure
@@ -123,11 +124,11 @@ class Run:
         for request in self.requests:
             why = f" ({request.sentence})" if request.sentence else ""
             lines.append(f"{request.method} {request.path} -> {request.status or 'no answer'}{why}")
-            lines.append(f"    {_short(json.dumps(request.body, ensure_ascii=False), 1500)}")
+            lines.append(f"    {shortened(json.dumps(request.body, ensure_ascii=False), 1500)}")
         lines += [
             f"exit status {self.status}",
-            f"stdout: {_short(repr(self.stdout), 500)}",
-            f"stderr: {_short(self.stderr, 2000)}",
+            f"stdout: {shortened(repr(self.stdout), 500)}",
+            f"stderr: {shortened(self.stderr, 2000)}",
         ]
         return "\n".join(lines)
 
@@ -230,10 +231,6 @@ def _write(path: Path, content: object) -> Path:
     else:
         path.unlink(missing_ok=True)
     return path
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
 
 
 def parse_lite_client(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.core.brief import shortened
 from harness.shell.client import SubjectFailure
 
 #: How much of a value a sentence shows.
@@ -50,5 +51,4 @@ def placed(value: Any, path: str) -> Any:
 
 
 def _short(value: Any) -> str:
-    said = repr(value)
-    return f"{said}." if len(said) <= SHOWN else f"{said[:SHOWN]}... ({len(said)} characters)."
+    return f"{shortened(repr(value), SHOWN)}."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from harness.core.brief import shortened
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,19 +21,15 @@ def tell(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
     lines: list[tuple[float, str]] = []
     for one in exchanges:
         sent = one.sent.decode("utf-8", "replace") if isinstance(one.sent, bytes) else json.dumps(one.sent, ensure_ascii=False)
-        lines.append((one.started, f"HTTP     > {one.method} {one.path}  {_short(sent, 1200)}"))
+        lines.append((one.started, f"HTTP     > {one.method} {one.path}  {shortened(sent, 1200)}"))
         said = one.body.decode("utf-8", "replace")
-        lines.append((one.ended, f"HTTP     < {one.status or 'no answer'} {one.problem} {_short(said, 1500)}"))
+        lines.append((one.ended, f"HTTP     < {one.status or 'no answer'} {one.problem} {shortened(said, 1500)}"))
         hidden = len(one.frames) - _MOST_FRAMES
         for frame in one.frames[:_MOST_FRAMES]:
             arrow = ">" if frame.sender == "client" else "<"
-            lines.append((frame.t, f"{frame.child[-8:]:>8} {arrow} {_short(frame.raw, 1500 if arrow == '>' else 200)}"))
+            lines.append((frame.t, f"{frame.child[-8:]:>8} {arrow} {shortened(frame.raw, 1500 if arrow == '>' else 200)}"))
         if hidden > 0:
             lines.append((one.ended, f"         ... {hidden} frames more"))
     lines.sort(key=lambda line: line[0])
     told = [f"{(t - start) * 1000:8.1f} {text}" for t, text in lines]
     return "\n".join([*told, *(["stderr of the proxy:", *stderr] if stderr else [])])
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"

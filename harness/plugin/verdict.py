@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harness.core.brief import shortened
 from harness.core.counted import counted
 from harness.report import model
 from harness.report.model import ROLES, Case, Outcome, Report
@@ -48,8 +49,8 @@ class Verdict:
         worst = model.worst([case["outcome"], outcome])
         if outcome != "passed" and (worst != case["outcome"] or not case["message"]):
             case["outcome"] = worst
-            case["message"] = model.shortened(message, LONGEST_MESSAGE)
-            case["details"] = model.shortened(details, LONGEST_DETAILS)
+            case["message"] = shortened(message, LONGEST_MESSAGE)
+            case["details"] = shortened(details, LONGEST_DETAILS)
             case["expected"], case["actual"] = said.get("compared") or (None, None)
 
     def case_of(self, nodeid: str) -> Case | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.core.brief import cut, excerpts
 from harness.protocol.behaviour_case import RULES, Change, Kept, changes, labels
 from harness.protocol.behaviour_form import blank
 from harness.protocol.behaviour_values import GONE
@@ -257,27 +258,17 @@ def examples(before: Any, after: Any) -> tuple[str, str]:
     """Return two values as they are shown: of long ones what stands around the first difference."""
     one, other = (_plain(value) for value in (before, after))
     if (len(one) <= SHOWN and len(other) <= SHOWN) or before is GONE or after is GONE:
-        return _cut(one), _cut(other)
-    at = next((i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
-    start = max(0, at - SHOWN // 3)
-    return _window(one, start), _window(other, start)
+        return cut(one, SHOWN), cut(other, SHOWN)
+    one, other = excerpts((one, other), SHOWN, SHOWN // 3)
+    return one, other
 
 
 def shown(text: str) -> str:
     """Return a sentence for people: names of one run reduced, one line, not too long."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
     plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
-    return _cut(_TIME.sub("<date>", plain).replace("\n", " "))
+    return cut(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)
 
 
 def _plain(value: Any) -> str:
     return "(absent)" if value is GONE else _TIME.sub("<date>", blank(json.dumps(value, ensure_ascii=False)))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-
-
-def _window(text: str, start: int) -> str:
-    piece = text[start : start + SHOWN]
-    return ("..." if start else "") + piece + ("..." if start + SHOWN < len(text) else "")

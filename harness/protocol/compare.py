@@ -15,6 +15,7 @@ from typing import Any
 
 from deepdiff import DeepDiff
 
+from harness.core.brief import excerpts
 from harness.core.deltas import Event, events
 from harness.core.frames import Frame
 from harness.core.jsontext import dumps
@@ -29,7 +30,6 @@ ALIGNED = 5000
 #: Of a value longer than this, in characters of JSON, a part is shown: what stands so much before the first difference, and on.
 SHOWN = 120
 BEFORE = 30
-CUT = "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +215,4 @@ def _size(value: Any) -> int:
 
 
 def _short(*values: Any) -> list[str]:
-    """Return values as JSON; long ones only from a little before the place where they part."""
-    texts = [_key(value).decode() for value in values]
-    if all(len(text) <= SHOWN for text in texts):
-        return texts
-    parted = next((at for at, signs in enumerate(zip(*texts, strict=False)) if len(set(signs)) > 1), min(map(len, texts)))
-    begin = parted - BEFORE if len(texts) > 1 and parted > BEFORE + len(CUT) else 0
-    end = begin + SHOWN - len(CUT)
-    return [(CUT if begin else "") + (text[begin:] if len(text) <= end + len(CUT) else text[begin:end] + CUT) for text in texts]
+    return excerpts([_key(value).decode() for value in values], SHOWN, BEFORE)

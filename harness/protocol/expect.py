@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+SHOWN = 80  # characters of a value
 KEYS = ("prompt", "model", "body", "absent", "headers", "outputs")
 
 
@@ -137,5 +138,6 @@ def difference(wanted: object, seen: object, where: str = "body") -> str | None:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    from harness.core.brief import cut  # only for a mistake: it would cost every start of a script
+
+    return cut(repr(value), SHOWN)

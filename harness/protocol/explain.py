@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness.core.brief import cut
 from harness.protocol.bundle import branches, constant, lookup
 from harness.protocol.known import nearest, takes_objects
 
@@ -62,8 +63,7 @@ def _a(name: str) -> str:
 
 def show(text: str) -> str:
     """Return `text` fit for a sentence: cut to 80 characters, lone surrogates escaped."""
-    shown = text if len(text) <= 80 else text[:77] + "..."
-    return shown.encode("utf-8", "backslashreplace").decode()
+    return cut(text, 80).encode("utf-8", "backslashreplace").decode()
 
 
 def join(path: str, key: str) -> str:

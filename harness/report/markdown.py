@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.report.model import Case, Report, Sums, by_spec, by_suite, shortened, sums
+from harness.core.brief import shortened
+from harness.report.model import Case, Report, Sums, by_spec, by_suite, sums
 
 #: GitHub refuses comments of more than 65,536 characters.
 MOST = 60_000

@@ -269,11 +269,6 @@ def _problem(value: Any) -> str:
     return ""
 
 
-def shortened(text: str, most: int) -> str:
-    """Return `text`, or its start and a note of how long it was."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
-
-
 def worst(outcomes: Sequence[Outcome]) -> Outcome:
     """Return the worst of some outcomes."""
     return min(outcomes, key=OUTCOMES.index)

@@ -14,6 +14,7 @@ import time
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from harness.core.brief import cut
 from harness.core.frames import Frame
 from harness.core.jsonrpc import is_reply, kind, label
 from harness.core.jsontext import dumps
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _ABSENT: Any = object()
+LONG = 200  # characters of a line
 #: A server that says more has gone wild, and is ended before that fills the memory: lines that are no JSON object (the real
 #: one writes none), lines in all (the real one writes some hundred a turn), bytes in all.
 MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
@@ -257,7 +259,7 @@ class Client:
             state = "The server " + ("exited with status" if status >= 0 else "was ended by signal") + f" {abs(status)}."
         state = f"{state} {self._flood}".rstrip()
         tail = self.process.stderr_tail(6)
-        said = "Its stderr is empty." if not tail else "Its stderr ends:\n" + "\n".join("    " + _cut(line) for line in tail)
+        said = "Its stderr is empty." if not tail else "Its stderr ends:\n" + "\n".join("    " + cut(line, LONG) for line in tail)
         with self._changed:
             last = self.timeline[-8:]
         seen = "\n".join(f"    {frame.n:>4} {frame.t:8.3f} {frame.sender:6} {_short(frame.raw)}" for frame in last)
@@ -273,12 +275,8 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _cut(text: str, size: int = 200) -> str:
-    return text if len(text) <= size else text[: size - 3] + "..."
-
-
 def _short(value: Any) -> str:
     if isinstance(value, bytes):
         text = value[:400].decode("utf-8", "backslashreplace").rstrip("\n")
-        return _cut(visible(text))
-    return _cut(visible(dumps(value).decode()))
+        return cut(visible(text), LONG)
+    return cut(visible(dumps(value).decode()), LONG)

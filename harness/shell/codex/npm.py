@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.core.brief import cut
 from harness.shell.codex.cache import cache_folder
 from harness.shell.codex.errors import CodexInstallError, FlakyDownload, disk_full
 
@@ -216,4 +217,4 @@ def _failure(out: bytes, err: bytes) -> tuple[str, str]:
 def _one_line(text: str) -> str:
     """The first line that says something, cut to a readable length and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return (line[:197] + "..." if len(line) > 200 else line).rstrip(".")
+    return cut(line, 200).rstrip(".")

@@ -1,0 +1,31 @@
+"""Long texts, as they are shown to people: cut short, or of two that differ the part in which they do."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CUT = "..."
+
+
+def cut(text: str, most: int) -> str:
+    """Return `text`, or so much of its start that no more than `most` characters are shown, with what tells that it is cut."""
+    return text if len(text) <= most else text[: max(0, most - len(CUT))] + CUT
+
+
+def shortened(text: str, most: int) -> str:
+    """Return `text`, or its first `most` characters and a note of how long it was."""
+    return text if len(text) <= most else f"{text[:most]}{CUT} ({len(text)} characters)"
+
+
+def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
+    """Return texts side by side; if one is longer than `most` characters, only from `before` characters before they part.
+
+    No more than `most` are shown of each from there on, and no fewer are left out than the dots that stand for them.
+    """
+    if all(len(text) <= most for text in texts):
+        return list(texts)
+    parted = next((at for at, signs in enumerate(zip(*texts, strict=False)) if len(set(signs)) > 1), min(map(len, texts)))
+    begin = parted - before if len(texts) > 1 and parted > before + len(CUT) else 0
+    return [(CUT if begin else "") + cut(text[begin:], most) for text in texts]
