@@ -9,7 +9,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
                               differs in content is told at the end
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
-    FAKE_CODEX_SCRIPT         without a cassette: what the model says; fake-codex then runs the turns itself
+    FAKE_CODEX_SCRIPT         without a cassette (never with one): what the model says; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
@@ -159,6 +159,7 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
     settings = {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
     try:
         if settings.get("FAKE_CODEX_CASSETTE"):
+            _refuse_both(settings)
             return _replay(settings)
         _say_empty(settings)
         return _improvise(settings, overrides)
@@ -175,6 +176,15 @@ def _say_empty(settings: dict[str, str]) -> None:
     """An empty setting is none, as everywhere here; but who meant to name a recording must not take a script's turns for it."""
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _say("fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n")
+
+
+def _refuse_both(settings: dict[str, str]) -> None:
+    """A recording and a script are two ways to answer; raises `ValueError` where somebody may take the one for the other."""
+    if settings.get("FAKE_CODEX_SCRIPT"):
+        raise ValueError(
+            "FAKE_CODEX_CASSETTE and FAKE_CODEX_SCRIPT are both set, but either a recording is replayed or a script is run; "
+            "unset one of them."
+        )
 
 
 def _replay(settings: dict[str, str]) -> int:

@@ -49,6 +49,7 @@ BROKEN = {
     ),
     "waits at no place": "from fake_server.stdio import Stdio; Stdio._wait = lambda self: None",
     "says nothing of an empty setting": "import fake_server.fake_codex as f; f._say_empty = lambda settings: None",
+    "takes both": "import fake_server.fake_codex as f; f._refuse_both = lambda settings: None",
     "names no bundle": "import harness.protocol.schema_files as s; s.identity = lambda version: ''",
 }
 
@@ -433,6 +434,22 @@ def test_one_that_does_not_say_so_is_noticed(tmp_path: Path) -> None:
     red(check_empty, "says nothing of an empty setting", tmp_path)
 
 
+def check_both(tmp_path: Path, broken: str = "") -> None:
+    script, cassette = tmp_path / "script.json", write(tmp_path / "a.ndjson", conversation())
+    script.write_text('["Hello."]')
+    status, told, came = run(of_client(conversation())[:1], broken, cassette=cassette, script=script)
+    assert (status, len(told), came) == (2, 1, [])
+    assert "FAKE_CODEX_CASSETTE and FAKE_CODEX_SCRIPT are both set" in told[0]
+
+
+def test_a_cassette_and_a_script_are_one_too_many(tmp_path: Path) -> None:
+    check_both(tmp_path)
+
+
+def test_one_that_takes_both_is_noticed(tmp_path: Path) -> None:
+    red(check_both, "takes both", tmp_path)
+
+
 def check_capture(tmp_path: Path, broken: str = "") -> None:
     capture = tmp_path / "captured.ndjson"
     sent = of_client(conversation([{"type": "text", "text": "Hi"}]))
@@ -440,7 +457,7 @@ def check_capture(tmp_path: Path, broken: str = "") -> None:
     run(sent, broken, capture=capture)
     with CassetteReader(capture) as reader:
         assert reader.header.bundle == bundle_of("0.92.0") != "unknown"
-    lint = [Path(sys.executable).with_name("codex-replay"), "cassette", "lint", capture]
+    lint = [str(Path(sys.executable).with_name("codex-replay")), "cassette", "lint", str(capture)]
     done = subprocess.run(lint, capture_output=True, text=True, timeout=60)
     assert done.stdout == "1 cassette(s), 3 frames: all sound.\n", done.stdout
     assert done.returncode == 0

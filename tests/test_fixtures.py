@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +88,22 @@ def test_a_client_of_the_app_server(project: pytest.Pytester) -> None:
             assert fake_codex.starts == [["app-server"]]
             assert fake_codex.received[0]["id"] == 1
             assert fake_codex.problems == []
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_of_a_recording_and_a_script_the_later_holds(project: pytest.Pytester) -> None:
+    cassette = Path(__file__).parents[1] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+    result = run(
+        project,
+        f"""
+        def test_it(fake_codex):
+            fake_codex.cassette({str(cassette)!r})
+            fake_codex.script(["From the script."])
+            client = Client(fake_codex.command)
+            assert client.ask("Hi") == "From the script."
+            assert client.close() == 0
         """,
     )
     result.assert_outcomes(passed=1)

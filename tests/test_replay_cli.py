@@ -45,6 +45,13 @@ def test_the_fake_serves_another_one_if_it_is_told_to() -> None:
     assert "note" not in told
 
 
+def test_the_fake_runs_a_script_if_it_is_told_to(tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text('["Hello."]')
+    done = replay(CASSETTE, "--app-server", "fake", "--json", FAKE_CODEX_SCRIPT=tmp_path / "script.json")
+    assert (done.returncode, "note" in json.loads(done.stdout)) == (1, False)
+    assert "both set" not in done.stdout + done.stderr
+
+
 def test_what_another_fake_serves_is_not_said_to_be_the_recording_itself(tmp_path: Path) -> None:
     """A copy of it, say, or one that is told to serve it by the environment: nobody knows what it is."""
     (tmp_path / "copy.ndjson").write_bytes(CASSETTE.read_bytes())

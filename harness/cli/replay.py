@@ -127,9 +127,7 @@ def command(
         failure, live = _play(stage, frames, timeout)
         problems = stage.problems()
     found = compare(frames, live)
-    itself = (
-        chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette) and "FAKE_CODEX_SCRIPT" not in stage.env
-    )
+    itself = chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette)
     _tell(found, failure, truncated, as_json, stage.says, problems, model.ITSELF if itself else "")
     raise SystemExit(0 if found.equal and failure is None else 1)
 
@@ -157,7 +155,8 @@ def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame]
     if subject.name.startswith("fake"):
         # With the fake, the cassette itself is what it serves, unless the environment says otherwise; empty says nothing.
         said = {name: value for name, value in os.environ.items() if value}
-        yield Stage(subject.argv, {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact", **said}, os.getcwd())
+        itself = {} if "FAKE_CODEX_SCRIPT" in said else {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact"}
+        yield Stage(subject.argv, {**itself, **said}, os.getcwd())
         return
     ours = subject.name.startswith("codex@")
     home = os.environ.get("HOME", "")

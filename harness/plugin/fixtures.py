@@ -76,11 +76,12 @@ class FakeCodex:
     # -- before the client starts ------------------------------------------------------------------------------------------
 
     def script(self, script: object) -> None:
-        """Say what the model says: turns, or a whole script (docs/scripts.md). `BadScript` says what is wrong with it."""
+        """Say what the model says: turns, or a whole script (docs/scripts.md). `BadScript` says what is wrong with one."""
         from harness.protocol.script import parse
 
         parse(script)
         (self._folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
+        self._env.pop("FAKE_CODEX_CASSETTE", None)
         self._env["FAKE_CODEX_SCRIPT"] = str(self._folder / "script.json")
         self._write()
 
