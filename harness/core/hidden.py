@@ -2,13 +2,14 @@
 
 A body that was compressed stands as it came where nothing in it had to be redacted, and decompressed, marked "packed", where
 something had (see `httpframes`). A secret that only the user knows, or that came in pieces, is found later: then a body
-becomes of the second kind.
+becomes of the second kind. One that nobody here can decompress cannot be looked into: `Unseen` knows it.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error
+from collections.abc import Callable
 from typing import Any
 
 from harness.core.frames import Frame
@@ -54,9 +55,67 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
         return httpframes.body_bytes({key: value for key, value in payload.items() if key != "packed"}), packed
     raw = b64decode(payload["base64"])
     encoding = httpframes.header(payload.get("headers", ()), "content-encoding")
-    encoding = (encoding or next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")).lower()
+    encoding = (encoding or encoding_of(raw)).lower()
     plain = httpframes.unpacked(raw, encoding) if encoding else None
     return (raw, "") if plain is None else (plain, encoding)
+
+
+def encoding_of(raw: bytes) -> str:
+    """Return the content-encoding that bytes tell of themselves, "" where they tell none."""
+    found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
+    return "" if found == "deflate" and int.from_bytes(raw[:2]) % 31 else found  # RFC 1950, section 2.2
+
+
+def fields(raw: bytes, encoding: str, redact: Callable[[bytes], bytes]) -> dict[str, Any]:
+    """Return BODY (see `httpframes`) for a frame that will be `redacted`: as it came, where that will find what is in it.
+
+    Of a secret in pieces one piece may look like a whole one; were that redacted before all are put together, the rest would
+    stay.
+    """
+    from harness.core.httpframes import body_fields
+
+    name = encoding.lower()
+    found_later = name in ("", "identity") or encoding_of(raw) == name.removeprefix("x-")
+    return body_fields(raw, encoding, _as_it_is if found_later else redact)
+
+
+def _as_it_is(data: bytes) -> bytes:
+    return data
+
+
+class Unseen:
+    """Tells the bodies of a recording that came in an encoding which nobody here can decompress; it is to see all frames."""
+
+    def __init__(self) -> None:
+        self._encodings: dict[int | None, str] = {}
+
+    def encoding(self, frame: Frame) -> str:
+        """Return what keeps a frame's body from being looked into, "" where nothing does."""
+        from harness.core.httpframes import header
+
+        payload = frame.payload
+        if frame.seam != "http" or type(payload) is not dict:
+            return ""
+        if frame.kind in ("request", "response"):
+            self._encodings[frame.conn] = (header(payload.get("headers", ()), "content-encoding") or "").lower()
+        if frame.kind not in ("request", "chunk") or "packed" in payload or type(payload.get("base64")) is not str:
+            return ""
+        encoding = self._encodings.get(frame.conn, "").removeprefix("x-")
+        try:
+            if encoding in ("", "identity") or opened(payload)[1]:
+                return ""
+            # What a client's library has decompressed keeps the header that it came with.
+            magic = _MAGIC.get(encoding, b"")
+            return encoding if encoding == "deflate" or b64decode(payload["base64"]).startswith(magic) else ""
+        except (Error, ValueError):
+            return ""  # no base64: that is another fault
+
+
+def left_out(frame: Frame) -> Frame:
+    """Return a frame without its body, of which only the length stays."""
+    kept = {key: value for key, value in frame.payload.items() if key not in _BODY}
+    last = {"version": kept.pop("version")} if "version" in kept else {}
+    return with_payload(frame, {**kept, "omitted": len(b64decode(frame.payload["base64"])), **last})
 
 
 def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, Any]:

@@ -132,14 +132,24 @@ def unpacked(raw: bytes, encoding: str) -> bytes | None:
     """Return a body decompressed (gzip, deflate, zstd), what there is of a broken one, or None for an unknown encoding."""
     try:
         if encoding in ("gzip", "x-gzip", "deflate"):
-            return zlib.decompressobj(15 if encoding == "deflate" else 31).decompress(raw)
+            return _all_of(raw, lambda: zlib.decompressobj(15 if encoding == "deflate" else 31))
         if encoding == "zstd":
             import zstandard
 
-            return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+            return _all_of(raw, lambda: zstandard.ZstdDecompressor().decompressobj())
     except Exception:  # each library has errors of its own
         return None
     return None
+
+
+def _all_of(raw: bytes, begin: Callable[[], Any]) -> bytes:
+    """Decompress what may be several streams in a row, as of a server that ends one at each event: none may stay unseen."""
+    plain = []
+    while raw:
+        one = begin()
+        plain.append(one.decompress(raw))
+        raw = one.unused_data
+    return b"".join(plain)
 
 
 def packed(plain: bytes, encoding: str) -> bytes:

@@ -1,35 +1,38 @@
 """The pieces of longer texts that stand in one frame: found, and written anew.
 
 A piece is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
-such a notification; each "token" of a list of logprobs, in an event or in a body; and a part of a body that is no JSON of its
-own. That holds for every version of Codex so far, and what is missed here is a secret that stays, so this asks no version's
-table.
+such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions); each "token"
+of a list of logprobs, in an event or in a body; and a part of a body that is no JSON of its own. Where such a body is an event
+stream (one that came compressed, or under another type), its events are looked at too. That holds for every version of Codex
+so far, and what is missed here is a secret that stays, so this asks no version's table.
 """
 
 from __future__ import annotations
 
-import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from harness.core import eventtext
 from harness.core.frames import Frame
 from harness.core.hidden import opened, with_body, with_exact, with_payload
-from harness.core.jsonspan import Path, span, spliced, written
-from harness.core.jsontext import NotJson, dumps, loads
+from harness.core.httpframes import sse_blocks
+from harness.core.jsonspan import Path, spliced
+from harness.core.jsontext import dumps
+from harness.core.sse import Block, encode
 
 TEXT, BASE64, TOKEN, BODY = "text", "base64", "token", "body"
 #: The first name of a stream that no other frame has a piece of.
 ALONE = "alone"
-_PASSING = ("delta", "chunk", "sequence_number", "logprobs", "obfuscation")  # what differs between the pieces of one stream
-_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_PASSING = ("delta", "deltaBase64", "chunk", "sequence_number", "logprobs", "obfuscation")  # what differs from piece to piece
+_NAMES = ("role", "id", "type")  # members of a delta that are no part of a longer text, and are said again and again
 
 
 class Piece(NamedTuple):
     """A part of a longer text: the names of its stream, where in the frame's JSON it stands, what it says.
 
-    `form` is how it is written there.
+    `form` is how it is written there. In a body that is an event stream the path begins with the number of the event.
     """
 
     stream: tuple[str, ...]
@@ -41,29 +44,34 @@ class Piece(NamedTuple):
 def pieces_of(frame: Frame) -> list[Piece]:
     """Return the pieces in a frame; their order is the same whatever they say."""
     if frame.seam == "rpc":
-        return _of_notification(frame)
+        return _of_message(frame)
     if type(frame.payload) is not dict:
         return []
     if frame.kind == "sse":
-        return _of_event(frame)
+        return list(_of_data(_json_of(frame), frame.payload.get("event"), str(frame.conn)))
     return _of_body(frame) if frame.kind == "chunk" else []
 
 
 def with_pieces(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
     """Return the frame with other pieces, by their place in `pieces_of`; all other bytes stay as they were."""
     pieces = pieces_of(frame)
+    body = bool(pieces) and pieces[0].form == BODY
+    if body and 0 in changed:
+        frame = with_payload(frame, with_body(frame.payload, changed[0], opened(frame.payload)[1]))
+        # What is torn at the border of a part is no event, so the events in it are those that were there before.
+        rest = {number: data for number, data in changed.items() if number}
+        return with_pieces(frame, rest) if rest and len(pieces_of(frame)) == len(pieces) else frame
     edits: list[tuple[Path, Any]] = []
+    value = [eventtext.value_of(block.data) for block in _blocks_of(pieces[0].data)] if body else _json_of(frame)
     for number, data in changed.items():
-        piece = pieces[number]
-        if piece.form == BODY:
-            return with_payload(frame, with_body(frame.payload, data, opened(frame.payload)[1]))
-        edits += _edits(_json_of(frame), piece, data)
+        edits += _edits(value, pieces[number], data)
     if frame.seam == "rpc":
         raw = frame.raw
-        for path, value in edits:
-            raw = spliced(raw, path, value)
+        for path, new in edits:
+            raw = spliced(raw, path, new)
         return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, extra=frame.extra)
-    return with_payload(frame, (_edited_event if frame.kind == "sse" else _edited_body)(frame.payload, edits))
+    write = _edited_event if frame.kind == "sse" else _edited_stream if body else _edited_body
+    return with_payload(frame, write(frame.payload, edits))
 
 
 def thread_of(value: Any) -> str:
@@ -72,38 +80,47 @@ def thread_of(value: Any) -> str:
     return str(params.get("conversationId", params.get("threadId"))) if type(params) is dict else ""
 
 
-def _of_notification(frame: Frame) -> list[Piece]:
+def _of_message(frame: Frame) -> list[Piece]:
     if b"elta" not in frame.raw:  # spares decoding: there is no piece without that word
         return []
     value = frame.value
-    if type(value) is not dict or type(value.get("method")) is not str or not value["method"].lower().endswith("delta"):
-        return []
-    params = value.get("params")
+    params = value.get("params") if type(value) is dict and type(value.get("method")) is str else None
     if type(params) is not dict:
         return []
     inner, path = (params["msg"], ("params", "msg")) if type(params.get("msg")) is dict else (params, ("params",))
     names = ("rpc", value["method"], thread_of(value), frame.sender, *_others(params), *_others(inner))
-    if type(inner.get("delta")) is str:
+    known = value["method"].lower().endswith("delta")
+    if known and type(inner.get("delta")) is str:
         return [Piece(names, (*path, "delta"), _encoded(inner["delta"]), TEXT)]
-    if type(inner.get("chunk")) is str:
+    # The input and output of a process have no other name: command/exec/write is a request.
+    name = "deltaBase64" if "deltaBase64" in inner else "chunk"
+    if type(inner.get(name)) is str and (known or name != "chunk"):
         try:
-            return [Piece(names, (*path, "chunk"), a2b_base64(inner["chunk"], strict_mode=True), BASE64)]
+            return [Piece(names, (*path, name), a2b_base64(inner[name], strict_mode=True), BASE64)]
         except (Error, ValueError):
             return []
     return []
 
 
-def _of_event(frame: Frame) -> list[Piece]:
-    data = _json_of(frame)
+def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Piece]:
+    """Yield the pieces in the data of one event; `at` is where it stands."""
     if type(data) is not dict:
-        return []
-    kind = data.get("type", frame.payload.get("event"))
-    names: tuple[str, ...] = (ALONE,)
-    pieces = []
-    if type(data.get("delta")) is str and type(kind) is str and kind.endswith("delta"):
-        names = ("http", str(frame.conn), kind, *_others(data))
-        pieces.append(Piece(names, ("delta",), _encoded(data["delta"]), TEXT))
-    return pieces + list(_tokens(data, names))
+        return
+    kind = data.get("type", event)
+    names: tuple[str, ...] = (ALONE, *map(str, at))
+    if type(kind) is str and kind.endswith("delta") and type(data.get("delta")) in (str, dict):
+        names = ("http", conn, kind, *_others(data))
+        yield from _texts(data["delta"], names, (*at, "delta"))
+    choices = data.get("choices")
+    if type(choices) is list:
+        # The id of the whole is no name: some servers have another in each event, and on a connection one answer is read.
+        for number, choice in enumerate(choices):
+            if type(choice) is dict:
+                of = ("http", conn, "choice", str(choice.get("index", number)))
+                yield from _texts(choice.get("delta"), (*of, "delta"), (*at, "choices", number, "delta"))
+                yield from _tokens(choice, of, (*at, "choices", number))
+        data = {name: value for name, value in data.items() if name != "choices"}
+    yield from _tokens(data, names, at)
 
 
 def _of_body(frame: Frame) -> list[Piece]:
@@ -114,10 +131,35 @@ def _of_body(frame: Frame) -> list[Piece]:
         data, _ = opened(frame.payload)
     except (Error, ValueError):
         return []
-    return [Piece(("http", str(frame.conn), BODY), (), data, BODY)]
+    pieces = [Piece(("http", str(frame.conn), BODY), (), data, BODY)]
+    for number, block in enumerate(_blocks_of(data)):
+        event = block.event.decode("utf-8", "replace")
+        pieces += _of_data(eventtext.value_of(block.data), event, str(frame.conn), (number,))
+    return pieces
 
 
-def _tokens(value: Any, names: tuple[str, ...]) -> Iterator[Piece]:
+def _blocks_of(body: bytes) -> list[Block]:
+    return sse_blocks(body) if b"data:" in body else []
+
+
+def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Piece]:
+    """Yield the texts of a delta, in their order. An item of a list is known by its "index": an event has only some of them."""
+    waiting: list[tuple[tuple[str, ...], Path, Any]] = [(names, at, value)]  # as below
+    while waiting:
+        stream, path, one = waiting.pop()
+        inner: list[tuple[tuple[str, ...], Path, Any]] = []
+        if type(one) is str:
+            yield Piece(stream, path, _encoded(one), TEXT)
+        elif type(one) is dict:
+            inner = [((*stream, key), (*path, key), item) for key, item in one.items() if key not in _NAMES]
+        elif type(one) is list:
+            for number, item in enumerate(one):
+                index = item.get("index", number) if type(item) is dict else number
+                inner.append(((*stream, str(index)), (*path, number), item))
+        waiting += reversed(inner)
+
+
+def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Piece]:
     """Yield the tokens of each list of logprobs in a JSON value. The top_logprobs of a token are no sequence."""
     waiting: list[tuple[Path, Any]] = [((), value)]  # and no recursion: a recording may be nested as deeply as it likes
     while waiting:
@@ -125,7 +167,7 @@ def _tokens(value: Any, names: tuple[str, ...]) -> Iterator[Piece]:
         if type(one) is list and one and all(type(i) is dict and type(i.get("token")) is str and "logprob" in i for i in one):
             stream = (*names, *map(str, path))
             for number, item in enumerate(one):
-                yield Piece(stream, (*path, number, "token"), _encoded(item["token"]), TOKEN)
+                yield Piece(stream, (*at, *path, number, "token"), _encoded(item["token"]), TOKEN)
             continue
         inner = enumerate(one) if type(one) is list else one.items()
         waiting += [((*path, k), v) for k, v in inner if type(v) in (dict, list) and k != "top_logprobs"]
@@ -178,7 +220,7 @@ def _edited_body(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict
     if "body" in payload:
         return {**payload, "body": _edited(payload["body"], edits)}
     plain, packed = opened(payload)
-    if _value(plain) != payload["view"]:  # no recorder writes that; the view is what was looked at
+    if eventtext.value_of(plain) != payload["view"]:  # no recorder writes that; the view is what was looked at
         return with_body(payload, dumps(_edited(payload["view"], edits)), packed)
     for path, value in edits:
         plain = spliced(plain, path, value)
@@ -190,32 +232,20 @@ def _edited_event(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dic
         return {**payload, "data": _edited(payload["data"], edits)}
     view = _edited(payload["view"], edits)
     raw = a2b_base64(payload["base64"]) if "base64" in payload else str(payload.get("text", "")).encode()
-    if _value(_data_of(raw)[0]) != payload["view"]:  # as above
+    new = eventtext.edited(raw, payload["view"], edits)
+    if new is None:  # as above
         return {"event": payload["event"], "data": view} if "event" in payload else {"data": view}
-    for path, value in edits:
-        data, places = _data_of(raw)
-        start, end = span(data, path)
-        new = written(data[start:end], value)
-        raw = raw[: places[start]] + new + raw[places[end - 1] + 1 :]
-    return {**with_exact(payload, raw), "view": view}
+    return {**with_exact(payload, new), "view": view}
 
 
-def _data_of(raw: bytes) -> tuple[bytes, list[int]]:
-    """Return the data of one event, its lines joined, and for each byte of that where it stands in `raw`."""
-    data, places = b"", list[int]()
-    for line in _LINE.finditer(raw):
-        if line[1].startswith(b"data:"):
-            start = line.start() + (6 if line[1].startswith(b"data: ") else 5)
-            if places:
-                data += b"\n"
-                places.append(start - 1)
-            data += raw[start : line.end(1)]
-            places += range(start, line.end(1))
-    return data, places
-
-
-def _value(raw: bytes) -> Any:
-    try:
-        return loads(raw)
-    except NotJson:
-        return None
+def _edited_stream(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict[str, Any]:
+    plain, packed = opened(payload)
+    blocks = _blocks_of(plain)
+    raws = [block.raw for block in blocks]
+    for number in {path[0]: None for path, _ in edits}:
+        assert type(number) is int
+        value, inner = eventtext.value_of(blocks[number].data), [(path[1:], new) for path, new in edits if path[0] == number]
+        new = eventtext.edited(raws[number], value, inner)
+        # Lines that the standard reads otherwise than we do (a byte order mark before them) become usual ones.
+        raws[number] = encode(dumps(_edited(value, inner)), blocks[number].event) if new is None else new
+    return with_body(payload, b"".join(raws), packed)

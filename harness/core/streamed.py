@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from harness.core.frames import Frame
-from harness.core.hidden import redacted
+from harness.core.hidden import Unseen, left_out, redacted
 from harness.core.pieces import ALONE, BASE64, BODY, Piece, pieces_of, thread_of, with_pieces
 from harness.core.redact import Redactor
 
@@ -123,7 +123,8 @@ class Streams:
 
 def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
     """Return the frames of a whole recording without their secrets, those that were streamed in pieces included."""
-    streams, result = Streams(), list(frames)
+    unseen = Unseen()
+    streams, result = Streams(), [left_out(frame) if unseen.encoding(frame) else frame for frame in frames]
     for place, frame in enumerate(result):
         streams.add(frame, place)
     for place, pieces in streams.mended(redactor).items():

@@ -62,12 +62,14 @@ class HttpRecorder:
     """Listens at `listen` ("host:port", port 0 for any), passes all on to `upstream`, logs it.
 
     It listens from the beginning; `url` is where. Serve with `start` and `stop` (a thread of its own) or with `run` (until a
-    signal). Raises OSError when it cannot listen there, ValueError when `listen` or `upstream` is no such thing.
+    signal). What `log` writes to is to redact whole frames (`hidden.redacted`): they come with what may hold a piece of a
+    secret as it was. Raises OSError when it cannot listen there, ValueError when `listen` or `upstream` is no such thing.
     """
 
     def __init__(self, upstream: str, listen: str, log: Log, redactor: Redactor, say: Callable[[str], None]) -> None:
         self.upstream = Upstream(upstream)
         self.log, self.redactor, self.say = log, redactor, say
+        self._said: set[str] = set()
         self.relays: set[Relay] = set()
         self.count = 0
         self._socket = _listening(listen)
@@ -98,6 +100,12 @@ class HttpRecorder:
         self._loop.run_until_complete(self._serve(grace=0))
         self._loop.close()
 
+    def say_once(self, sentence: str) -> None:
+        """Say what may be so of each connection, for the first."""
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self.say(sentence)
+
     async def _serve(self, grace: float = GRACE) -> None:
         server = await self._loop.create_server(lambda: Relay(self).client, sock=self._socket)
         await self._ended.wait()
@@ -122,7 +130,8 @@ class Relay:
         recorder.relays.add(self)
         self.recorder = recorder
         upstream = recorder.upstream
-        self.watch = Watch(recorder.count, recorder.log, recorder.redactor, upstream.rewrite, recorder.say)
+        # What the log writes to redacts a frame as a whole, and what was streamed in pieces when all are there.
+        self.watch = Watch(recorder.count, recorder.log, recorder.redactor, upstream.rewrite, recorder.say_once, later=True)
         self.client, self.server = Side(self, "client"), Side(self, "server")
         self.ended = asyncio.Event()
         self._waiting: list[bytes] = []

@@ -16,7 +16,7 @@ from typing import Any
 
 import httptools
 
-from harness.core import httpframes
+from harness.core import hidden, httpframes
 from harness.core.frames import Frame
 from harness.core.redact import Redactor
 from harness.core.sse import Block, Decoder
@@ -29,7 +29,10 @@ PART = 8 << 20  # bytes: a body that is no event stream is logged in parts of th
 
 
 class Watch:
-    """The frames of connection number `conn`. `rewrite` gives the target and headers with which a request goes on."""
+    """The frames of connection number `conn`. `rewrite` gives the target and headers with which a request goes on.
+
+    With `later` the bodies of answers are logged as they came where who writes them will find what is in them (`hidden`).
+    """
 
     def __init__(
         self,
@@ -38,10 +41,13 @@ class Watch:
         redactor: Redactor,
         rewrite: Callable[[str, Pairs], tuple[str, Pairs]],
         say: Callable[[str], None],
+        *,
+        later: bool = False,
     ) -> None:
         self.conn = conn
         self.log = log
         self.redact = redactor.redact
+        self.later = later
         self.headers = redactor.headers  # by their names; the cassette's writer sees what the names do not tell
         self.rewrite = rewrite
         self.asked: deque[str] = deque()  # the methods of the requests that are not answered yet
@@ -69,6 +75,19 @@ class Watch:
         """Log one frame, its payload built where a failure ends the recording and not the traffic."""
         extra = {name: value for name, value in marks.items() if value}
         self.log.built(lambda: Frame(0, 0.0, "http", sender, kind, b"", build(), self.conn, extra=extra))
+
+    def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
+        """Return what stands in the cassette for an answer's body."""
+        return self.looked_into((hidden.fields if self.later else httpframes.body_fields)(raw, encoding, self.redact), encoding)
+
+    def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
+        """Say so where a body is left out, because nobody could look into it."""
+        if "omitted" in payload:
+            self._say(
+                f"a body in the content-encoding {encoding!r} cannot be looked into for secrets, and is left out of the "
+                "cassette; with gzip, deflate, zstd or none it would be there."
+            )
+        return payload
 
     def stop_looking(self, why: str) -> None:
         """Pass on the rest of the connection unrecorded."""
@@ -155,7 +174,10 @@ class Requests:
         watch.emit(
             "client",
             "request",
-            lambda: httpframes.request_payload(method, path, watch.headers(headers), body, version, watch.redact),
+            lambda: watch.looked_into(
+                httpframes.request_payload(method, path, watch.headers(headers), body, version, watch.redact),
+                httpframes.header(headers, "content-encoding"),
+            ),
             truncated=not self._complete,
         )
 
@@ -305,17 +327,18 @@ class EventBody:
         self._flush()
 
     def _flush(self) -> None:
+        redact = None if self._watch.later else self._watch.redact
         for block in self._ready:
             start, end = self._logged, self._logged + len(block.raw)
             self._logged = end
             cuts = [[at - start, round(when, 6)] for at, when in self._ends if start < at < end]
             joined = self._chunked and end < self._fed and all(at != end for at, _ in self._ends)
-            self._watch.emit("server", "sse", _event(block, self._watch.redact), cuts=cuts, joined=joined)
+            self._watch.emit("server", "sse", _event(block, redact), cuts=cuts, joined=joined)
         self._ready = []
         self._ends = [(at, when) for at, when in self._ends if at > self._logged]
 
 
-def _event(block: Block, redact: Redact) -> Callable[[], Any]:
+def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
     return lambda: httpframes.sse_payload(block, redact)
 
 
@@ -350,5 +373,4 @@ class WholeBody:
         raw, size = b"".join(self._pieces), self._size
         cuts = [cut for cut in self._cuts if cut[0] < size]
         self._pieces, self._size, self._cuts = [], 0, []
-        build = lambda: httpframes.body_fields(raw, self._packed, self._watch.redact)  # noqa: E731
-        self._watch.emit("server", "chunk", build, cuts=cuts)
+        self._watch.emit("server", "chunk", lambda: self._watch.body(raw, self._packed), cuts=cuts)

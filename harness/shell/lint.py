@@ -16,7 +16,7 @@ from typing import Any
 import jsonschema_rs
 
 from harness.core.frames import Frame, Header, encode_frame, encode_header
-from harness.core.hidden import inside
+from harness.core.hidden import Unseen, inside
 from harness.core.jsonrpc import kind, label
 from harness.core.jsontext import NotJson, loads
 from harness.core.redact import Redactor
@@ -101,6 +101,7 @@ class _Linter:
         self._step = step
         self._redactor = redactor
         self._streams = Streams()
+        self._unseen = Unseen()
         self._time = 0.0
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (who asked, id) -> requests that wait for a reply
         self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
@@ -151,6 +152,7 @@ class _Linter:
             self._add("error", "form", number, frame, _form(line))
         self._seen.add(f"{frame.seam}.{frame.sender}")
         self._streams.add(frame, self._report.frames)
+        self._bodies(frame, number)
         if not frame.whole:
             self._add("note", "cut-payload", number, frame, "the payload was cut for size where it was taken from")
         if frame.seam == "rpc":
@@ -178,6 +180,14 @@ class _Linter:
             # Never the secret itself: what lint prints ends up in logs.
             text = f"a secret ({what}) of {end - start} bytes stands at byte {start}; use `codex-replay cassette redact`"
             self._add("error", "secret", number, frame, text)
+
+    def _bodies(self, frame: Frame, number: int) -> None:
+        """Tell the bodies of which nobody knows what is in them."""
+        if encoding := self._unseen.encoding(frame):
+            text = f"a body in the content-encoding {encoding!r} cannot be looked into for secrets"
+            self._add("error", "unseen", number, frame, f"{text}; `codex-replay cassette redact` leaves it out")
+        elif frame.seam == "http" and type(frame.payload) is dict and "omitted" in frame.payload:
+            self._add("note", "omitted", number, frame, "a body was left out, because it could not be looked into for secrets")
 
     def _streamed(self) -> None:
         """Tell the secrets that stand in no single frame, but in the pieces of a stream."""

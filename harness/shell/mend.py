@@ -12,7 +12,7 @@ import shutil
 from typing import NamedTuple
 
 from harness.core.frames import BadLine, Frame, encode_frame, parse_line
-from harness.core.hidden import redacted
+from harness.core.hidden import Unseen, left_out, redacted
 from harness.core.pieces import with_pieces
 from harness.core.reason import reason
 from harness.core.redact import Redactor
@@ -35,9 +35,10 @@ class NotMended(CassetteError):
 
     def __init__(self, path: str, secrets: list[Secret], why: str) -> None:
         self.secrets = secrets
+        literal = " --literal TEXT" if any(one.kind == "literal" for one in secrets) else ""
         super().__init__(
             f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it holds {told(secrets)}, and could not "
-            f"be written anew ({why}); run `codex-replay cassette redact {path} --out G`, and keep only G."
+            f"be written anew ({why}); run `codex-replay cassette redact {path}{literal} --out G`, and keep only G."
         )
 
 
@@ -59,12 +60,16 @@ class WholeWriter:
         self._writer = writer
         self._redactor = redactor
         self._streams = Streams()
+        self._unseen = Unseen()
 
     def write(self, frame: Frame) -> bool:
-        """Take one frame, as it came, and write it without its secrets; return whether it has any."""
+        """Take one frame, as it came, and write it without its secrets; return whether it has any.
+
+        A body that cannot be looked into is left out.
+        """
         self.frames += 1
         self._streams.add(frame, self.frames)
-        clean = redacted(frame, self._redactor)
+        clean = redacted(left_out(frame) if self._unseen.encoding(frame) else frame, self._redactor)
         self._writer.write(clean)
         return clean is not frame
 

@@ -19,13 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.core import httpframes
+from harness.core import hidden, httpframes
 from harness.core.frames import BadLine, Footer, Frame, Header, encode_footer, encode_frame, encode_header, parse_line
 from harness.core.redact import Redactor
 from harness.core.streamed import clean
 from harness.shell.cassette import CassetteError
-
-_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "deflate": b"\x78"}
 
 
 class NdjsonPersister:
@@ -116,12 +114,12 @@ def _frames(
     raw = _bytes(response["body"].get("string"))
     # What a client's library has decompressed already stands plain, whatever its header says.
     encoding = (httpframes.header(headers, "content-encoding") or "").lower()
-    encoding = encoding if raw.startswith(_MAGIC.get(encoding, b"\0")) else ""
+    encoding = encoding if hidden.encoding_of(raw) == encoding.removeprefix("x-") else ""
     if not encoding and (httpframes.header(headers, "content-type") or "").startswith("text/event-stream"):
         for block in httpframes.sse_blocks(raw):
-            yield "server", "sse", httpframes.sse_payload(block, redactor.redact), {}
+            yield "server", "sse", httpframes.sse_payload(block), {}
     elif raw:
-        yield "server", "chunk", httpframes.body_fields(raw, encoding, redactor.redact), {}
+        yield "server", "chunk", hidden.fields(raw, encoding, redactor.redact), {}
     yield "server", "close", "end", {}
 
 

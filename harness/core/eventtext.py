@@ -1,0 +1,45 @@
+"""The bytes of one server-sent event, in which a value of its JSON is written anew; all other bytes stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from harness.core.jsonspan import Path, span, written
+from harness.core.jsontext import NotJson, loads
+
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+
+
+def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes | None:
+    """Return an event with other values at these places of its JSON; None where its lines do not say `value`."""
+    if value_of(_data_of(raw)[0]) != value:
+        return None
+    for path, new in edits:
+        data, places = _data_of(raw)
+        start, end = span(data, path)
+        raw = raw[: places[start]] + written(data[start:end], new) + raw[places[end - 1] + 1 :]
+    return raw
+
+
+def value_of(raw: bytes | None) -> Any:
+    """Return the JSON that a text is, None for none."""
+    try:
+        return None if raw is None else loads(raw)
+    except NotJson:
+        return None
+
+
+def _data_of(raw: bytes) -> tuple[bytes, list[int]]:
+    """Return the data of one event, its lines joined, and for each byte of that where it stands in `raw`."""
+    data, places = b"", list[int]()
+    for line in _LINE.finditer(raw):
+        if line[1].startswith(b"data:"):
+            start = line.start() + (6 if line[1].startswith(b"data: ") else 5)
+            if places:
+                data += b"\n"
+                places.append(start - 1)
+            data += raw[start : line.end(1)]
+            places += range(start, line.end(1))
+    return data, places

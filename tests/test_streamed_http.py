@@ -1,0 +1,414 @@
+"""A secret that an http backend streams in pieces: as choices (chat/completions), and in an event stream that came compressed."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from click.testing import CliRunner, Result
+
+from harness.cli.cassette import group
+from harness.core import hidden, pieces
+from harness.core.frames import Frame, Header
+from harness.core.httpframes import body_fields, sse_blocks, sse_payload, unpacked
+from harness.core.jsontext import dumps
+from harness.core.redact import Redactor
+from harness.protocol import schema_files
+from harness.shell import http_watch
+from harness.shell.cassette import CassetteReader, CassetteWriter
+from harness.shell.http_watch import Watch
+from harness.shell.mend import WholeWriter
+from harness.shell.record_log import Log
+
+GITHUB = ["ghp_", "abcdefghijklmnop", "qrstuvwxyzABCDEF6789"]  # the pieces of a key: none has the form of one
+PEM = ["-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq", "hkiG9w0BAQEF\n-----END"]  # the first looks like a whole one
+
+Payload = tuple[str, dict[str, Any]]
+
+
+def run(*args: str | Path) -> Result:
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert not any(piece in result.output for piece in GITHUB[1:]), result.output
+    return result
+
+
+def cassette(path: Path, *said: Payload, headers: list[list[str]] | None = None) -> Path:
+    """Write a cassette of one exchange, whose answer is in these frames."""
+    with CassetteWriter(path, Header("0.92.0", "unknown", "c", {"http": "recorded"})) as writer:
+        writer.write(Frame(0, 0.0, "http", "client", "request", b"", {"method": "POST", "path": "/", "headers": []}, 1))
+        writer.write(Frame(0, 0.0, "http", "server", "response", b"", {"status": 200, "headers": headers or []}, 1))
+        for kind, payload in said:
+            writer.write(Frame(0, 0.1, "http", "server", kind, b"", payload, 1))
+        writer.write(Frame(0, 0.2, "http", "server", "close", b"", "end", 1))
+    return path
+
+
+def payloads(path: Path) -> list[Any]:
+    with CassetteReader(path) as reader:
+        return [frame.payload for frame in reader][2:-1]
+
+
+def secrets_of(path: Path) -> list[str]:
+    return [line for line in run("lint", path).output.splitlines() if ": secret: " in line]
+
+
+def cleaned(path: Path) -> list[Any]:
+    """Return what `redact` makes of the answer; lint finds nothing more in it."""
+    clean = path.with_suffix(".clean.ndjson")
+    assert run("redact", path, "--out", clean, "--force").exit_code == 0
+    assert run("lint", clean).exit_code == 0
+    return payloads(clean)
+
+
+# --------------------------------------------------------------------------------------------------------- chat/completions
+
+
+def content(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def arguments(text: str, number: int = 0) -> dict[str, Any]:
+    call = {"index": number, "id": "call_1", "type": "function", "function": {"name": "shell", "arguments": text}}
+    return {"tool_calls": [call]}
+
+
+def reasoning(text: str) -> dict[str, Any]:
+    return {"reasoning_content": text}
+
+
+def listed(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def event(*choices: dict[str, Any], spaces: bool = False, number: int = 0) -> Payload:
+    """Return the event of some choices; the id of the whole changes, as with some servers it does."""
+    data = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": list(choices)}
+    raw = json.dumps(data, ensure_ascii=False, separators=None if spaces else (",", ":"))
+    return "sse", sse_payload(sse_blocks(f"data: {raw}\n\n".encode())[0])
+
+
+def choice(delta: dict[str, Any], index: int = 0) -> dict[str, Any]:
+    return {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
+
+
+DELTAS = {"content": content, "arguments": arguments, "reasoning": reasoning, "list": listed}
+
+
+def check_choices(kind: str, spaces: bool, tmp_path: Path) -> None:
+    """Pieces of one choice are joined, whatever stands between them, and those of two are not."""
+    make: Callable[[str], dict[str, Any]] = DELTAS[kind]
+
+    def said(*texts: str) -> list[Payload]:
+        first, second, third = (event(choice(make(text)), spaces=spaces, number=n) for n, text in enumerate(texts[:3]))
+        other = event(choice(make(texts[3]), 1), spaces=spaces)
+        empty = event(spaces=spaces)
+        done = ("sse", sse_payload(sse_blocks(b"data: [DONE]\n\n")[0]))
+        return [first, other, empty, second, third, done]
+
+    dirty = cassette(tmp_path / "dirty.ndjson", *said("It is " + GITHUB[0], GITHUB[1], GITHUB[2] + ". é", GITHUB[1]))
+    assert not any(map(Redactor().findings, dirty.read_bytes().splitlines()))
+    (line,) = secrets_of(dirty)
+    assert "in pieces in the frames 3 to 7" in line
+    assert cleaned(dirty) == [payload for _, payload in said("It is ghp_redacted-1", "", ". é", GITHUB[1])]
+
+
+@pytest.mark.parametrize("spaces", [False, True], ids=["compact", "spaces"])
+@pytest.mark.parametrize("kind", DELTAS)
+def test_a_secret_in_the_deltas_of_a_choice_is_found_and_mended(kind: str, spaces: bool, tmp_path: Path) -> None:
+    check_choices(kind, spaces, tmp_path)
+
+
+def test_who_does_not_look_into_choices_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_texts", lambda *args: iter(()))
+    with pytest.raises(ValueError, match="not enough values"):
+        check_choices("content", False, tmp_path)
+
+
+def test_who_joins_the_pieces_of_two_choices_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pieces._texts
+    monkeypatch.setattr(pieces, "_texts", lambda value, names, at: texts(value, (*names[:3], "0", *names[4:]), at))
+    with pytest.raises((AssertionError, ValueError)):
+        check_choices("content", False, tmp_path)
+
+
+def test_two_calls_of_one_choice_are_two_streams(tmp_path: Path) -> None:
+    frames = [event(choice(arguments(text, number))) for text, number in ((GITHUB[0], 0), ("".join(GITHUB[1:]), 1))]
+    assert secrets_of(cassette(tmp_path / "c.ndjson", *frames)) == []
+    both = {"tool_calls": [arguments(GITHUB[0], 1)["tool_calls"][0], arguments("".join(GITHUB[1:]), 1)["tool_calls"][0]]}
+    (line,) = secrets_of(cassette(tmp_path / "d.ndjson", event(choice(both))))  # and here one, in one event
+    assert "in what frame 3 carries" in line
+
+
+TOKENS = ["gh", "p_", "abcdef", "ghijkl", "mnopqr", "stuvwx", "yzABCD", "EF6789"]
+
+
+def test_the_tokens_of_a_choice_are_joined_and_those_of_two_are_not(tmp_path: Path) -> None:
+    def said(*tokens: str, index: int = 0) -> Payload:
+        listed = [{"token": one, "bytes": list(one.encode()), "logprob": -0.1, "top_logprobs": []} for one in tokens]
+        return event(choice({}, index) | {"logprobs": {"content": listed, "refusal": None}})
+
+    dirty = cassette(tmp_path / "c.ndjson", said("a ", *TOKENS[:2]), said("b", index=1), said(*TOKENS[2:], "."))
+    (line,) = secrets_of(dirty)
+    assert "in pieces in the frames 3 to 5" in line
+    assert cleaned(dirty) == [
+        one[1] for one in (said("a ", "ghp_redacted-1", ""), said("b", index=1), said(*[""] * len(TOKENS[2:]), "."))
+    ]
+
+
+def test_an_objects_delta_of_another_protocol_is_joined_too(tmp_path: Path) -> None:
+    def said(text: str, index: int = 0) -> Payload:
+        data = {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+        return "sse", {"event": "content_block_delta", "data": data}
+
+    dirty = cassette(tmp_path / "c.ndjson", said(GITHUB[0]), said("x", 1), said("".join(GITHUB[1:])))
+    assert cleaned(dirty) == [said("ghp_redacted-1")[1], said("x", 1)[1], said("")[1]]
+
+
+def test_the_next_answer_on_a_connection_is_another_stream(tmp_path: Path) -> None:
+    path = tmp_path / "c.ndjson"
+    with CassetteWriter(path, Header("0.92.0", "unknown", "c", {"http": "recorded"})) as writer:
+        for text in (GITHUB[0], "".join(GITHUB[1:])):
+            writer.write(Frame(0, 0.0, "http", "client", "request", b"", {"method": "POST", "path": "/", "headers": []}, 1))
+            writer.write(Frame(0, 0.0, "http", "server", "response", b"", {"status": 200, "headers": []}, 1))
+            writer.write(Frame(0, 0.0, "http", "server", "sse", b"", event(choice(content(text)))[1], 1))
+            writer.write(Frame(0, 0.0, "http", "server", "close", b"", "end", 1))
+    assert secrets_of(path) == []
+
+
+# --------------------------------------------------------------------------------------------------- streams that came packed
+
+
+def response_text(*texts: str) -> bytes:
+    """Return an event stream with these deltas, in several forms."""
+    lines = []
+    for number, text in enumerate(texts):
+        data = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": text, "sequence_number": number}
+        lines.append("data: " + json.dumps(data, separators=None if number % 2 else (",", ":")))
+    return b": hello\r\n\r\n" + "\n\n".join([*lines, "data: [DONE]"]).encode()  # which no blank line ends
+
+
+def raw_deflate(plain: bytes) -> bytes:
+    pack = zlib.compressobj(wbits=-15)
+    return pack.compress(plain) + pack.flush()
+
+
+def in_members(plain: bytes) -> bytes:
+    half = len(plain) // 2
+    return gzip.compress(plain[:half], mtime=0) + gzip.compress(plain[half:], mtime=0)
+
+
+PACK: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", lambda plain: gzip.compress(plain, mtime=0)),
+    "gzip in two members": ("gzip", in_members),
+    "deflate": ("deflate", zlib.compress),
+    "zstd": ("zstd", zstandard.ZstdCompressor().compress),
+    "zstd in two frames": (
+        "zstd",
+        lambda plain: zstandard.ZstdCompressor().compress(plain[:50]) + zstandard.ZstdCompressor().compress(plain[50:]),
+    ),
+    "not packed, of another type": ("", lambda plain: plain),
+    "not packed, no text": ("", lambda plain: plain + b"\n\n: \xff\n\n"),
+}
+
+
+def check_packed(name: str, tmp_path: Path) -> None:
+    encoding, pack = PACK[name]
+    tail = b"\n\n: \xff\n\n" if name == "not packed, no text" else b""
+    plain = response_text("It is " + GITHUB[0], "short", "é" + GITHUB[2], GITHUB[0], "".join(GITHUB[1:]) + ". End")
+    assert Redactor().findings(plain) == []
+    dirty = cassette(tmp_path / "c.ndjson", ("chunk", body_fields(pack(plain), encoding)))
+    (line,) = secrets_of(dirty)  # the first three pieces make no key
+    assert "frame 3" in line
+    expected = response_text("It is " + GITHUB[0], "short", "é" + GITHUB[2], "ghp_redacted-1", ". End")
+    assert cleaned(dirty) == [body_fields(expected + tail) | ({"packed": encoding} if encoding else {})]
+
+
+@pytest.mark.parametrize("name", PACK)
+def test_the_events_of_a_stream_that_is_kept_as_one_body_are_joined(name: str, tmp_path: Path) -> None:
+    check_packed(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["gzip", "not packed, of another type"])
+def test_who_does_not_look_for_events_in_a_body_is_caught(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_blocks_of", lambda body: [])
+    with pytest.raises(ValueError, match="not enough values"):
+        check_packed(name, tmp_path)
+
+
+def test_what_stands_behind_the_first_member_is_looked_into() -> None:
+    plain = response_text("Keys: ", "".join(GITHUB))
+    payload = body_fields(in_members(plain), "gzip", Redactor().redact)
+    assert "packed" in payload
+    assert GITHUB[1] not in str(payload)
+    assert unpacked(gzip.compress(b"x") + b"no member", "gzip") is None  # what is not looked into is left out
+
+
+def test_events_of_a_body_in_several_parts_and_a_secret_torn_between_them(tmp_path: Path) -> None:
+    plain = response_text(GITHUB[0], "".join(GITHUB[1:]), "Now whole: " + "".join(GITHUB), " and the rest", GITHUB[0])
+    at = plain.index(b"Now whole: ghp_ab") + 17
+    dirty = cassette(tmp_path / "c.ndjson", ("chunk", body_fields(plain[:at])), ("chunk", body_fields(plain[at:])))
+    assert len(secrets_of(dirty)) == 2
+    expected = response_text("ghp_redacted-1", "", "Now whole: ghp_redacted-1", " and the rest", GITHUB[0])
+    found = cleaned(dirty)
+    assert "".join(part["text"] for part in found).encode() == expected
+    assert found[0]["text"].endswith("ghp_redacted-1")
+
+
+def test_an_event_whose_lines_are_read_otherwise_becomes_a_usual_one(tmp_path: Path) -> None:
+    plain = b"\xef\xbb\xbf" + response_text(GITHUB[0], "".join(GITHUB[1:])).removeprefix(b": hello\r\n\r\n")
+    (payload,) = cleaned(cassette(tmp_path / "c.ndjson", ("chunk", body_fields(plain))))
+    assert [json.loads(block.data)["delta"] for block in sse_blocks(payload["text"].encode())[:2]] == ["ghp_redacted-1", ""]  # type: ignore[arg-type]
+
+
+# ----------------------------------------------------------------------------------------------------------------- recorders
+
+
+def recorded(tmp_path: Path, head: str, body: bytes, *, later: bool = True) -> tuple[Path, list[str]]:
+    """Record one answer as `codex-replay record --upstream` does; return the cassette and what was said."""
+    said: list[str] = []
+    redactor = Redactor()
+    path = tmp_path / "run.ndjson"
+    writer = WholeWriter(CassetteWriter(path, Header("unknown", "unknown", "x", {"http": "recorded"})), redactor)
+    log = Log(writer, pytest.fail)
+    watch = Watch(1, log, redactor, lambda target, headers: (target, headers), said.append, later=later)
+    watch.client(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+    watch.server(f"HTTP/1.1 200 OK\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+    log.close()
+    writer.mend()
+    return path, said
+
+
+STREAM = "content-type: text/event-stream\r\ncontent-encoding: {}\r\n"
+
+
+def check_recorder(name: str, tmp_path: Path, *, later: bool = True) -> None:
+    encoding, pack = PACK[name]
+    plain = response_text("Keys: " + GITHUB[0], "".join(GITHUB[1:]) + " and " + PEM[0], PEM[1] + ". End")
+    path, said = recorded(tmp_path, STREAM.format(encoding or "identity"), pack(plain), later=later)
+    assert said == []
+    text = path.read_text()
+    for payload in payloads(path):
+        text += str(hidden.opened(payload)[0]) if "data" not in payload else ""
+    assert not any(piece in text for piece in [*GITHUB[1:], "MIIEvQIBADANBgkq", "hkiG9w0BAQEF"]), text
+    assert "End" in text
+    assert run("lint", path).exit_code == 0
+
+
+@pytest.mark.parametrize("name", PACK)
+def test_a_compressed_stream_is_recorded_without_what_came_in_pieces(name: str, tmp_path: Path) -> None:
+    check_recorder(name, tmp_path)
+
+
+def test_a_compressed_stream_without_secrets_stays_as_it_came(tmp_path: Path) -> None:
+    body = gzip.compress(response_text("No ", "secrets"), mtime=0)
+    path, _ = recorded(tmp_path, STREAM.format("gzip"), body)
+    assert payloads(path) == [{"base64": base64.b64encode(body).decode()}]
+
+
+def test_who_redacts_a_compressed_stream_before_its_pieces_are_joined_is_caught(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="hkiG9w0BAQEF"):
+        check_recorder("gzip", tmp_path, later=False)
+
+
+@pytest.mark.parametrize(("encoding", "pack"), [("deflate", raw_deflate), ("br", lambda plain: b"\x0b\x02\x80" + plain[::-1])])
+def test_a_stream_that_cannot_be_decompressed_is_left_out_and_the_recorder_says_so(
+    encoding: str, pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = pack(response_text(GITHUB[0], "".join(GITHUB[1:])))
+
+    def check() -> None:
+        path, said = recorded(tmp_path, STREAM.format(encoding), body)
+        assert payloads(path) == [{"omitted": len(body)}]
+        (sentence,) = said
+        assert f"the content-encoding '{encoding}' cannot be looked into" in sentence
+        assert "was left out" in run("lint", "--notes", path).output
+
+    check()
+    monkeypatch.setattr(http_watch.Watch, "looked_into", lambda self, payload, encoding: payload)
+    with pytest.raises(ValueError, match="not enough values"):
+        check()
+
+
+def check_unseen(tmp_path: Path) -> None:
+    raw = b"\x0b\x02\x80\xff"
+    headers = [["Content-Encoding", "BR"]]
+    dirty = cassette(tmp_path / "c.ndjson", ("chunk", body_fields(raw)), headers=headers)
+    result = run("lint", dirty)
+    assert result.exit_code == 1
+    assert "line 4 (frame 3): unseen: a body in the content-encoding 'br' cannot be looked into" in result.output
+    assert cleaned(dirty) == [{"omitted": 4}]
+
+
+def test_lint_tells_a_body_that_it_could_not_look_into_and_redact_leaves_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_unseen(tmp_path)
+    monkeypatch.setattr(hidden.Unseen, "encoding", lambda self, frame: "")
+    with pytest.raises(AssertionError):
+        check_unseen(tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_bytes_that_are_not_compressed_whatever_their_header_says_are_no_fault(encoding: str, tmp_path: Path) -> None:
+    headers = [["content-encoding", encoding]]
+    path = cassette(tmp_path / "c.ndjson", ("chunk", body_fields(b"\x89PNG\xff")), headers=headers)
+    assert run("lint", path).exit_code == 0
+    assert cleaned(path) == [body_fields(b"\x89PNG\xff")]
+
+
+# ------------------------------------------------------------------------------------------------ what clients stream in pieces
+
+
+@pytest.mark.parametrize("sender", ["client", "server"])
+def test_the_input_and_output_of_a_process_are_joined(sender: str, tmp_path: Path) -> None:
+    """Codex 0.116 has command/exec/write, whose deltaBase64 a client may cut where it likes, and its output alike."""
+
+    def frame(number: int, text: str) -> bytes:
+        params = {"processId": "p", "deltaBase64": base64.b64encode(text.encode()).decode()}
+        message = {"id": number, "method": "command/exec/write", "params": params}
+        if sender == "server":
+            message = {"method": "command/exec/outputDelta", "params": {**params, "stream": "stdout", "capReached": False}}
+        return dumps(message) + b"\n"
+
+    path = tmp_path / "c.ndjson"
+    with CassetteWriter(path, Header("0.116.0", "unknown", "c", {"rpc": "authored"})) as writer:
+        for number, text in enumerate(("export KEY=" + GITHUB[0], "".join(GITHUB[1:]) + "\n")):
+            writer.write(Frame(0, 0.0, "rpc", sender, "msg", frame(number, text)))
+    (line,) = secrets_of(path)
+    assert "in pieces in the frames 1 to 2" in line
+    assert run("redact", path, "--out", tmp_path / "clean.ndjson").exit_code == 0
+    with CassetteReader(tmp_path / "clean.ndjson") as reader:
+        assert [one.raw for one in reader] == [frame(0, "export KEY=ghp_redacted-1"), frame(1, "\n")]
+
+
+SAID_BY_CLIENTS = [
+    "ClientRequest",
+    "ClientNotification",
+    "ApplyPatchApprovalResponse",
+    "CommandExecutionRequestApprovalResponse",
+    "DynamicToolCallResponse",
+    "ExecCommandApprovalResponse",
+    "FileChangeRequestApprovalResponse",
+    "ToolRequestUserInputResponse",
+]
+
+
+def test_no_client_of_0_92_says_anything_in_pieces() -> None:
+    """So FAKE_CODEX_CAPTURE has none to join; docs/redaction.md says so."""
+    schemas = Path(schema_files.__file__).with_name("data") / "0.92.0" / "schema"
+    piece = re.compile("delta|chunk|append", re.IGNORECASE)
+    assert [name for name in SAID_BY_CLIENTS if piece.search((schemas / f"{name}.json").read_text())] == []
+    assert piece.search((schemas / "ServerNotification.json").read_text())
+    assert {path.stem for path in schemas.glob("*Response.json")} - {"FuzzyFileSearchResponse", "JSONRPCResponse"} <= set(
+        SAID_BY_CLIENTS
+    )
