@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.protocol.drift import Drift
+
+#: Why a recording of the Responses backend is hit by nothing here.
+_OTHER_SEAM = "a schema bundle says nothing of the Responses backend. `drift --behaviour` tells what Codex asks it otherwise."
 
 
 @click.command()
@@ -124,12 +128,19 @@ def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
     if not names:
         raise Unable(f"There is no cassette (*.ndjson) in {folder}: name the folder that holds your recordings.")
     usage = Usage(drift)
-    used = {}
+    used, silent = {}, 0
     for name in _tracked(names):
         path = os.path.join(folder, name) if name else folder
         with contextlib.closing(CassetteReader(path)) as cassette:
-            messages = ((frame.sender, frame.value) for frame in cassette if frame.seam == "rpc" and frame.whole)
+            frames = (frame for frame in cassette if frame.seam == "rpc" and frame.whole)
+            first = list(itertools.islice(frames, 1))
+            silent += not first
+            messages = ((frame.sender, frame.value) for frame in itertools.chain(first, frames))
             used[os.path.splitext(name or os.path.basename(folder))[0]] = usage.hits(messages)  # type: ignore[arg-type]
+    if silent == len(names):
+        raise Unable(f"Nothing in {folder} was said to or by an app-server, so nothing there can be hit: {_OTHER_SEAM}")
+    if silent:
+        aside(f"Nothing of an app-server is in {silent} of the {len(names)} cassettes in {folder}: {_OTHER_SEAM}")
     return used
 
 
