@@ -21,6 +21,7 @@ from harness.plugin.options import add_options, check_profile, check_report, set
 from harness.plugin.places import installed_id
 from harness.plugin.progress import VARIABLE, Progress
 from harness.plugin.session import CASE, PROPERTY, SESSION, SPOOLS, STORIES, Session
+from harness.plugin.terse import Terse
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -69,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if settings.report is not None:
             session.held = check_report(settings.report)
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
+        config.pluginmanager.register(Terse(config, session), "codex-replay-terse")
         if os.environ.get(VARIABLE, "").isdigit():
             config.pluginmanager.register(Progress(int(os.environ[VARIABLE])), "codex-replay-progress")
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:

@@ -1,0 +1,81 @@
+"""Of many failures the terminal tells in whole the first of each check, and of the others how many there were.
+
+A proxy that speaks other methods than a profile asks for fails eight hundred cases, each with forty frames: what a person seeks
+is not found in eight megabytes, and a CI system cuts them. The report has all of every case, whatever is printed here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.core.counted import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from harness.plugin.session import Session
+
+#: How many failures are told in whole when there are more.
+WHOLE = 25
+_KINDS = ("error", "failed")
+
+
+class Terse:
+    """Keeps from pytest, which prints what failed before it asks other plugins, what is not to be told in whole."""
+
+    def __init__(self, config: pytest.Config, session: Session) -> None:
+        self._verdict = session.verdict
+        self._kept_back: dict[str, list[Any]] = {}
+        self._told: set[str] = set()
+        self._more: dict[str, int] = {}
+        config.pluginmanager.register(_Between(self), "codex-replay-terse-between")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        """Choose before anything is printed; with -v everything is."""
+        stats = terminalreporter.stats
+        checks = [check for kind in _KINDS for report in stats.get(kind, ()) if (check := self._check(report)) is not None]
+        if terminalreporter.verbosity <= 0 and len(checks) > WHOLE:
+            self._kept_back = {kind: stats[kind] for kind in _KINDS if kind in stats}
+            for kind, reports in self._kept_back.items():
+                stats[kind] = [report for report in reports if self._whole(self._check(report))]
+        return (yield)
+
+    def _check(self, report: Any) -> str | None:
+        """Return the check that a report is of; None where it is of no case of ours."""
+        case = self._verdict.case_of(getattr(report, "nodeid", ""))
+        if case is None:
+            return None
+        return case["spec"]["check"] if case["spec"] is not None else case["id"]
+
+    def _whole(self, check: str | None) -> bool:
+        if check is None:  # no case of ours: whoever has other tests in this run looks for them here
+            return True
+        if check not in self._told and len(self._told) < WHOLE:
+            self._told.add(check)
+            return True
+        self._more[check] = self._more.get(check, 0) + 1
+        return False
+
+    def between(self, out: pytest.TerminalReporter) -> None:
+        """Give pytest back for its list of failures, a line a case, what was kept from it, and say how much that was."""
+        out.stats.update(self._kept_back)
+        if not self._more:
+            return
+        out.section(f"{counted(sum(self._more.values()), 'failure')} more")
+        for check, number in sorted(self._more.items()):
+            out.write_line(f"{number:5}  {check}" + (", as above" if check in self._told else ""))
+        out.write_line("The report has each of them in whole, with the command that runs it again.")
+
+
+class _Between:
+    """What is asked after the failures were printed and before the list of them is."""
+
+    def __init__(self, terse: Terse) -> None:
+        self._terse = terse
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        self._terse.between(terminalreporter)
