@@ -235,7 +235,8 @@ class Backend:
             response = connection.getresponse()
             answer = Answer(f"{method} {path}", response.status, response.getheaders(), response.read())
         except (OSError, HTTPException) as error:
-            raise SubjectFailure(f"{method} {path} got no whole answer within {self._wait:g} s: {reason(error)}") from None
+            why = f" within {self._wait:g} s" if isinstance(error, TimeoutError) else f": {reason(error)}"
+            raise SubjectFailure(f"{method} {path} got no whole answer{why}") from None
         finally:
             connection.close()
             said.ended = time.monotonic()

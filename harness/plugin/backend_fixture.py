@@ -14,12 +14,14 @@ import ipaddress
 import json
 import shlex
 import shutil
+import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
 
+from harness.core.reason import reason
 from harness.plugin.backend import LOGIN, Backend, credentials
 from harness.plugin.options import settings_of
 
@@ -113,20 +115,51 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 class Programs:
-    """The program under test, started at first use; another command ends the one before."""
+    """The program under test, started at first use; another command ends the one before.
+
+    What does not start, or cannot be reached, is tried once: a hundred cases would wait for it in vain, each to say the same.
+    """
 
     def __init__(self) -> None:
         self._command: tuple[str, ...] | None = None
         self._process: BackendProcess | None = None
+        self._broken: dict[tuple[str, ...] | str, str] = {}
+        self._reached: set[str] = set()
 
     def get(self, command: tuple[str, ...]) -> BackendProcess:
-        """Return the running program of a command."""
-        from harness.shell.backend_process import BackendProcess
+        """Return the running program of a command; fails the case where it does not start."""
+        from harness.shell.backend_process import BackendError, BackendProcess
 
         if self._process is None or command != self._command:
+            self._tried(command)
             self.close()
-            self._process, self._command = BackendProcess(command=command or None), command
+            try:
+                self._process, self._command = BackendProcess(command=command or None), command
+            except (BackendError, OSError) as error:
+                self._fail(command, reason(error))
         return self._process
+
+    def reach(self, url: str, seconds: float) -> None:
+        """See that somebody listens at a URL; fails the case where nobody does."""
+        if url in self._reached:
+            return
+        self._tried(url)
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            socket.create_connection((parts.hostname or "", port), seconds).close()
+        except (OSError, ValueError) as error:
+            why = f"within {seconds:g} s" if isinstance(error, TimeoutError) else f"({reason(error)})"
+            self._fail(url, f"--backend {url} cannot be reached {why}: see that it runs.")
+        self._reached.add(url)
+
+    def _tried(self, subject: tuple[str, ...] | str) -> None:
+        if why := self._broken.get(subject):
+            pytest.fail(f"Not tried again. {why.splitlines()[0]}", pytrace=False)
+
+    def _fail(self, subject: tuple[str, ...] | str, why: str) -> NoReturn:
+        self._broken[subject] = why
+        pytest.fail(why, pytrace=False)  # no line of the harness tells more than the sentence
 
     def close(self) -> None:
         """End the program."""
@@ -158,6 +191,7 @@ def backend(
     if isinstance(backend_subject, str):
         auth = request.config.getoption("backend_auth")
         login = read_login(Path(auth)) if auth else LOGIN
+        backend_programs.reach(backend_subject, settings.wait or WAIT)
         yield Backend(backend_subject, backend_subject, None, credentials(login), settings.wait or WAIT_LIVE)
         return
     session = backend_programs.get(backend_subject).session(f"backend:{request.node.nodeid}", {"turns": []})
