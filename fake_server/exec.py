@@ -18,8 +18,9 @@ from typing import Any
 from fake_server.exec_output import JsonOutput, Output, TextOutput
 from fake_server.scripted_session import Session
 from fake_server.scripted_settings import Settings, sandbox_v2
-from fake_server.scripted_thread import Gate, Never, Thread, Ticket
+from fake_server.scripted_thread import Thread
 from fake_server.scripted_turn import Turn
+from fake_server.scripted_waits import Gate, Never, Ticket
 from fake_server.stdio import say
 from harness.core.jsontext import NotJson, loads
 from harness.core.reason import reason

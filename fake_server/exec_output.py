@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harness.core.jsontext import dumps
 from harness.protocol.turn_tools import join
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from fake_server.scripted_thread import Thread
 
 
-class Output(Protocol):
-    """How a turn is shown. `failed` tells, at the end, whether the turn failed."""
+class Output:
+    """How a turn is shown. `failed` tells, at the end, whether the turn failed; `_show` has what shows an event, by its type."""
 
-    failed: bool
+    failed = False
+    _show: Mapping[str, Callable[[dict[str, Any]], None]]
 
     def begin(self) -> None:
         """Before the turn."""
+        raise NotImplementedError
 
     def event(self, message: dict[str, Any]) -> None:
-        """One EventMsg."""
+        """Show one EventMsg, if it is one that is shown."""
+        show = self._show.get(message["type"])
+        if show is not None:
+            show(message)
 
     def end(self, last: str | None) -> str | None:
         """After the turn; `last` is the file for the last message, which is returned."""
+        raise NotImplementedError
 
 
-class TextOutput:
+class TextOutput(Output):
     """Progress for people on stderr, the last message on stdout."""
 
     def __init__(self, thread: Thread, prompt: str) -> None:
-        self.failed = False
         self._thread, self._prompt = thread, prompt
         self._message: str | None = None
         self._tokens: int | None = None
@@ -77,12 +84,6 @@ class TextOutput:
         ):
             self._say(f"{name}: {value}")
         self._say(f"--------\nuser\n{self._prompt}\nmcp startup: no servers")
-
-    def event(self, message: dict[str, Any]) -> None:
-        """Show one event."""
-        show = self._show.get(message["type"])
-        if show is not None:
-            show(message)
 
     def _command(self, m: dict[str, Any]) -> None:
         how = "succeeded" if m["exit_code"] == 0 else f"exited {m['exit_code']}"
@@ -142,11 +143,10 @@ class TextOutput:
         return self._message
 
 
-class JsonOutput:
+class JsonOutput(Output):
     """One JSON object a line on stdout."""
 
     def __init__(self, thread: Thread, prompt: str) -> None:
-        self.failed = False
         self._thread = thread
         self._message: str | None = None
         self._error: str | None = None
@@ -192,12 +192,6 @@ class JsonOutput:
     def begin(self) -> None:
         """Show the thread's id."""
         self._say({"type": "thread.started", "thread_id": self._thread.id})
-
-    def event(self, message: dict[str, Any]) -> None:
-        """Show one event."""
-        show = self._show.get(message["type"])
-        if show is not None:
-            show(message)
 
     def _command(self, m: dict[str, Any]) -> None:
         fields = {"command": join(m["command"]), "aggregated_output": "", "exit_code": None, "status": "in_progress"}

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from posix import getcwd, uname
 
-from fake_server.stdio import Ended, Stdio, read_script, say
+from fake_server.stdio import Ended, Stdio, say
 from harness.core.frames import Frame
 from harness.core.jsonrpc import kind
-from harness.core.jsontext import dumps
+from harness.core.jsontext import NotJson, dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,6 +144,19 @@ class ScriptedServer(Stdio):
             self._session.close()
             self.failed = self.failed or self._session.failed
         return 1 if self.failed else 0
+
+
+def read_script(path: str) -> bytes:
+    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read, or is none."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+        loads(text)
+    except OSError as error:
+        raise ValueError(f"the script {path} cannot be read ({error.strerror}); check FAKE_CODEX_SCRIPT.") from None
+    except NotJson as error:
+        raise ValueError(f"the script {path} is not JSON: {error}.") from None
+    return text
 
 
 def _is_text(live: Frame) -> bool:

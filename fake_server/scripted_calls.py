@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fake_server.scripted_thread import Never, Ticket
+from fake_server.scripted_waits import Never, Ticket
 from harness.protocol.turn_diff import TurnDiff
 from harness.protocol.turn_tools import BadArguments, ShellCall, actions_v2
 
@@ -57,6 +57,13 @@ class Calls:
             ((given, detail),) = given.items()
         decisions = self.settings["decisions"]
         return (decisions[self.asked].get(given) if isinstance(given, str) else None) or decisions["*"], detail
+
+    def refused(self, decision: str, text: str) -> str:
+        """Return what the model is told of a call that the client declined; raises `Aborted` if it cancelled the turn as well."""
+        if decision == "abort":
+            self.give(self.pending.pop(0), text)
+            raise Aborted
+        return text
 
     def give(self, call: dict[str, Any], text: str) -> None:
         """Give a call its output; it is told when the reply has been read to its end (`tell`)."""
@@ -143,10 +150,7 @@ class Commands(Calls):
             text = self.turn.sentence("exec-rejected")
             self.thread.emit("exec-declined", values)
             self._ended(values, {"stderr": text, "exit_code": -1})
-            if decision == "abort":
-                self.give(self.pending.pop(0), text)
-                raise Aborted
-            return text
+            return self.refused(decision, text)
         if decision == "approve-session":
             self.thread.approved.add(key)
         elif decision == "approve-amend":

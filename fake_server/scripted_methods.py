@@ -1,16 +1,27 @@
 """The methods of v2 that do something: threads and turns; in shapes and order as recorded.
 
-One function a method, in a table; v1 has its own (`scripted_methods_v1`), and constant answers are data (answers.json).
+One function a method, in a table; v1 has its own (`scripted_methods_v1`), what both do alike is in `scripted_methods_both`, and
+constant answers are data (answers.json).
 """
 
 from __future__ import annotations
 
-from time import gmtime, strftime
-
 from fake_server.scripted_ids import uuid_error
+from fake_server.scripted_methods_both import (
+    archive,
+    begin,
+    begun,
+    copy,
+    interrupt,
+    page,
+    spoken,
+    stamp,
+    stored,
+    submit,
+    told_of,
+)
 from fake_server.scripted_refused import Refused
-from fake_server.scripted_turn import Turn
-from harness.protocol.turn import fill, usage_values
+from harness.protocol.turn import usage_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,21 +59,6 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
     begun(session, thread, params)
     thread.emit("thread-started", {"threadObject": thread.as_v2()})
-
-
-def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Tell what there is to tell when a thread begins: what is deprecated or unstable in its settings, raw items, MCP's start."""
-    config = thread.settings.config
-    for key, notice in session.table["notices"].items():
-        if key in config or (key == "include_apply_patch_tool" and params.get("includeApplyPatchTool") is not None):
-            thread.emit("deprecated", notice)
-    features = config.get("features") if not config.get("suppress_unstable_features_warning") else None
-    unstable = [name for name in session.table["settings"]["unstable"] if isinstance(features, dict) and features.get(name)]
-    if unstable:
-        values = {"features": ", ".join(unstable), "home": session.home}
-        thread.emit("warning", {"message": fill(session.table["sentences"]["unstable"], values)})
-    thread.open_raw()
-    thread.emit("mcp-startup-complete")
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -108,17 +104,6 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.emit("thread-started", {"threadObject": thread.as_v2(turns=True)})
 
 
-def copy(session: Session, source: Thread, params: dict[str, Any]) -> Thread:
-    """Make a thread with the history of another, and the settings of the request."""
-    settings = source.settings.copy()
-    settings.change(params, "v2")
-    thread = session.new_thread(settings)
-    thread.preview, thread.history, thread.turns = source.preview, list(source.history), list(source.turns)
-    thread.said = list(source.said)
-    thread.total, thread.last, thread.dynamic_tools = source.total, source.last, source.dynamic_tools
-    return thread
-
-
 def _wanted(session: Session, params: dict[str, Any]) -> Thread:
     """Find the thread that is to be loaded: by the path where it would be kept, if one is given, else by its id."""
     path = params.get("path")
@@ -130,31 +115,11 @@ def _wanted(session: Session, params: dict[str, Any]) -> Thread:
     raise Refused(f"failed to load rollout `{path}`: No such file or directory (os error 2)")
 
 
-def stored(session: Session, text: str, word: str = "thread") -> Thread:
-    """Find a thread that has something to be loaded from, loaded or not, but not archived."""
-    error = uuid_error(text)
-    if error is not None:
-        raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(text.lower())
-    if thread is None or thread.archived or thread.ephemeral or not thread.preview:
-        raise Refused(f"no rollout found for {word} id {text}")
-    return thread
-
-
 def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Put a thread away and unload it."""
     thread = stored(session, params["threadId"])
     archive(thread)
     session.answer(request, {})
-
-
-def archive(thread: Thread) -> None:
-    """Put a thread away: it ends, is unloaded and takes little room."""
-    thread.interrupt()
-    if thread.loaded:
-        thread.emit("shutdown-complete", {"turn": thread.submit()})
-    thread.archived, thread.loaded, thread.listeners = True, False, []
-    thread.pack()
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -215,30 +180,6 @@ def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     session.answer(request, {"data": [thread.as_v2() for thread in shown], "nextCursor": cursor})
 
 
-def spoken(session: Session, providers: Any = None) -> list[Thread]:
-    """Return the threads that are kept and have been spoken in, the latest first; of these providers, if any is named."""
-    kept = [thread for thread in reversed(session.threads.values()) if thread.preview and not thread.ephemeral]
-    return [thread for thread in kept if not providers or thread.settings.provider in providers]
-
-
-def stamp(thread: Thread) -> str:
-    """Return the cursor that stands for a thread: the second of its making, and its id."""
-    return strftime("%Y-%m-%dT%H-%M-%S", gmtime(thread.created)) + f"|{thread.id}"
-
-
-def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) -> tuple[list[Any], str | None]:
-    """Return one page of a list, and the cursor of the next: the name of its last entry, after which it begins."""
-    start = 0
-    if cursor is not None:
-        # The id is what counts; of two threads of one second the time could not tell which is meant.
-        names = [named(entry).rpartition("|")[2] for entry in data]
-        if cursor.rpartition("|")[2] not in names:
-            raise Refused(f"invalid cursor: {cursor}")
-        start = names.index(cursor.rpartition("|")[2]) + 1
-    end = start + limit if isinstance(limit, int) and limit > 0 else len(data)
-    return data[start:end], named(data[end - 1]) if end < len(data) else None
-
-
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the ids of the loaded threads, in the order of their ids."""
     data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
@@ -279,43 +220,9 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     begin(thread, turn, params["input"], before, number)
 
 
-def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:
-    """Make a turn of the user's input; it takes the next submission's number."""
-    thread.updated = session.now
-    return Turn(thread, session.model, session.table, items, schema)
-
-
-def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any = None, number: str | None = None) -> None:
-    """Start the turn, or give its input to the one that runs; `before` and `number` as in `told_of`."""
-    told_of(thread, before, number, turn)
-    if thread.turn is not None:
-        thread.steered.append(items)  # the turn that runs takes it with its next request
-    else:
-        thread.begin(turn)
-
-
-def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None:
-    """Tell as raw items what the model is told of changed settings: by the overrides, and again by the turn that begins.
-
-    `number` is that of the overrides' submission, if they are one of their own, and `before` is what held before them.
-    """
-    if number is not None:
-        thread.tell_changes(before, number)
-    if thread.turn is None:  # a turn that is steered begins nothing
-        thread.tell_changes(thread.told, turn.id)
-        thread.told = thread.settings.told()
-
-
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Abort what runs, whatever turn is named; with nothing running there is no answer."""
     interrupt(session.thread(params["threadId"]), request, "v2")
-
-
-def interrupt(thread: Thread, request: Any, api: str) -> None:
-    """Abort what runs; the request is answered with the abort, and not before."""
-    thread.submit()
-    thread.interrupts.append((request, api))
-    thread.interrupt()
 
 
 METHODS: dict[str, Method] = {

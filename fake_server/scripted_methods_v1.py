@@ -1,12 +1,12 @@
 """The methods of v1 that do something: conversations, listeners, messages; in shapes and order as recorded.
 
-The other half of the table is `scripted_methods`, which has v2 and what both share.
+The other half of the table is `scripted_methods`, which has v2; what both do alike is in `scripted_methods_both`.
 """
 
 from __future__ import annotations
 
 from fake_server.scripted_ids import uuid4
-from fake_server.scripted_methods import (
+from fake_server.scripted_methods_both import (
     archive,
     begin,
     begun,

@@ -6,7 +6,6 @@ fake backend and the fake Codex. The heavy modules are imported at the first nee
 
 from __future__ import annotations
 
-from fake_server.stdio import read_script
 from harness.core.jsontext import NotJson, dumps, loads
 from harness.protocol.turn import limits_of
 
@@ -83,9 +82,12 @@ class Model:
         from harness.protocol.choose import Choice
         from harness.protocol.script import parse
 
-        text = read_script(self._path) if self._text is None else self._text
+        if self._text is None:
+            from fake_server.scripted import read_script
+
+            self._text = read_script(self._path)
         try:
-            self._script = parse(loads(text))
+            self._script = parse(loads(self._text))
             self._check_faults(self._script)
             self._turns = Choice(self._script.turns)
         except ValueError as error:

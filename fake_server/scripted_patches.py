@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fake_server.scripted_calls import Aborted, Calls, streams
+from fake_server.scripted_calls import Calls, streams
 from harness.protocol.turn_diff import BadPatch, changes_of, parse_patch, shown, shown_v2, summary_lines
 from harness.protocol.turn_tools import arguments_of
 
@@ -82,10 +82,7 @@ class Patches(Calls):
             ended = {"stdout": "", "stderr": text, "success": False, "status": "failed"}
             self.thread.emit("patch-end", {**values, **ended})
             self._diff()
-            if decision == "abort":
-                self.give(self.pending.pop(0), text)
-                raise Aborted
-            return text
+            return self.refused(decision, text)
         if decision == "approve-session":
             self.thread.approved.update(("file", path) for path in key)
         return ""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from time import time
 
 from fake_server.scripted_ids import uuid4, uuid7
-from fake_server.scripted_methods import copy
+from fake_server.scripted_methods_both import copy
 from fake_server.scripted_refused import Refused
-from fake_server.scripted_thread import Pause
 from fake_server.scripted_turn import Turn, user_history, user_values
+from fake_server.scripted_waits import Pause
 from harness.core.jsontext import NotJson, loads
 from harness.protocol.refusals import type_name
 from harness.protocol.turn import error_v2, fill
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from fake_server.scripted_methods import Method
     from fake_server.scripted_model import Model
     from fake_server.scripted_session import Session
-    from fake_server.scripted_thread import Thread, Ticket
+    from fake_server.scripted_thread import Thread
+    from fake_server.scripted_waits import Ticket
 
     Run = Generator[Any, None, None]
 

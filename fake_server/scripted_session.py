@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from time import time
 
-from fake_server import scripted_methods, scripted_methods_v1
+from fake_server import scripted_methods
 from fake_server.scripted_form import misshapen
 from fake_server.scripted_ids import uuid4, uuid_error
 from fake_server.scripted_model import Model
 from fake_server.scripted_refused import Refused
 from fake_server.scripted_settings import Settings, read_config
-from fake_server.scripted_thread import Sleep, Thread, Ticket
+from fake_server.scripted_thread import Thread
+from fake_server.scripted_waits import Sleep, Ticket
 from fake_server.stdio import say
 from harness.core.jsonrpc import kind
 from harness.core.jsontext import loads
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
             """Refuse a request."""
 
 
-METHODS = {**scripted_methods.METHODS, **scripted_methods_v1.METHODS}
-#: Modules of methods that few clients call, each loaded at the first of its own.
+METHODS = {**scripted_methods.METHODS}
+#: Modules of methods that few clients call, each loaded at the first of its own; so is v1, whose methods have no slash.
 _SELDOM = {
     "review/start": "review", "command/exec": "machine", "execOneOffCommand": "machine", "gitDiffToRemote": "machine",
     "skills/list": "machine", "skills/config/write": "machine", "mcpServer/oauth/login": "machine", "config/read": "config",
@@ -50,10 +51,12 @@ _SELDOM = {
 
 def handler_of(method: str) -> Method | None:
     """Return the function of a method; None for one whose answer is constant (answers.json)."""
-    if method not in METHODS and method in _SELDOM:
-        name = _SELDOM[method]
-        if name == "review":
-            from fake_server import scripted_review as module
+    if method not in METHODS and (method in _SELDOM or "/" not in method):
+        name = _SELDOM.get(method, "v1")
+        if name == "v1":
+            from fake_server import scripted_methods_v1 as module
+        elif name == "review":
+            from fake_server import scripted_review as module  # type: ignore[no-redef]
         elif name == "machine":
             from fake_server import scripted_machine as module  # type: ignore[no-redef]
         elif name == "config":

@@ -6,9 +6,8 @@ listens; with nobody listening it is kept until someone does, as in the real ser
 
 from __future__ import annotations
 
-from time import monotonic
-
 from fake_server.scripted_ids import uuid7
+from fake_server.scripted_waits import Pause
 from harness.core.jsontext import dumps, loads
 from harness.protocol.turn import frames
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from fake_server.scripted_settings import Settings
     from fake_server.scripted_turn import Turn
+    from fake_server.scripted_waits import Ticket
 
     class Out(Protocol):
         """What a thread needs of the server."""
@@ -45,69 +45,6 @@ _KEPT_SAYINGS = {
     "usage": "token_count",
 }
 _SLICE = 200  # happenings between two looks at the client
-
-
-class Ticket:
-    """A reply that is waited for; `reply` is the client's whole message."""
-
-    __slots__ = ("api", "asked", "reply")
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.api = "v2"  # the API of the listener that was asked
-        self.reply: dict[str, Any] | None = None
-
-    def ready(self) -> bool:
-        """Tell whether the reply is there."""
-        return self.reply is not None
-
-
-class Sleep:
-    """A time that is waited for, in seconds from now."""
-
-    __slots__ = ("until",)
-
-    def __init__(self, seconds: float) -> None:
-        self.until = monotonic() + seconds
-
-    def ready(self) -> bool:
-        """Tell whether the time has come."""
-        return monotonic() >= self.until
-
-
-class Gate:
-    """A gate of the script: it stands until the turn is steered, or interrupted."""
-
-    __slots__ = ("_before", "_thread")
-
-    def __init__(self, thread: Thread) -> None:
-        self._thread, self._before = thread, len(thread.steered)
-
-    def ready(self) -> bool:
-        """Tell whether the turn has been steered since."""
-        return len(self._thread.steered) > self._before
-
-
-class Never:
-    """What never comes, such as the reply that the client answered with an error. Only an interrupt ends it."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def ready() -> bool:
-        """Tell that it has not come."""
-        return False
-
-
-class Pause:
-    """A look at the client: other things go on, and the turn goes on at once."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def ready() -> bool:
-        """Tell that nothing is waited for."""
-        return True
 
 
 class Thread:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fake_server.scripted_calls import Aborted
 from fake_server.scripted_ids import uuid4
-from fake_server.scripted_thread import Gate, Pause, Sleep
 from fake_server.scripted_tools import Tools
+from fake_server.scripted_waits import Gate, Pause, Sleep
 from harness.protocol.turn import add_usage, error_v2, failure, fill, usage_values
 from harness.protocol.turn_stream import Sampling
 

@@ -19,7 +19,7 @@ from posix import getpid, kill, read, write
 from time import monotonic
 
 from harness.core.frames import Frame
-from harness.core.jsontext import NotJson, dumps, loads
+from harness.core.jsontext import dumps
 from harness.core.ndjson import LineSplitter
 
 TYPE_CHECKING = False
@@ -286,19 +286,6 @@ def say(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError):
         pass
-
-
-def read_script(path: str) -> bytes:
-    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read, or is none."""
-    try:
-        with open(path, "rb") as file:
-            text = file.read()
-        loads(text)
-    except OSError as error:
-        raise ValueError(f"the script {path} cannot be read ({error.strerror}); check FAKE_CODEX_SCRIPT.") from None
-    except NotJson as error:
-        raise ValueError(f"the script {path} is not JSON: {error}.") from None
-    return text
 
 
 def _is_utf8(line: bytes) -> bool:

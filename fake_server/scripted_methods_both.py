@@ -1,0 +1,122 @@
+"""What v1 and v2 do alike with a thread, whatever they call it: find, open, copy and list it, give it a turn, put it away."""
+
+from __future__ import annotations
+
+from time import gmtime, strftime
+
+from fake_server.scripted_ids import uuid_error
+from fake_server.scripted_refused import Refused
+from fake_server.scripted_turn import Turn
+from harness.protocol.turn import fill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from fake_server.scripted_session import Session
+    from fake_server.scripted_thread import Thread
+
+
+def stored(session: Session, text: str, word: str = "thread") -> Thread:
+    """Find a thread that has something to be loaded from, loaded or not, but not archived."""
+    error = uuid_error(text)
+    if error is not None:
+        raise Refused(f"invalid thread id: {error}")
+    thread = session.threads.get(text.lower())
+    if thread is None or thread.archived or thread.ephemeral or not thread.preview:
+        raise Refused(f"no rollout found for {word} id {text}")
+    return thread
+
+
+def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
+    """Tell what there is to tell when a thread begins: what is deprecated or unstable in its settings, raw items, MCP's start."""
+    config = thread.settings.config
+    for key, notice in session.table["notices"].items():
+        if key in config or (key == "include_apply_patch_tool" and params.get("includeApplyPatchTool") is not None):
+            thread.emit("deprecated", notice)
+    features = config.get("features") if not config.get("suppress_unstable_features_warning") else None
+    unstable = [name for name in session.table["settings"]["unstable"] if isinstance(features, dict) and features.get(name)]
+    if unstable:
+        values = {"features": ", ".join(unstable), "home": session.home}
+        thread.emit("warning", {"message": fill(session.table["sentences"]["unstable"], values)})
+    thread.open_raw()
+    thread.emit("mcp-startup-complete")
+
+
+def copy(session: Session, source: Thread, params: dict[str, Any]) -> Thread:
+    """Make a thread with the history of another, and the settings of the request."""
+    settings = source.settings.copy()
+    settings.change(params, "v2")
+    thread = session.new_thread(settings)
+    thread.preview, thread.history, thread.turns = source.preview, list(source.history), list(source.turns)
+    thread.said = list(source.said)
+    thread.total, thread.last, thread.dynamic_tools = source.total, source.last, source.dynamic_tools
+    return thread
+
+
+def archive(thread: Thread) -> None:
+    """Put a thread away: it ends, is unloaded and takes little room."""
+    thread.interrupt()
+    if thread.loaded:
+        thread.emit("shutdown-complete", {"turn": thread.submit()})
+    thread.archived, thread.loaded, thread.listeners = True, False, []
+    thread.pack()
+
+
+def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:
+    """Make a turn of the user's input; it takes the next submission's number."""
+    thread.updated = session.now
+    return Turn(thread, session.model, session.table, items, schema)
+
+
+def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any = None, number: str | None = None) -> None:
+    """Start the turn, or give its input to the one that runs; `before` and `number` as in `told_of`."""
+    told_of(thread, before, number, turn)
+    if thread.turn is not None:
+        thread.steered.append(items)  # the turn that runs takes it with its next request
+    else:
+        thread.begin(turn)
+
+
+def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None:
+    """Tell as raw items what the model is told of changed settings: by the overrides, and again by the turn that begins.
+
+    `number` is that of the overrides' submission, if they are one of their own, and `before` is what held before them.
+    """
+    if number is not None:
+        thread.tell_changes(before, number)
+    if thread.turn is None:  # a turn that is steered begins nothing
+        thread.tell_changes(thread.told, turn.id)
+        thread.told = thread.settings.told()
+
+
+def interrupt(thread: Thread, request: Any, api: str) -> None:
+    """Abort what runs; the request is answered with the abort, and not before."""
+    thread.submit()
+    thread.interrupts.append((request, api))
+    thread.interrupt()
+
+
+def spoken(session: Session, providers: Any = None) -> list[Thread]:
+    """Return the threads that are kept and have been spoken in, the latest first; of these providers, if any is named."""
+    kept = [thread for thread in reversed(session.threads.values()) if thread.preview and not thread.ephemeral]
+    return [thread for thread in kept if not providers or thread.settings.provider in providers]
+
+
+def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) -> tuple[list[Any], str | None]:
+    """Return one page of a list, and the cursor of the next: the name of its last entry, after which it begins."""
+    start = 0
+    if cursor is not None:
+        # The id is what counts; of two threads of one second the time could not tell which is meant.
+        names = [named(entry).rpartition("|")[2] for entry in data]
+        if cursor.rpartition("|")[2] not in names:
+            raise Refused(f"invalid cursor: {cursor}")
+        start = names.index(cursor.rpartition("|")[2]) + 1
+    end = start + limit if isinstance(limit, int) and limit > 0 else len(data)
+    return data[start:end], named(data[end - 1]) if end < len(data) else None
+
+
+def stamp(thread: Thread) -> str:
+    """Return the cursor that stands for a thread: the second of its making, and its id."""
+    return strftime("%Y-%m-%dT%H-%M-%S", gmtime(thread.created)) + f"|{thread.id}"

@@ -1,0 +1,77 @@
+"""What a turn of the scripted fake waits for: a reply, a time, a gate of the script, nothing, or what never comes.
+
+A turn yields one of these; the thread lets it go on once the one that it waits for is `ready`.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_server.scripted_thread import Thread
+
+
+class Ticket:
+    """A reply that is waited for; `reply` is the client's whole message."""
+
+    __slots__ = ("api", "asked", "reply")
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.api = "v2"  # the API of the listener that was asked
+        self.reply: dict[str, Any] | None = None
+
+    def ready(self) -> bool:
+        """Tell whether the reply is there."""
+        return self.reply is not None
+
+
+class Sleep:
+    """A time that is waited for, in seconds from now."""
+
+    __slots__ = ("until",)
+
+    def __init__(self, seconds: float) -> None:
+        self.until = monotonic() + seconds
+
+    def ready(self) -> bool:
+        """Tell whether the time has come."""
+        return monotonic() >= self.until
+
+
+class Gate:
+    """A gate of the script: it stands until the turn is steered, or interrupted."""
+
+    __slots__ = ("_before", "_thread")
+
+    def __init__(self, thread: Thread) -> None:
+        self._thread, self._before = thread, len(thread.steered)
+
+    def ready(self) -> bool:
+        """Tell whether the turn has been steered since."""
+        return len(self._thread.steered) > self._before
+
+
+class Never:
+    """What never comes, such as the reply that the client answered with an error. Only an interrupt ends it."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def ready() -> bool:
+        """Tell that it has not come."""
+        return False
+
+
+class Pause:
+    """A look at the client: other things go on, and the turn goes on at once."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def ready() -> bool:
+        """Tell that nothing is waited for."""
+        return True
