@@ -67,7 +67,7 @@ def test_known_failures_pass(run_both) -> None:
     result = run_both(KNOWN)
     assert result.ret == 0
     result.assert_outcomes(passed=2, xfailed=4)
-    result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 3."])
+    result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 4."])
 
 
 def test_a_failure_that_is_not_listed_fails(run) -> None:
@@ -120,6 +120,31 @@ def test_a_run_with_an_unmatched_line_is_never_verified(pytester: pytest.Pyteste
     assert not pytester.path.joinpath("reports").exists()
 
 
+def test_lines_of_what_is_not_asked_for_by_name_are_left_alone(run_both) -> None:
+    """A shard, or one case that is looked at again, may have the list of the whole suite."""
+    both = KNOWN + "- {check: of-another-module, reason: x}\n"
+    result = run_both(both, "test_it.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 4."])
+    assert run_both(both, "test_it.py::test_all").ret == 0
+    assert run_both(both.replace("bad-all", "bad-nothing"), "test_it.py").ret == 1, "and a failure that is not listed fails"
+    assert run_both(both, ".").ret == pytest.ExitCode.USAGE_ERROR, "a folder is the whole of it"
+
+
+def test_of_many_lines_a_few_are_named(run) -> None:
+    rows = "".join(f"- {{check: bad-{i}, reason: REASON}}\n" for i in range(100))
+    for reason in (UNEXPLAINED, "x"):
+        said = run(rows.replace("REASON", repr(reason))).stderr.str()
+        assert "'bad-3', 'bad-4' and 95 more" in said
+        assert "'bad-5'" not in said
+
+
+def test_a_list_that_is_not_there_is_told_with_what_makes_it(run) -> None:
+    result = run(None)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "(No such file or directory); --update-baseline makes it of what fails." in result.stderr.str()
+
+
 def test_a_reason_that_nobody_has_given_is_a_usage_error(run_both, pytester: pytest.Pytester) -> None:
     path = pytester.path / "known.yaml"
     assert run_both(None, "--update-baseline").ret == 1
@@ -132,7 +157,9 @@ def test_a_reason_that_nobody_has_given_is_a_usage_error(run_both, pytester: pyt
 
 def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
     path = pytester.path / "known.yaml"
-    assert run_both(None, "--update-baseline").ret == 1
+    result = run_both(None, "--update-baseline")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*known.yaml has 3 lines now.", "3 of them want a reason, in the place of *"])
     lines = parse(path.read_text(encoding="utf-8"), "it")
     assert [line.check for line in lines] == ["bad-all", "bad-some[1]", "bad-some[3]"]
     path.write_text(KNOWN + "- {check: good-one, reason: x}\n", encoding="utf-8")

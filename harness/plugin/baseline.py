@@ -7,7 +7,8 @@
       flaky: true                     # may pass as well as fail
 
 A listed failure passes (as pytest's xfail). A listed check that passes, all cases of its line, is stale and fails the run, for a
-baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error.
+baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error, unless
+modules or cases were named: a part of the suites may have the list of all.
 `--update-baseline` writes the file anew from what fails: reasons of lines that stay are kept.
 """
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 PROPERTY = "codex-replay-baseline"
 UNEXPLAINED = "failed when --update-baseline was run; say why"
 _KEYS = ("check", "reason", "flaky")
+#: How many checks a sentence names.
+_LISTED = 5
 #: Under which key a worker of pytest-xdist tells the controller why nothing may run.
 REFUSED = "codex_replay_refused"
 
@@ -77,6 +80,17 @@ def _line(row: Any, where: str) -> Line:
     if not isinstance(row.get("flaky", False), bool):
         raise BadBaseline(f"{where}: flaky must be true or false.")
     return Line(row["check"].strip(), row["reason"].strip(), row.get("flaky", False))
+
+
+def _some(checks: list[str]) -> str:
+    """Return the names of checks for a sentence: a few, and how many more there are."""
+    listed = ", ".join(map(repr, checks[:_LISTED]))
+    return listed if len(checks) <= _LISTED else f"{listed} and {len(checks) - _LISTED} more"
+
+
+def _a_part(config: pytest.Config) -> bool:
+    """Whether modules or cases were asked for by name, and not folders alone: then lines are of what does not run here."""
+    return any(word.partition("::")[0].endswith(".py") for word in config.args)
 
 
 def names_of(item: pytest.Item) -> list[str]:
@@ -130,7 +144,8 @@ def pytest_configure(config: pytest.Config) -> None:
     except (OSError, ValueError) as error:
         if not update or not isinstance(error, FileNotFoundError):
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise pytest.UsageError(f"--baseline {path}: it cannot be read ({why}).") from None
+            make = "; --update-baseline makes it of what fails" if isinstance(error, FileNotFoundError) else ""
+            raise pytest.UsageError(f"--baseline {path}: it cannot be read ({why}){make}.") from None
         text = ""
     try:
         lines = parse(text, str(path))
@@ -139,7 +154,7 @@ def pytest_configure(config: pytest.Config) -> None:
     unexplained = [line.check for line in lines if line.reason == UNEXPLAINED]
     if unexplained and not update:
         raise pytest.UsageError(
-            f"--baseline {path}: nobody has said yet why {', '.join(map(repr, unexplained))} may fail; "
+            f"--baseline {path}: nobody has said yet why {_some(unexplained)} may fail; "
             f"put the reason in the place of {UNEXPLAINED!r}."
         )
     config.pluginmanager.register(Gate(path, lines, update), "codex-replay-baseline-gate")
@@ -155,7 +170,7 @@ class Gate:
         #: For each case of the run that has a verdict: whether it failed, its names and its lines.
         self.seen: dict[str, tuple[bool, list[str], list[int]]] = {}
         self.stale: list[str] = []
-        self.written = 0
+        self.written = self.unexplained = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -165,13 +180,13 @@ class Gate:
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
         used = {i for found in self._of.values() for i in found}
         unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
-        if unmatched and not self.update:
+        if unmatched and not self.update and not _a_part(config):
             refuse(config, items, self._complaint(unmatched))
 
     def _complaint(self, unmatched: list[str]) -> str:
-        listed = ", ".join(repr(check) for check in unmatched)
         return (
-            f"--baseline {self.path}: no check of this run is called {listed}; take the line out, or run the suite that has it."
+            f"--baseline {self.path}: no check of this run is called {_some(unmatched)}; "
+            "take the line out, or run the suite that has it."
         )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -235,7 +250,7 @@ class Gate:
         rows += [{"check": check, "reason": UNEXPLAINED} for check in sorted(new)]
         text = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=130) if rows else "[]\n"
         self.path.write_text(text, encoding="utf-8")
-        self.written = len(rows)
+        self.written, self.unexplained = len(rows), sum(row["reason"] == UNEXPLAINED for row in rows)
 
     @staticmethod
     def _name(names: list[str], passing: set[str]) -> str:
@@ -250,6 +265,10 @@ class Gate:
         out.section("baseline")
         if self.update:
             out.write_line(f"{self.path} has {counted(self.written, 'line')} now.")
+            if self.unexplained:
+                out.write_line(
+                    f"{self.unexplained} of them want a reason, in the place of {UNEXPLAINED!r}: the gate refuses these words."
+                )
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             out.write_line(f"{counted(known, 'known failure')}, {counted(len(self.stale), 'stale line')} of {len(self.lines)}.")
