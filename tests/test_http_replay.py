@@ -21,7 +21,7 @@ from fake_server.faults import NAMES
 from harness.core import httpframes
 from harness.core.frames import Frame, Header
 from harness.protocol.compare import compare
-from harness.protocol.script import ITEM_KEYS
+from harness.protocol.script_keys import ITEM_KEYS
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 from harness.shell.cassette import CassetteReader, CassetteWriter
 

@@ -16,7 +16,8 @@ from fake_server import faults
 from fake_server.backend_tokens import KEYS
 from harness.protocol import expect
 from harness.protocol.expect import difference, mismatch
-from harness.protocol.script import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, BadScript, Script, Turn, parse
+from harness.protocol.script import BadScript, Script, Turn, parse
+from harness.protocol.script_keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS
 
 
 def test_the_shortest_script_is_a_list_of_texts() -> None:

@@ -1,15 +1,17 @@
 """The script of a fake model: which request gets which reply.
 
 A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. A turn answers one request; it is chosen by order, or by a marker in the
-prompt. docs/scripts.md is the page to learn it from; the tables below are the whole format. Nothing is read or sent here:
-`parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence that says where and what to do.
-The item kinds are those a model sends (spec: codex-lite-protocol.md, "Response Streaming", and the types of the openai package).
+prompt. docs/scripts.md is the page to learn it from; the tables of `script_keys` are the whole format. Nothing is read or
+sent here: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence that says where and
+what to do. The item kinds are those a model sends (spec: codex-lite-protocol.md, "Response Streaming", and the types of the
+openai package).
 """
 
 from __future__ import annotations
 
 from harness.core.value import EMPTY, Value
 from harness.protocol.expect import vocabulary_error
+from harness.protocol.script_keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, listed, named, near, wrong_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,88 +66,6 @@ class Script(Value):
     git: Mapping[str, Any] = EMPTY
 
 
-# Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
-SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
-    "turns": ("list", False),
-    "otherwise": (("miss", "default"), False),
-    "defaults": ("object", False),
-    "auth": ("auth", False),
-    "models": ("list", False),
-    "rate_limits": ("object", False),
-    "rules_off": ("strings", False),
-    # What only a fake Codex needs, which has no machine under it (docs/fake-codex.md); the backend leaves these alone.
-    "answers": ("answers", False),
-    "account": ("account", False),
-    "git": ("object", False),
-    "about": ("string", False),
-}
-TURN_KEYS: dict[str, tuple[Any, bool]] = {
-    "items": ("list", False),
-    "match": ("match", False),
-    "expect": ("object", False),
-    "times": ("times", False),
-    "status": ("status", False),
-    "headers": ("headers", False),
-    "error": ("object", False),
-    "body": ("any", False),
-    "usage": ("usage", False),
-    "delta": ("size", False),
-    "write": ("write", False),
-    "delay_ms": ("duration", False),
-    "first_delay_ms": ("duration", False),
-    "gate": ("string", False),
-    "fault": ("fault", False),
-    "response_id": ("string", False),
-    "end": ("boolean", False),
-    "about": ("string", False),
-}
-ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
-    "text": {
-        "text": ("string", True),
-        "deltas": ("strings", False),
-        "annotations": ("list", False),
-        "phase": (("commentary", "final_answer"), False),
-        "id": ("string", False),
-    },
-    "refusal": {"refusal": ("string", True), "deltas": ("strings", False), "id": ("string", False)},
-    "function_call": {
-        "name": ("string", True),
-        "arguments": ("arguments", False),
-        "result": ("object", False),
-        "deltas": ("strings", False),
-        "call_id": ("string", False),
-        "id": ("string", False),
-    },
-    "custom_tool_call": {
-        "name": ("string", True),
-        "input": ("string", True),
-        "result": ("object", False),
-        "deltas": ("strings", False),
-        "call_id": ("string", False),
-        "id": ("string", False),
-    },
-    "web_search_call": {
-        "query": ("string", False),
-        "action": ("object", False),
-        "status": (("completed", "failed", "incomplete"), False),
-        "id": ("string", False),
-    },
-    "reasoning": {
-        "summary": ("text or texts", False),
-        "content": ("text or texts", False),
-        "encrypted_content": ("string", False),
-        "id": ("string", False),
-    },
-    "item": {"item": ("object", True), "result": ("object", False)},
-    "failed": {"code": ("string", True), "message": ("string", False)},
-    "incomplete": {"reason": ("string", False)},
-    "error": {"code": ("string", False), "message": ("string", False), "param": ("string", False)},
-    "event": {"event": ("object", True)},
-    "raw": {"data": ("string", True)},
-    "comment": {"text": ("string", False)},
-    "wait": {"ms": ("duration", True)},
-    "gate": {"name": ("string", True)},
-}
 #: Items that end a reply: nothing may follow them, because no server sends anything after them.
 FINAL_KINDS = ("failed", "incomplete", "error")
 
@@ -158,7 +78,7 @@ def parse(value: object) -> Script:
     if isinstance(value, list):
         value = {"turns": value}
     if not isinstance(value, dict):
-        raise BadScript(f'A script is a JSON object with a list "turns", but this is {_name(value)}.')
+        raise BadScript(f'A script is a JSON object with a list "turns", but this is {named(value)}.')
     _check_keys(value, SCRIPT_KEYS, "the script", "a script")
     defaults = value.get("defaults", {})
     _check_keys(defaults, {k: v for k, v in TURN_KEYS.items() if k not in ("items", "match")}, "defaults", "the defaults")
@@ -217,8 +137,7 @@ def _item(value: object, where: str) -> Mapping[str, Any]:
     item = _expect_object(value, where)
     kind = item.get("type")
     if not isinstance(kind, str) or kind not in ITEM_KEYS:
-        near = _near(str(kind), ITEM_KEYS)
-        raise BadScript(f'{where}: "{kind}" is no kind of item{near}. The kinds are {_list(ITEM_KEYS)}.')
+        raise BadScript(f'{where}: "{kind}" is no kind of item{near(str(kind), ITEM_KEYS)}. The kinds are {listed(ITEM_KEYS)}.')
     rest = {key: given for key, given in item.items() if key != "type"}
     _check_keys(rest, ITEM_KEYS[kind], where, f"a {kind} item")
     whole = {"text": "text", "refusal": "refusal", "function_call": "arguments", "custom_tool_call": "input"}.get(kind)
@@ -228,83 +147,9 @@ def _item(value: object, where: str) -> Mapping[str, Any]:
 
 
 def _check_keys(value: object, table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> None:
-    for key, given in _expect_object(value, where).items():
-        if key not in table:
-            raise BadScript(f'{where}: "{key}" is not a key of {what}{_near(key, table)}. Its keys are {_list(table)}.')
-        wanted = table[key][0]
-        if isinstance(wanted, tuple):
-            if given not in wanted:
-                raise BadScript(f"{where}.{key} must be one of {_list(wanted)}, not {_name(given)}.")
-            continue
-        meaning, test = CHECKS[wanted]
-        if not test(given):
-            raise BadScript(f"{where}.{key} must be {meaning}, not {_name(given)}.")
-    for key, (_, required) in table.items():
-        if required and key not in value:  # type: ignore[operator]
-            raise BadScript(f'{where}: {what} needs "{key}".')
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_answers(value: object) -> bool:
-    """Tell whether this is method -> an answer or a list of them, each with exactly one of `result` and `error`."""
-    if not isinstance(value, dict):
-        return False
-    for given in value.values():
-        for one in given if isinstance(given, list) else [given]:
-            if (
-                not isinstance(one, dict)
-                or not one.keys() <= {"params", "result", "error"}
-                or ("result" in one) == ("error" in one)
-            ):
-                return False
-    return True
-
-
-def _is_strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-
-
-CHECKS: dict[str, tuple[str, Any]] = {
-    "any": ("anything", lambda v: True),
-    "string": ("a string", lambda v: isinstance(v, str)),
-    "boolean": ("true or false", lambda v: isinstance(v, bool)),
-    "object": ("an object", lambda v: isinstance(v, dict)),
-    "list": ("a list", lambda v: isinstance(v, list)),
-    "strings": ("a list of strings", _is_strings),
-    "text or texts": ("a string or a list of strings", lambda v: isinstance(v, str) or _is_strings(v)),
-    "arguments": ("an object, or a string that is sent as it stands", lambda v: isinstance(v, dict | str)),
-    "auth": ('"auto", "none", "api_key", "chatgpt" or an object', lambda v: isinstance(v, dict | str)),
-    "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
-    "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
-    "match": ("a marker (string) or an object", lambda v: isinstance(v, str | dict) and v != ""),
-    "times": ('a whole number from 1, or "always"', lambda v: v == "always" or (_is_int(v) and v > 0)),
-    "status": ("an HTTP status from 200 to 599", lambda v: _is_int(v) and 200 <= v <= 599),
-    "headers": (
-        "an object of strings, or a list of [name, value] pairs",
-        lambda v: (
-            (isinstance(v, dict) and all(isinstance(x, str) for x in v.values()))
-            or (isinstance(v, list) and all(_is_strings(pair) and len(pair) == 2 for pair in v))
-        ),
-    ),
-    "usage": (
-        "null, or an object of whole numbers",
-        lambda v: v is None or (isinstance(v, dict) and all(_is_int(x) for x in v.values())),
-    ),
-    "size": ("a whole number from 1", lambda v: _is_int(v) and v > 0),
-    "write": ('"event", "whole" or a number of bytes', lambda v: v in ("event", "whole") or (_is_int(v) and v > 0)),
-    "duration": ("a number of milliseconds from 0", lambda v: _is_number(v) and v >= 0),
-    "fault": (
-        'the name of a fault, or an object with "name"',
-        lambda v: isinstance(v, str) or (isinstance(v, dict) and "name" in v),
-    ),
-}
+    wrong = wrong_key(_expect_object(value, where), table, where, what)
+    if wrong is not None:
+        raise BadScript(wrong)
 
 
 def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str], ...]:
@@ -314,27 +159,5 @@ def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str
 
 def _expect_object(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise BadScript(f"{where} must be an object, not {_name(value)}.")
+        raise BadScript(f"{where} must be an object, not {named(value)}.")
     return value
-
-
-def _near(word: str, words: Mapping[str, Any]) -> str:
-    import difflib  # only for a mistake: it would cost every start
-
-    near = difflib.get_close_matches(word, list(words), 1)
-    return f' (did you mean "{near[0]}"?)' if near else ""
-
-
-def _list(words: Any) -> str:
-    return ", ".join(words)
-
-
-def _name(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    shown = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
-    return shown if len(shown) < 60 else shown[:57] + "..."

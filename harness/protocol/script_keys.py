@@ -1,0 +1,203 @@
+"""The keys of a script, of its turns and of its items: which there are, what each must hold, and what is wrong where it does not.
+
+The tables are the whole format (docs/scripts.md); `harness.protocol.script` reads a script by them.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
+SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
+    "turns": ("list", False),
+    "otherwise": (("miss", "default"), False),
+    "defaults": ("object", False),
+    "auth": ("auth", False),
+    "models": ("list", False),
+    "rate_limits": ("object", False),
+    "rules_off": ("strings", False),
+    # What only a fake Codex needs, which has no machine under it (docs/fake-codex.md); the backend leaves these alone.
+    "answers": ("answers", False),
+    "account": ("account", False),
+    "git": ("object", False),
+    "about": ("string", False),
+}
+TURN_KEYS: dict[str, tuple[Any, bool]] = {
+    "items": ("list", False),
+    "match": ("match", False),
+    "expect": ("object", False),
+    "times": ("times", False),
+    "status": ("status", False),
+    "headers": ("headers", False),
+    "error": ("object", False),
+    "body": ("any", False),
+    "usage": ("usage", False),
+    "delta": ("size", False),
+    "write": ("write", False),
+    "delay_ms": ("duration", False),
+    "first_delay_ms": ("duration", False),
+    "gate": ("string", False),
+    "fault": ("fault", False),
+    "response_id": ("string", False),
+    "end": ("boolean", False),
+    "about": ("string", False),
+}
+ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
+    "text": {
+        "text": ("string", True),
+        "deltas": ("strings", False),
+        "annotations": ("list", False),
+        "phase": (("commentary", "final_answer"), False),
+        "id": ("string", False),
+    },
+    "refusal": {"refusal": ("string", True), "deltas": ("strings", False), "id": ("string", False)},
+    "function_call": {
+        "name": ("string", True),
+        "arguments": ("arguments", False),
+        "result": ("object", False),
+        "deltas": ("strings", False),
+        "call_id": ("string", False),
+        "id": ("string", False),
+    },
+    "custom_tool_call": {
+        "name": ("string", True),
+        "input": ("string", True),
+        "result": ("object", False),
+        "deltas": ("strings", False),
+        "call_id": ("string", False),
+        "id": ("string", False),
+    },
+    "web_search_call": {
+        "query": ("string", False),
+        "action": ("object", False),
+        "status": (("completed", "failed", "incomplete"), False),
+        "id": ("string", False),
+    },
+    "reasoning": {
+        "summary": ("text or texts", False),
+        "content": ("text or texts", False),
+        "encrypted_content": ("string", False),
+        "id": ("string", False),
+    },
+    "item": {"item": ("object", True), "result": ("object", False)},
+    "failed": {"code": ("string", True), "message": ("string", False)},
+    "incomplete": {"reason": ("string", False)},
+    "error": {"code": ("string", False), "message": ("string", False), "param": ("string", False)},
+    "event": {"event": ("object", True)},
+    "raw": {"data": ("string", True)},
+    "comment": {"text": ("string", False)},
+    "wait": {"ms": ("duration", True)},
+    "gate": {"name": ("string", True)},
+}
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_answers(value: object) -> bool:
+    """Tell whether this is method -> an answer or a list of them, each with exactly one of `result` and `error`."""
+    if not isinstance(value, dict):
+        return False
+    for given in value.values():
+        for one in given if isinstance(given, list) else [given]:
+            if (
+                not isinstance(one, dict)
+                or not one.keys() <= {"params", "result", "error"}
+                or ("result" in one) == ("error" in one)
+            ):
+                return False
+    return True
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+CHECKS: dict[str, tuple[str, Any]] = {
+    "any": ("anything", lambda v: True),
+    "string": ("a string", lambda v: isinstance(v, str)),
+    "boolean": ("true or false", lambda v: isinstance(v, bool)),
+    "object": ("an object", lambda v: isinstance(v, dict)),
+    "list": ("a list", lambda v: isinstance(v, list)),
+    "strings": ("a list of strings", _is_strings),
+    "text or texts": ("a string or a list of strings", lambda v: isinstance(v, str) or _is_strings(v)),
+    "arguments": ("an object, or a string that is sent as it stands", lambda v: isinstance(v, dict | str)),
+    "auth": ('"auto", "none", "api_key", "chatgpt" or an object', lambda v: isinstance(v, dict | str)),
+    "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
+    "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
+    "match": ("a marker (string) or an object", lambda v: isinstance(v, str | dict) and v != ""),
+    "times": ('a whole number from 1, or "always"', lambda v: v == "always" or (_is_int(v) and v > 0)),
+    "status": ("an HTTP status from 200 to 599", lambda v: _is_int(v) and 200 <= v <= 599),
+    "headers": (
+        "an object of strings, or a list of [name, value] pairs",
+        lambda v: (
+            (isinstance(v, dict) and all(isinstance(x, str) for x in v.values()))
+            or (isinstance(v, list) and all(_is_strings(pair) and len(pair) == 2 for pair in v))
+        ),
+    ),
+    "usage": (
+        "null, or an object of whole numbers",
+        lambda v: v is None or (isinstance(v, dict) and all(_is_int(x) for x in v.values())),
+    ),
+    "size": ("a whole number from 1", lambda v: _is_int(v) and v > 0),
+    "write": ('"event", "whole" or a number of bytes', lambda v: v in ("event", "whole") or (_is_int(v) and v > 0)),
+    "duration": ("a number of milliseconds from 0", lambda v: _is_number(v) and v >= 0),
+    "fault": (
+        'the name of a fault, or an object with "name"',
+        lambda v: isinstance(v, str) or (isinstance(v, dict) and "name" in v),
+    ),
+}
+
+
+def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> str | None:
+    """Say which key of an object at `where`, which is `what`, is none of its table, not what it must be, or missing; or None."""
+    for key, given in value.items():
+        if key not in table:
+            return f'{where}: "{key}" is not a key of {what}{near(key, table)}. Its keys are {listed(table)}.'
+        wanted = table[key][0]
+        if isinstance(wanted, tuple):
+            if given not in wanted:
+                return f"{where}.{key} must be one of {listed(wanted)}, not {named(given)}."
+            continue
+        meaning, test = CHECKS[wanted]
+        if not test(given):
+            return f"{where}.{key} must be {meaning}, not {named(given)}."
+    for key, (_, required) in table.items():
+        if required and key not in value:
+            return f'{where}: {what} needs "{key}".'
+    return None
+
+
+def near(word: str, words: Mapping[str, Any]) -> str:
+    """Return a question for a word that may be meant, of some known ones; "" if none is near."""
+    import difflib  # only for a mistake: it would cost every start
+
+    found = difflib.get_close_matches(word, list(words), 1)
+    return f' (did you mean "{found[0]}"?)' if found else ""
+
+
+def listed(words: Any) -> str:
+    """Return words with commas."""
+    return ", ".join(words)
+
+
+def named(value: object) -> str:
+    """Return what a value is, or the value itself where that is short."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    shown = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
+    from harness.core.brief import cut
+
+    return cut(shown, 60)
