@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from harness.cli import drift_pages
 from harness.cli.drift import command
-from harness.protocol import drift, experimental, schema_files
+from harness.protocol import drift, drift_clients, experimental, schema_files
 from harness.protocol.bundle import Bundle
+from harness.protocol.drift_findings import Drift
 from harness.protocol.drift_report import as_json
 from harness.protocol.drift_use import Usage
 from harness.shell import bundles
@@ -43,9 +44,9 @@ def marked(seed: int, name: str, gated: bool) -> bool:
     random = Random(seed)
     sides = written(old, random, "old"), written(new, random)
     beside = written(old if gated else new, random)
-    found = drift.compare(*sides, lambda: (beside, ""))
+    found = drift.compare(*sides, lambda plain: (beside if plain is sides[1] else None, ""))
     plain = drift.compare(*sides)
-    assert [(each.rule, each.change) for each in found.findings] == [(each.rule, each.change) for each in plain.findings]
+    assert {(each.rule, each.change) for each in found.findings} == {(each.rule, each.change) for each in plain.findings}
     assert (found.counts, found.uncompared) == (plain.counts, ())
     for each in found.findings:
         assert each.behind == ("experimentalApi" if gated and each.rule.id in GONE else "")
@@ -72,13 +73,13 @@ def test_removals_of_every_sort_are_planted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gated", "broken"), [(True, lambda old, beside, gone: []), (False, lambda old, beside, gone: gone)], ids=["never", "always"]
+    ("gated", "broken"), [(True, lambda *arguments: True), (False, lambda *arguments: False)], ids=["never", "always"]
 )
 def test_a_mark_that_is_never_or_always_set_turns_the_law_red(
     gated: bool, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seed = next(seed for seed in range(60) if marked(seed, "property goes", gated))
-    monkeypatch.setattr(drift, "_still_there", broken)
+    monkeypatch.setattr(drift_clients._Index, "has", broken)
     with pytest.raises(AssertionError):
         marked(seed, "property goes", gated)
 
@@ -107,11 +108,19 @@ def of(*names: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": "string"} for name in ("kept", *names)}}
 
 
+def gating(old: Bundle, new: Bundle, after: Bundle, before: Bundle | None = None) -> Drift:
+    """Compare two bundles of which the new one has the experimental `after`, and the old one `before` if it has one."""
+    return drift.compare(old, new, lambda plain: (after if plain is new else before, ""))
+
+
+COUNTS = {"breaking": 0, "additive": 0, "behind": 0, "without": 0, "with": 0}
+
+
 def test_of_two_properties_one_is_gone_and_one_is_gated() -> None:
-    found = drift.compare(made(of("a", "b")), made(of()), lambda: (made(of("b")), ""))
+    found = gating(made(of("a", "b")), made(of()), made(of("b")))
     assert {each.change.what: each.behind for each in found.findings} == {"a": "", "b": "experimentalApi"}
     report = as_json(found)
-    assert report["counts"] | {"from": 0, "to": 0} == {"from": 0, "to": 0, "breaking": 2, "additive": 0, "behind": 1}
+    assert report["counts"] | {"from": 0, "to": 0} == {"from": 0, "to": 0, **COUNTS, "breaking": 2, "behind": 1}
     assert [each.get("behind") for each in report["findings"]] == [None, "experimentalApi"]
     gone, gated = (row.change for row in drift_pages.rows(report, "breaking"))
     assert gone == "property gone: a (string)"
@@ -123,40 +132,128 @@ def test_of_two_properties_one_is_gone_and_one_is_gated() -> None:
     assert report["findings"][1]["sentence"] == f"Only a client that says {SAID} may send it; any other is refused."
 
 
-def test_what_one_of_its_places_has_lost_for_all_is_gone() -> None:
+def test_what_changes_inside_of_what_is_gated_is_found_for_those_who_say_it() -> None:
+    before, after = {**of(), "required": ["kept"]}, of("more")
+    after["properties"]["kept"] = {"type": "boolean"}
+    old, new = made(of("a")), made(of())
+    methods = [made(params, "go/gated") for params in (before, after)]
+    found = drift.compare(old, old, lambda plain: (methods[0], ""))  # one bundle is both sides, so nothing changed
+    assert found.findings == ()
+    found = gating(old, new, methods[1], methods[0])
+    assert [(each.clients, each.rule.id, each.rule.cls, each.change.what) for each in found.findings] == [
+        ("without", "property-gone", "breaking", "a"),
+        ("with", "type-changed", "breaking", ""),
+        ("with", "property-optional", "additive", "kept"),
+        ("with", "property-new", "additive", "more"),
+    ]
+    report = as_json(found)
+    assert report["counts"] | {"from": 0, "to": 0} == {**COUNTS, "from": 0, "to": 0, "breaking": 2, "additive": 2} | {
+        "behind": 1,
+        "with": 1,
+    }
+    assert [next(key for key in ("behind", "with") if key in each) for each in report["findings"]] == ["behind", *["with"] * 3]
+    assert {place["method"] for place in report["findings"][1]["places"]} == {"go", "go/gated"}
+    mark = f"noticed only by a client that says {SAID}"
+    rows = [row.change for cls in ("breaking", "additive") for row in drift_pages.rows(report, cls)]
+    assert [row.endswith(f"; {mark}") for row in rows] == [False, True, True, True]
+    assert drift_pages.markdown(report).count(mark) == 3
+    assert drift_pages.verdict(report) == (
+        f"From made to made, 2 changes break clients (1 of them only those that do not say {SAID}, 1 only those that do), "
+        f"2 add to what there is (2 of them only for those that say {SAID})."
+    )
+
+
+def test_what_comes_out_from_behind_the_capability_is_noticed_by_those_who_do_not_say_it() -> None:
+    found = gating(made(of()), made(of("a"), "more"), made(of("a"), "more"), made(of("a"), "more"))
+    assert [(each.clients, each.rule.id, each.behind) for each in found.findings] == [
+        ("without", "method-new", ""),
+        ("without", "property-new", ""),
+    ]
+    report = as_json(found)
+    assert [each.get("without") for each in report["findings"]] == ["experimentalApi"] * 2
+    assert report["counts"] | {"from": 0, "to": 0} == {**COUNTS, "from": 0, "to": 0, "additive": 2}  # of the breaking ones
+    mark = f"noticed only by a client that does not say {SAID}"
+    assert [row.change.endswith(f"; {mark}") for row in drift_pages.rows(report, "additive")] == [True, True]
+    assert "2 add to what there is (2 of them only for those that do not say" in drift_pages.verdict(report)
+
+
+def test_what_goes_for_all_at_one_place_and_is_gated_at_another_is_two_findings() -> None:
     old, new = made(of("a"), "went"), made(of(), "went")
-    (finding,) = drift.compare(old, new, lambda: (made(of("a"), "went"), "")).findings
+    (finding,) = gating(old, new, made(of("a"), "went")).findings
     assert {place.method for place in finding.places} == {"go", "went"}
     assert finding.behind == "experimentalApi"
     document = json.loads(json.dumps(made(of("a"), "went").primary))
     document["definitions"]["ClientRequest"]["oneOf"][2]["properties"]["params"] = of()
     beside = Bundle("made", None, json.dumps(document).encode())
-    (finding,) = drift.compare(old, new, lambda: (beside, "")).findings
-    assert finding.behind == ""
+    found = {place.method: each.behind for each in gating(old, new, beside).findings for place in each.places}
+    assert found == {"go": "experimentalApi", "went": ""}
 
 
-def test_the_experimental_bundle_is_asked_for_only_when_something_is_gone() -> None:
-    asked: list[bool] = []
+def union(*variants: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"item": {"oneOf": [*variants]}}}
 
-    def beside() -> tuple[Bundle | None, str]:
-        asked.append(True)
-        return None, ""
 
-    required = {**of("a"), "required": ["a"]}
-    assert [each.rule.id for each in drift.compare(made(of("a")), made(required), beside).findings] == ["property-required"]
-    assert drift.compare(made(of()), made(of("a"), "more"), beside).findings
-    assert not asked
-    assert drift.compare(made(of("a")), made(of()), beside).findings
-    assert asked == [True]
+def variant(name: str, *properties: str) -> dict[str, Any]:
+    return {**of(*properties), "properties": {**of(*properties)["properties"], "type": {"const": name}}, "required": ["type"]}
+
+
+def test_a_union_all_other_variants_of_which_are_gated_is_the_same_union() -> None:
+    old, new = (made(union(variant("x", *names))) for names in (("a",), ()))
+    before, after = (made(union(variant("x", *names), variant("y", "a"))) for names in (("a",), ()))
+    (finding,) = gating(old, new, after, before).findings
+    assert (finding.clients, [place.shown for place in finding.places]) == ("all", ["$.params.item.a"])
+
+
+def test_a_variant_without_a_name_is_gone_for_all_though_more_of_it_is_gated() -> None:
+    loose = {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string"}}, "required": ["b"]}
+    more = {**loose, "properties": {**loose["properties"], "d": {"type": "string"}}}
+    old, new = made(union(of("a"), loose)), made(union(of("a")))
+    (finding,) = gating(old, new, made(union(of("a"))), made(union(of("a"), more))).findings
+    assert (finding.rule.id, finding.clients) == ("variant-gone", "all")
+
+
+def test_each_side_is_asked_for_its_experimental_bundle() -> None:
+    old, new = made(of("a")), made(of())
+    asked: list[Bundle] = []
+    drift.compare(old, new, lambda plain: (asked.append(plain), (None, ""))[1])
+    assert asked == [new, old]
 
 
 def test_a_bundle_that_cannot_be_had_is_said() -> None:
-    found = drift.compare(made(of("a")), made(of()), lambda: (None, "There is no network."))
+    old, new = made(of("a")), made(of())
+    found = drift.compare(old, new, lambda plain: (None, "There is no network."))
     assert [each.behind for each in found.findings] == [""]
     assert found.uncompared[-1] == (
-        "Whether what is gone is still there for a client that says capabilities.experimentalApi is not known: "
-        "There is no network."
+        "What a client that says capabilities.experimentalApi notices, and so whether what is gone is still there for it, "
+        "is not known: There is no network."
     )
+
+
+def test_without_the_old_one_it_is_told_what_is_gated_and_not_what_came() -> None:
+    old, new, after = made(of("a")), made(of()), made(of("a", "b"), "perhaps/new")
+    found = drift.compare(old, new, lambda plain: (after, "") if plain is new else (None, "There is no network."))
+    assert [(each.change.what, each.behind) for each in found.findings] == [("a", "experimentalApi")]
+    assert found.uncompared[-1] == (
+        "What a client that says capabilities.experimentalApi notices beyond all this is not known: There is no network."
+    )
+
+
+def test_what_cannot_be_compared_among_what_is_gated_counts_as_gone() -> None:
+    old, new = made(of(), "other"), made(of(), "other")
+    whole = json.loads(json.dumps(old.primary))
+    whole["definitions"]["GoResponse"] = of("a")
+    lacking = json.loads(json.dumps(whole))
+    del lacking["definitions"]["GoResponse"]
+    before, after = (Bundle("made", None, json.dumps(each).encode()) for each in (whole, lacking))
+    found = gating(before, new, after)
+    assert {(each.rule.id, each.change.what, each.clients) for each in found.findings} == {
+        ("property-gone", "a", "all"),
+        ("property-gone", "kept", "all"),
+    }
+    assert any(each.startswith("The result of go was not compared") for each in found.uncompared)
+    del whole["definitions"]["ClientRequest"]
+    found = gating(made(of("a")), new, Bundle("part", None, json.dumps(whole).encode()))
+    assert {each.clients for each in found.findings if each.rule.id == "property-gone"} == {"all"}
 
 
 SENT: list[Any] = [("client", {"id": 1, "method": "go", "params": {"b": "x"}})]
@@ -168,10 +265,13 @@ SENT: list[Any] = [("client", {"id": 1, "method": "go", "params": {"b": "x"}})]
 )
 def test_who_says_the_capability_is_not_hit_by_what_is_behind_it(capabilities: Any, hit: list[int]) -> None:
     opening = ("client", {"id": 0, "method": "initialize", "params": {"capabilities": capabilities}})
-    gated = drift.compare(made(of("b")), made(of()), lambda: (made(of("b")), ""))
+    gated = gating(made(of("b")), made(of()), made(of("b")))
     assert Usage(gated).hits([opening, *SENT]) == hit
     assert Usage(drift.compare(made(of("b")), made(of()))).hits([opening, *SENT]) == [0]
     assert Usage(gated).hits([("server", opening[1]), *SENT]) == [0]
+    inside = gating(made(of()), made(of()), made(of()), made(of("b")))
+    assert Usage(inside).hits([opening, *SENT]) == ([] if hit else [0])
+    assert Usage(inside).hits(SENT) == []
 
 
 # --- the command
@@ -199,13 +299,41 @@ def test_an_experimental_bundle_of_ones_own_can_be_named(tmp_path: Path) -> None
         assert [(each["what"], each.get("behind")) for each in found] == [("cwd", behind[0]), ("dynamicTools", behind[1])]
 
 
+def capable(path: Path, *dropped: str) -> Path:
+    """Write the same of a version that knows the capability."""
+    document = json.loads(edited(path, *dropped).read_text())
+    known = {"type": "object", "properties": {"experimentalApi": {"type": "boolean"}}}
+    document["definitions"]["InitializeParams"]["properties"]["capabilities"] = known
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_of_bundles_of_ones_own_both_experimental_ones_can_be_named(tmp_path: Path) -> None:
+    old, new = capable(tmp_path / "a.json", "dynamicTools", "cwd"), capable(tmp_path / "b.json", "dynamicTools", "cwd")
+    before, after = capable(tmp_path / "c.json", "cwd"), capable(tmp_path / "d.json", "dynamicTools")
+    done = run(old, new, "--json", "--experimental", after, "--experimental-from", before)
+    found = json.loads(done.stdout)
+    assert [(each["rule"], each["what"], each["with"]) for each in found["findings"]] == [
+        ("property-gone", "dynamicTools", "experimentalApi"),
+        ("property-new", "cwd", "experimentalApi"),
+    ]
+    assert (done.exit_code, found["uncompared"]) == (1, [])
+    done = run(old, new, "--json", "--experimental", after)
+    assert (done.exit_code, json.loads(done.stdout)["findings"]) == (0, [])
+    assert json.loads(done.stdout)["uncompared"][0].endswith("not at hand; --experimental-from names it.")
+    done = run(old, new, "--json")
+    assert json.loads(done.stdout)["uncompared"][0].endswith("not at hand; --experimental names it.")
+
+
 def test_what_is_no_experimental_bundle_is_refused(tmp_path: Path) -> None:
     mine = edited(tmp_path / "a.json", "cwd")
     (tmp_path / "b.json").write_text("[]")
     done = run("0.92.0", mine, "--experimental", tmp_path / "b.json")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert run("0.92.0", mine, "--experimental", tmp_path / "none.json").exit_code == 2
-    assert "--behaviour compares none" in run("0.92.0", "0.92.0", "--behaviour", "--experimental", mine).stderr
+    for option in ("--experimental", "--experimental-from"):
+        said = run("0.92.0", "0.92.0", "--behaviour", option, mine).stderr
+        assert said.startswith(f"codex-replay: {option} names a bundle, and --behaviour compares none")
 
 
 def test_with_cassettes_only_what_hits_them_is_listed_and_the_rest_is_counted(tmp_path: Path) -> None:

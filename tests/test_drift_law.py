@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.protocol import drift, drift_rules, drift_shapes, schema_files
+from harness.protocol import drift, drift_limits, drift_rules, drift_same, drift_shapes, drift_variants, drift_walk, schema_files
 from harness.protocol.bundle import DIRECTIONS, Bundle
 from tests import drift_model
 from tests.drift_model import BREAKING, CHANGES, Protocol, Writer, planted
@@ -284,9 +284,9 @@ def test_a_flipped_rule_turns_the_law_red(rule: str, sender: drift_rules.Sender,
 @pytest.mark.parametrize("rule", drift_rules.IDS)
 def test_a_change_that_is_overlooked_turns_the_law_red(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, name = case_of(rule, "client")
-    note = drift._Walk.note
+    note = drift_walk.Walk.note
     monkeypatch.setattr(
-        drift._Walk, "note", lambda walk, sender, change, place: change.rule == rule or note(walk, sender, change, place)
+        drift_walk.Walk, "note", lambda walk, sender, change, place: change.rule == rule or note(walk, sender, change, place)
     )
     with pytest.raises(AssertionError):
         hold(seed, name)
@@ -302,15 +302,16 @@ LEFT_OUT = {
     "listed values": (drift_shapes.Comparer, "_scalars", _nothing, "value goes"),
     "objects": (drift_shapes.Comparer, "_objects", _nothing, "property goes"),
     "properties": (drift_shapes.Comparer, "_property", _nothing, "property becomes optional"),
-    "other keys": (drift_shapes.Comparer, "_rest", _nothing, "object closes"),
-    "ranges": (drift_shapes, "_numbers", _nothing, "range narrows"),
-    "lengths": (drift_shapes, "_limits", _nothing, "length is bounded"),
-    "names of variants": (drift_shapes, "_label", lambda reader, each: frozenset(), "tagged variant goes"),
-    "pairs of variants": (drift_shapes, "_match", lambda old, new, *readers: ([], list(old), list(new)), "value comes"),
-    "methods": (drift, "_methods", lambda walk, direction: None, "method goes"),
-    "params": (drift, "_params", lambda *arguments: None, "params go"),
-    "results": (drift, "_results", lambda *arguments: None, "property goes"),
-    "events": (drift, "_events", lambda walk: None, "event goes"),
+    "other keys": (drift_limits, "keys", _nothing, "object closes"),
+    "ranges": (drift_limits, "numbers", _nothing, "range narrows"),
+    "lengths": (drift_limits, "limits", _nothing, "length is bounded"),
+    "names of variants": (drift_variants, "label", lambda reader, each: frozenset(), "tagged variant goes"),
+    "pairs of variants": (drift_variants, "match", lambda old, new, *readers: ([], list(old), list(new)), "value comes"),
+    "methods": (drift_walk, "_methods", lambda walk, direction: None, "method goes"),
+    "params": (drift_walk, "_params", lambda *arguments: None, "params go"),
+    "results": (drift_walk, "_results", lambda *arguments: None, "property goes"),
+    "events": (drift_walk, "_events", lambda walk: None, "event goes"),
+    "what references lead to": (drift_same, "_references", _nothing, "property goes"),
     "shared types": (drift_shapes.Comparer, "_alive", lambda self, root: set(), "property goes"),
 }
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import drift_matrix, drift_pages
-from harness.plugin.run import RECORDED_HOME
+from harness.plugin.app_server import RECORDED_HOME
 from harness.protocol import bundle
 
 MATRIX = Path(__file__).resolve().parent.parent / "reports" / "drift"
@@ -67,7 +67,7 @@ def test_a_step_counts_what_the_index_counts(step: str) -> None:
         assert listed == report["counts"][cls] == INDEX[cls][report["from"]][report["to"]]
     # What came and went by name makes up the difference of the totals.
     for kind, name in (("client-request", "client_methods"), ("server-request", "server_requests"), ("event", "events")):
-        rules = [finding["rule"] for finding in report["findings"] if finding["kind"] == kind]
+        rules = [finding["rule"] for finding in report["findings"] if finding["kind"] == kind and "with" not in finding]
         came = rules.count("method-new") - rules.count("method-gone")
         assert report["counts"]["to"][name] - report["counts"]["from"][name] == came
     assert report["uncompared"] == []
@@ -90,6 +90,20 @@ def test_what_is_only_behind_a_capability_is_marked_and_counted() -> None:
     assert marked["0.93.0-0.98.0", "thread/start", "dynamicTools"] == "experimentalApi"
     assert ("0.93.0-0.98.0", "thread/start", "experimentalRawEvents") not in marked  # that one went later
     assert marked["0.98.0-0.99.0", "thread/start", "experimentalRawEvents"] == "experimentalApi"
+
+
+def test_what_changed_inside_of_what_is_gated_is_marked_and_counted() -> None:
+    marked = {}
+    for step in STEPS:
+        report = committed(f"{step}.json")
+        for key in ("without", "with"):
+            found = [finding for finding in report["findings"] if key in finding]
+            assert report["counts"][key] == sum(finding["class"] == "breaking" for finding in found)
+            marked |= {(step, finding["method"], finding["rule"], finding["what"]): key for finding in found}
+    assert marked["0.93.0-0.98.0", "collaborationMode/list", "value-gone", '"code"'] == "with"  # moved behind it, and changed
+    assert marked["0.140.0-0.150.0", "thread/start", "property-new-required", "type"] == "with"  # of each dynamic tool
+    assert marked["0.140.0-0.150.0", "thread/turns/items/list", "method-gone", "thread/turns/items/list"] == "with"
+    assert marked["0.150.0-0.160.0", "thread/turns/list", "method-new", "thread/turns/list"] == "without"
 
 
 def test_the_end_of_the_v1_events_is_named() -> None:

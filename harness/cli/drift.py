@@ -15,12 +15,13 @@ import click
 from harness.cli import drift_pages
 from harness.cli.console import Place, Unable, aside, console, printable, sentences
 from harness.protocol.bundle import Bundle, BundleError
+from harness.protocol.experimental import declares
 from harness.shell.bundles import bundle_of, experimental_of, load_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harness.protocol.drift import Drift
+    from harness.protocol.drift_findings import Drift
 
 #: Why a recording of the Responses backend is hit by nothing here.
 _OTHER_SEAM = "a schema bundle says nothing of the Responses backend. `drift --behaviour` tells what Codex asks it otherwise."
@@ -39,6 +40,12 @@ _OTHER_SEAM = "a schema bundle says nothing of the Responses backend. `drift --b
     type=Place(exists=True),
     help="What generate-json-schema --experimental writes for TO, a bundle of yours.",
 )
+@click.option(
+    "--experimental-from",
+    metavar="BUNDLE",
+    type=Place(exists=True),
+    help="The same for FROM, a bundle of yours.",
+)
 @click.option("--behaviour", is_flag=True, help="Run the suites' cases on both real binaries and compare the frames.")
 @click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that fit, as pytest's -k.")
 @sentences
@@ -50,6 +57,7 @@ def command(
     html: str | None,
     cassettes: str | None,
     experimental: str | None,
+    experimental_from: str | None,
     behaviour: bool,
     chosen: str | None,
 ) -> None:
@@ -61,8 +69,9 @@ def command(
     Ends with status 0 when nothing breaks, with 1 when something does, with 2 when it cannot be told.
     """
     if behaviour:
-        if experimental is not None:
-            raise Unable("--experimental names a bundle, and --behaviour compares none: leave one of them out.")
+        if experimental is not None or experimental_from is not None:
+            named = "--experimental" if experimental is not None else "--experimental-from"
+            raise Unable(f"{named} names a bundle, and --behaviour compares none: leave one of them out.")
         module = importlib.import_module("harness.cli.drift_behaviour")
         more = {"markdown": markdown, "html": html, "cassettes": cassettes}
         raise SystemExit(module.run(from_, to, as_json, **more, chosen=chosen or ""))
@@ -72,8 +81,9 @@ def command(
     from harness.protocol.drift_report import as_json as data
 
     try:
-        new = _bundle(to)
-        drift = compare(_bundle(from_), new, lambda: _experimental(to, new, experimental))
+        old, new = _bundle(from_), _bundle(to)
+        sides = {id(old): (from_, experimental_from, "--experimental-from"), id(new): (to, experimental, "--experimental")}
+        drift = compare(old, new, lambda plain: _experimental(plain, *sides[id(plain)]))
     except BundleError as error:
         raise Unable(str(error)) from None
     except RecursionError:
@@ -93,11 +103,15 @@ def _bundle(named: str) -> Bundle:
         return bundle_of(named, told)
 
 
-def _experimental(named: str, plain: Bundle, own: str | None) -> tuple[Bundle | None, str]:
+def _experimental(plain: Bundle, named: str, own: str | None, option: str) -> tuple[Bundle | None, str]:
+    """Return the experimental bundle beside the `plain` one that the user `named`, or None and why it cannot be had."""
     if own is not None:
         return load_own(own), ""
     with _telling() as told:
-        return experimental_of(named, plain, told)
+        found, why = experimental_of(named, plain, told)
+    if found is None and not why and declares(plain):
+        why = f"{named} is a bundle of yours, and its experimental one is not at hand; {option} names it."
+    return found, why
 
 
 @contextlib.contextmanager

@@ -20,7 +20,8 @@ import click
 from harness.cli import drift_pages
 from harness.cli.console import Unable, console, sentences
 from harness.protocol.bundle import Bundle, BundleError
-from harness.protocol.drift import compare, counts
+from harness.protocol.drift import compare
+from harness.protocol.drift_findings import counts
 from harness.protocol.drift_report import as_json
 from harness.shell.bundles import bundle_of, experimental_of
 from harness.shell.files import write_whole
@@ -83,26 +84,29 @@ def _once() -> Callable[[str], None]:
 
 
 def step(old: Bundle, new: Bundle) -> dict[str, Any]:
-    """Return the report on two neighbours, which has a page of its own; of others only the totals are told.
+    """Return the report on two versions.
 
-    Raises `BundleError` if the experimental bundle of the new one is needed and cannot be had.
+    Raises `BundleError` if the experimental bundle of one of them is needed and cannot be had.
     """
+    return as_json(compare(old, new, _beside))
 
-    def beside() -> tuple[Bundle | None, str]:
-        found, why = experimental_of(new.version, new, _once())
+
+def _beside(plain: Bundle) -> tuple[Bundle | None, str]:
+    if plain not in _BESIDE:
+        found, why = experimental_of(plain.version, plain, _once())
         if why:
             raise BundleError(why)
-        return found, why
+        _BESIDE[plain] = found
+    return _BESIDE[plain], ""
 
-    return as_json(compare(old, new, beside))
+
+#: The experimental bundle beside each plain one, read once.
+_BESIDE: dict[Bundle, Bundle | None] = {}
 
 
 def written(bundles: Sequence[Bundle]) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of every file of the matrix."""
-    reports = {
-        (old.version, new.version): as_json(compare(old, new)) for i, old in enumerate(bundles) for new in bundles[i + 1 :]
-    }
-    reports |= {(old.version, new.version): step(old, new) for old, new in pairwise(bundles)}
+    reports = {(old.version, new.version): step(old, new) for i, old in enumerate(bundles) for new in bundles[i + 1 :]}
     names = [bundle.version for bundle in bundles]
     for pair in pairwise(names):
         yield f"{_step(*pair)}.json", encode(reports[pair])

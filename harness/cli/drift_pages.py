@@ -46,6 +46,12 @@ _CHANGE = {
     "default-changed": "default changed",
     "keyword-changed": "unknown keyword changed",
 }
+#: What is said of a change that not all clients notice.
+_MARKS = {
+    "behind": f"now only for a client that says {SAID} in initialize",
+    "without": f"noticed only by a client that does not say {SAID} in initialize",
+    "with": f"noticed only by a client that says {SAID} in initialize",
+}
 _KINDS = {
     "client-request": "Requests of the client",
     "client-notification": "Notifications of the client",
@@ -76,7 +82,7 @@ def rows(report: Report, cls: str) -> list[Row]:
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]
-    ended = [each for each in found if each["kind"] == "event" and each["rule"] == "method-gone" and "behind" not in each]
+    ended = [each for each in found if each["kind"] == "event" and each["rule"] == "method-gone" and not _MARKS.keys() & each]
     if len(ended) > 1 and not report["counts"]["to"]["events"]:
         found = [finding for finding in found if finding not in ended]
     else:
@@ -96,8 +102,7 @@ def _row(finding: Mapping[str, Any]) -> Row:
     sides = [side for side in (finding["before"], finding["after"]) if side]
     if sides:
         change += f" ({' → '.join(sides)})"
-    if "behind" in finding:
-        change += f"; now only for a client that says {SAID} in initialize"
+    change += "".join(f"; {text}" for mark, text in _MARKS.items() if mark in finding)
     path = "" if whole else finding["path"]
     return Row(finding["kind"], finding["method"], path, change, finding["sentence"], _hit([finding]), len(finding["places"]) - 1)
 
@@ -115,10 +120,9 @@ def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
 def verdict(report: Report) -> str:
     """Return the one sentence that matters."""
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
-    behind = report["counts"].get("behind")
-    spared = f" ({behind} of them only those that do not say {SAID} in initialize)" if behind else ""
     changes = (
-        f"{_some(breaking, 'change breaks', 'changes break')} clients{spared}, {_some(additive, 'adds', 'add')} to what there is"
+        f"{_some(breaking, 'change breaks', 'changes break')} clients{_noticed(report, 'breaking')}, "
+        f"{_some(additive, 'adds', 'add')} to what there is{_noticed(report, 'additive')}"
     )
     cassettes = report["cassettes"]
     if not report["findings"]:
@@ -131,6 +135,18 @@ def verdict(report: Report) -> str:
         them = _some(used, "of them is", "of them are")
         return f"{cassettes['hit']} of your {cassettes['cases']} cases break at {report['to']}: {changes}, and {them} used there."
     return f"From {report['from']} to {report['to']}, {changes}."
+
+
+def _noticed(report: Report, cls: str) -> str:
+    """Say how many findings of a class not all clients notice."""
+    found = [finding for finding in report["findings"] if finding["class"] == cls]
+    without = sum("behind" in finding or "without" in finding for finding in found)
+    capable = sum("with" in finding for finding in found)
+    those = "only those" if cls == "breaking" else "only for those"
+    parts = [f"{without} of them {those} that do not say {SAID} in initialize"] if without else []
+    if capable:
+        parts.append(f"{capable} {those} that do" if without else f"{capable} of them {those} that say {SAID} in initialize")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _some(number: int, one: str, many: str) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.protocol.drift import Drift, Finding
+from harness.protocol.drift_findings import Drift, Finding
+from harness.protocol.experimental import CAPABILITY
 
 #: The version of the form; a reader refuses what it does not know.
 FORMAT = 1
@@ -29,11 +30,11 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
             **drift.counts,
             "breaking": len(drift.of("breaking")),
             "additive": len(drift.of("additive")),
-            "behind": sum(bool(finding.behind) for finding in drift.findings),
+            **{key: sum(_mark(finding) == key for finding in drift.of("breaking")) for key in ("behind", "without", "with")},
         },
         "findings": [
             _finding(finding)
-            | ({"behind": finding.behind} if finding.behind else {})
+            | ({mark: CAPABILITY} if (mark := _mark(finding)) else {})
             | ({} if used is None or not finding.breaking else {"cases": cases.get(number, [])})
             for number, finding in enumerate(drift.findings)
         ],
@@ -44,6 +45,11 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
         hit = {case: list(numbers) for case, numbers in used.items() if numbers}
         report["cassettes"] = {"folder": where, "cases": len(used), "hit": len(hit), "hits": hit}
     return report
+
+
+def _mark(finding: Finding) -> str:
+    """Return the key that tells of a finding which clients notice it; "" where all do."""
+    return "behind" if finding.behind else "" if finding.clients == "all" else finding.clients
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -10,59 +10,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from harness.protocol.drift_model import NOTHING, Array, Number, Object, Reader, Shape, text_of
-
-#: One step into a value: ("key", name), ("items",), ("rest",) for any key of a map, ("is", ((name, JSON text), ...)) for the
-#: variant with these constants.
-Step = tuple[Any, ...]
-Path = tuple[Step, ...]
+from harness.protocol import drift_limits, drift_variants
+from harness.protocol.drift_change import Change, Here, Path, Placed, Step
+from harness.protocol.drift_model import NOTHING, SCALARS, Array, Object, Shape, text_of
+from harness.protocol.drift_read import Reader
+from harness.protocol.drift_same import Same
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change, told where it stands in its definition: rule id, what was there and what is, for people and machines.
-
-    `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change seen at many
-    places is equal. `what` is the property, value or variant that it is about, and `detail` what a program needs to tell
-    whether a value is touched (see `drift_use`).
-    """
-
-    rule: str
-    owner: str
-    local: Path
-    what: str = ""
-    before: str = ""
-    after: str = ""
-    detail: tuple[Any, ...] = ()
-
-
-Placed = tuple[Path, Change]
-
-
-class Here(NamedTuple):
-    """Where the walk is: the definition it is in and the path inside that."""
-
-    owner: str
-    local: Path
-
-    def at(self, step: Step) -> Here:
-        """Return the place one step further."""
-        return Here(self.owner, (*self.local, step))
-
-
-@dataclass(slots=True, eq=False)
 class Pair:
     """Two types that stand at the same places: what changed in them, and the pairs that stand below them."""
 
-    old: Shape
-    new: Shape
-    here: Here
-    changes: list[Placed] = field(default_factory=list)
-    edges: list[tuple[Path, Pair]] = field(default_factory=list)
-    looked: bool = False
+    __slots__ = ("changes", "edges", "here", "looked", "new", "old")
+
+    def __init__(self, old: Shape, new: Shape, here: Here) -> None:
+        self.old = old
+        self.new = new
+        self.here = here
+        self.changes: list[Placed] = []
+        self.edges: list[tuple[Path, Pair]] = []
+        self.looked = False
 
     def look(self, parts: Iterable[Part]) -> None:
         """Take in what the comparison of the two types yields."""
@@ -78,19 +46,6 @@ class Pair:
 Part = tuple[Path, Change | Pair]
 
 
-def show(path: Path) -> str:
-    """Return `path` as people write it: ``$.params.items[*](type=text).text``."""
-    text = "$"
-    for step in path:
-        if step[0] == "key":
-            text += f".{step[1]}" if str(step[1]).replace("_", "a").replace("-", "a").isalnum() else f"[{text_of(step[1])}]"
-        elif step[0] == "is":
-            text += "(" + ", ".join(f"{name}={value.strip(chr(34))}" for name, value in step[1]) + ")"
-        else:
-            text += "[*]" if step[0] == "items" else ".*"
-    return text
-
-
 class Comparer:
     """Compares schemas of two documents, each read by its `Reader`."""
 
@@ -98,6 +53,7 @@ class Comparer:
         self._old = old
         self._new = new
         self._pairs: dict[tuple[int, int], Pair] = {}
+        self._same = Same(old.document, new.document)
 
     def compare(self, old: Any, new: Any, here: Here) -> list[Placed]:
         """Return the changes from the schema `old` to the schema `new`, with paths relative to it, shorter ones first.
@@ -142,7 +98,7 @@ class Comparer:
 
     def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
         """Compare two schemas at one place: what may be null belongs to the place, the rest to the pair of types there."""
-        if old == new and (old is True or (isinstance(old, dict) and not (old.keys() & _DEEP))):
+        if self._same.equal(old, new):
             return
         a, b = self._old.shape(old), self._new.shape(new)
         if a.null != b.null and a.kinds() and b.kinds():
@@ -167,11 +123,11 @@ class Comparer:
         for kind in ("boolean", "number", "string"):
             yield from self._scalars(a, b, kind, here)
         if a.number and b.number and not a.listed("number") and not b.listed("number"):
-            yield from _numbers(a.number, b.number, here)
+            yield from drift_limits.numbers(a.number, b.number, here)
         if a.string is not None and b.string is not None:
-            yield from _limits(a.string, b.string, here)
+            yield from drift_limits.limits(a.string, b.string, here)
         if "array" in both and isinstance(a.array, Array) and isinstance(b.array, Array):
-            yield from _limits(a.array.limits, b.array.limits, here)
+            yield from drift_limits.limits(a.array.limits, b.array.limits, here)
             yield from _below(("items",), self._place(a.array.items, b.array.items, here.at(("items",))))
         if a.objects or b.objects:
             yield from self._objects(a, b, here)
@@ -197,12 +153,12 @@ class Comparer:
 
     def _lists(self, shape: Shape, reader: Reader) -> bool:
         """Tell whether some alternatives of `shape` have names: listed values, or objects told by a constant."""
-        return bool(shape.constants) or any(_label(reader, each) for each in shape.objects)
+        return bool(shape.constants) or any(drift_variants.label(reader, each) for each in shape.objects)
 
     def _by_name(self, shape: Shape, kind: str, reader: Reader) -> bool:
         if kind == "object":
-            return all(_label(reader, each) for each in shape.objects)
-        return kind in ("boolean", "string", "number") and not shape.free(kind) and bool(shape.listed(kind))
+            return all(drift_variants.label(reader, each) for each in shape.objects)
+        return kind in SCALARS and not shape.free(kind) and bool(shape.listed(kind))
 
     def _scalars(self, a: Shape, b: Shape, kind: str, here: Here) -> Iterator[Part]:
         """Compare what is listed of one scalar type."""
@@ -220,12 +176,13 @@ class Comparer:
     def _objects(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         if not (a.objects and b.objects) and not (self._lists(a, self._old) and self._lists(b, self._new)):
             return  # the type itself came or went, which has been said
-        pairs, gone, new = _match(a.objects, b.objects, self._old, self._new)
+        pairs, gone, new = drift_variants.match(a.objects, b.objects, self._old, self._new)
         single = len(a.objects) == len(b.objects) == 1
         for each in gone:
-            yield (), Change("variant-gone", *here, what=_title(self._old, each), detail=_signs(self._old, each))
+            called, signs = drift_variants.title(self._old, each), drift_variants.signs(self._old, each)
+            yield (), Change("variant-gone", *here, what=called, detail=signs)
         for each in new:
-            yield (), Change("variant-new", *here, what=_title(self._new, each))
+            yield (), Change("variant-new", *here, what=drift_variants.title(self._new, each))
         for one, other in pairs:
             tags = tuple(sorted(self._old.tags(one).items()))
             step = None if single or not tags else ("is", tags)
@@ -242,7 +199,7 @@ class Comparer:
             yield (("key", name),), Change(rule, *here.at(("key", name)), what=name, after=now)
         for name in [name for name in a.properties if name in b.properties]:
             yield from _below(("key", name), self._property(a, b, name, here.at(("key", name))))
-        yield from _limits(a.limits, b.limits, here)
+        yield from drift_limits.limits(a.limits, b.limits, here)
         yield from self._rest(a, b, here)
 
     def _property(self, a: Object, b: Object, name: str, here: Here) -> Iterator[Part]:
@@ -258,78 +215,16 @@ class Comparer:
     def _rest(self, a: Object, b: Object, here: Here) -> Iterator[Part]:
         if a.extra == b.extra == "map":
             yield from _below(("rest",), self._place(a.values, b.values, here.at(("rest",))))
-        elif a.extra != b.extra:
-            listed = tuple(sorted({*a.properties, *b.properties}))
-            yield (), Change(_REST[a.extra, b.extra], *here, "", a.extra, b.extra, listed)
+        else:
+            yield from drift_limits.keys(a, b, here)
 
 
 #: At so many places at most one type is told below one root.
 PATHS = 16
-#: A schema without any of these says all that it says itself: two equal ones need no closer look.
-_DEEP = frozenset({"$ref", "allOf", "oneOf", "anyOf", "properties", "items", "additionalProperties"})
-#: Variants without a name are taken for the same from this share of common properties on.
-ALIKE = 0.5
-
-
-#: What it means that the keys that are not listed were this and are that.
-_REST = {
-    ("open", "closed"): "keys-closed",
-    ("closed", "open"): "keys-opened",
-    ("map", "open"): "map-gone",
-    ("map", "closed"): "map-gone",
-    ("open", "map"): "map-new",
-    ("closed", "map"): "map-new",
-}
 
 
 def _below(step: Step, found: Iterable[Part]) -> Iterator[Part]:
     return (((step, *path), part) for path, part in found)
-
-
-def _numbers(a: Number, b: Number, here: Here) -> Iterator[Part]:
-    if a.whole != b.whole:
-        rule = "type-widened" if a.whole else "type-narrowed"
-        yield (), Change(rule, *here, before="integer" if a.whole else "number", after="integer" if b.whole else "number")
-    before, after = _range(a), _range(b)
-    if b.low > a.low or b.high < a.high:
-        yield (), Change("limits-narrowed", *here, "", before, after, ("number", b.low, b.high))
-    if b.low < a.low or b.high > a.high:
-        yield (), Change("limits-widened", *here, "", before, after, ("number", b.low, b.high))
-
-
-def _range(number: Number) -> str:
-    return f"{_bound(number.low)} to {_bound(number.high)}"
-
-
-def _bound(value: float) -> str:
-    return (
-        {float("-inf"): "no least", float("inf"): "no greatest"}.get(value) or f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
-
-
-def _limits(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...], here: Here) -> Iterator[Part]:
-    """Compare limits of strings, arrays or objects: what is added or tightened narrows, what is dropped or loosened widens."""
-    old, new = dict(a), dict(b)
-    for key in sorted(old.keys() | new.keys()):
-        one, other = old.get(key, _free(key)), new.get(key, _free(key))
-        if one == other:
-            continue
-        if key.startswith(("min", "max")):
-            tighter, looser = (other > one, other < one) if key.startswith("min") else (other < one, other > one)
-        else:
-            tighter, looser = bool(other), bool(one)
-        before, after = (f"{key}: {value}" if value is not None else f"no {key}" for value in (old.get(key), new.get(key)))
-        if tighter:
-            yield (), Change("limits-narrowed", *here, "", before, after, (key, text_of(new[key])))
-        if looser:
-            yield (), Change("limits-widened", *here, before=before, after=after)
-
-
-def _free(key: str) -> Any:
-    """Return the value of a limit that limits nothing."""
-    return 0 if key.startswith("min") else float("inf") if key.startswith("max") else False if key == "uniqueItems" else None
 
 
 def _types(shape: Shape) -> str:
@@ -343,71 +238,3 @@ def _types(shape: Shape) -> str:
 
 def _list(values: frozenset[str]) -> str:
     return ", ".join(sorted(values))
-
-
-def _label(reader: Reader, each: Object) -> frozenset[tuple[str, str]]:
-    """Return what names a variant of a union: its constants, or the one key that an externally tagged variant has."""
-    tags = reader.tags(each)
-    if tags:
-        return frozenset(tags.items())
-    if each.extra == "closed" and len(each.properties) == 1 and each.properties.keys() == each.required:
-        return frozenset((name, "") for name in each.required)
-    return frozenset()
-
-
-def _signs(reader: Reader, each: Object) -> tuple[Any, ...]:
-    """Return by what a value of this variant is known: the step into it, or ("has", its required keys)."""
-    tags = reader.tags(each)
-    return ("is", tuple(sorted(tags.items()))) if tags else ("has", tuple(sorted(each.required or each.properties)))
-
-
-def _title(reader: Reader, each: Object) -> str:
-    label = sorted(_label(reader, each))
-    if label:
-        return ", ".join(f"{name}={value.strip(chr(34))}" if value else name for name, value in label)
-    return "{" + ", ".join(sorted(each.properties)) + "}"
-
-
-def _match(
-    old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader
-) -> tuple[list[tuple[Object, Object]], list[Object], list[Object]]:
-    """Pair the variants of two unions: by their names first, those without by what they have in common."""
-    labels = _labels(old, new, reader, other)
-    pairs: list[tuple[Object, Object]] = []
-    left, right = list(old), list(new)
-    for each in old:
-        found = next((it for it in right if labels[id(each)] and labels[id(it)] == labels[id(each)]), None)
-        if found is not None:
-            pairs.append((each, found))
-            left.remove(each)
-            right.remove(found)
-    single = len(old) == len(new) == 1
-    ranked = [(_likeness(one, it), one, it) for one in left for it in right if not (labels[id(one)] and labels[id(it)])]
-    for likeness, one, it in sorted(ranked, key=lambda row: -row[0]):
-        if one in left and it in right and (single or likeness >= ALIKE):
-            pairs.append((one, it))
-            left.remove(one)
-            right.remove(it)
-    return pairs, left, right
-
-
-def _labels(
-    old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader
-) -> dict[int, frozenset[tuple[str, str]]]:
-    """Return by what each variant is known: the constants that all of them have, or else all that it has itself."""
-    full = {id(each): _label(reader, each) for each in old} | {id(each): _label(other, each) for each in new}
-    named = [frozenset(name for name, _ in label) for label in full.values() if label]
-    shared = frozenset.intersection(*named) if named else frozenset()
-    short = {key: frozenset(pair for pair in label if pair[0] in shared) for key, label in full.items()}
-    for side in (old, new):
-        told = [short[id(each)] for each in side if full[id(each)]]
-        if not all(told) or len(set(told)) < len(told):
-            return full
-    return short
-
-
-def _likeness(a: Object, b: Object) -> float:
-    """Return how alike the properties of two objects are, 0 to 1."""
-    if not a.properties and not b.properties:
-        return 1.0
-    return len(a.properties.keys() & b.properties.keys()) / len(a.properties.keys() | b.properties.keys())

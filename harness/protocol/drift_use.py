@@ -3,7 +3,7 @@
 Strategy: a finding names the frames it stands in (method and sender) and a path in them, so a case is hit when one of its
 frames holds there what no longer holds: the property that is gone, the value that is no longer accepted, a message without
 what is required now. Where the server's promise got weaker (null may come, another type may come), whoever read that place
-before is hit. What is only behind a capability hits no conversation in which the client said it.
+before is hit. What only those clients notice that say a capability, or only those that do not, hits no other's conversation.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from harness.core.jsonrpc import kind
-from harness.protocol.drift import Drift, Finding, Place
+from harness.protocol.drift_change import Change, Path
+from harness.protocol.drift_findings import Drift, Finding, Place
 from harness.protocol.drift_model import kind_of, text_of
 from harness.protocol.drift_rules import Sender
-from harness.protocol.drift_shapes import Change, Path
 from harness.protocol.experimental import asks
 
 #: One message and who sent it.
@@ -151,12 +151,13 @@ class Usage:
         """Return the numbers (in ``drift.findings``) of the findings that hit one conversation, in order."""
         found: set[int] = set()
         asked: dict[tuple[Sender, str], str] = {}
-        capable = False
+        spared = "with"  # which findings a client does not notice that has not said the capability
         for sender, value in messages:
-            capable = capable or (sender == "client" and asks(value))
+            if sender == "client" and asks(value):
+                spared = "without"
             for key in _keys(sender, value, asked):
                 for number, finding, place in self._by_frame.get(key, ()):
-                    if number in found or (capable and finding.behind):
+                    if number in found or finding.clients == spared:
                         continue
                     if TESTS[finding.rule.id](finding.change, value, place.path):
                         found.add(number)

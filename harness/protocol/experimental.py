@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.protocol.bundle import Bundle
-from harness.protocol.drift_model import Reader
+from harness.protocol.drift_read import Reader
 
 #: The member of ``params.capabilities`` of initialize, which must be true.
 CAPABILITY = "experimentalApi"

@@ -13,7 +13,9 @@ from browsing import Browser
 from report_sample import behaviour, case, changed, drift, drifted, everything, report
 from selenium.webdriver.common.keys import Keys
 
+from harness.cli.drift_pages import verdict
 from harness.plugin.report import taken_in
+from harness.protocol.experimental import CAPABILITY
 from harness.report.page import drift_html
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,29 +129,58 @@ def gated() -> Any:
         "sentence": "Only who says it.",
         "behind": "someApi",
     }
-    return drift(drifted("thread/start", **only), drifted("turn/start", rule="method-gone"), drifted("new", cls="additive"))
+    inside = {"path": "$.params.tools[*].name", "with": "someApi"}
+    return drift(
+        drifted("thread/start", **only),
+        drifted("turn/start", rule="method-gone"),
+        drifted("thread/start", **inside),
+        drifted("new", cls="additive", rule="method-new", without="someApi"),
+        drifted("other", cls="additive"),
+    )
 
 
-def test_what_is_only_behind_a_capability_says_so(browser: Browser, alone: Alone) -> None:
+#: What is said of each.
+MARKS = [
+    "now only for a client that says capabilities.someApi in initialize",
+    "noticed only by a client that says capabilities.someApi in initialize",
+    "noticed only by a client that does not say capabilities.someApi in initialize",
+]
+
+
+def test_what_not_all_clients_notice_says_so(browser: Browser, alone: Alone) -> None:
     alone(gated())
-    said = "2 changes break clients (1 of them only those that do not say capabilities.someApi in initialize), 1 adds"
-    assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {said} to what there is."]
-    tag = "now only for a client that says capabilities.someApi in initialize"
-    assert browser.texts(".finding .change .tag") == [tag]
-    assert browser.texts(".finding")[0].startswith(f"\u2715 breaking property gone tools {tag} $.params.tools Only who says it.")
-    search(browser, "someapi", "1 of 3 changes")
+    who = "that do not say capabilities.someApi in initialize"
+    breaks = f"3 changes break clients (1 of them only those {who}, 1 only those that do)"
+    adds = f"2 add to what there is (1 of them only for those {who})"
+    assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {breaks}, {adds}."]
+    browser.open_all()
+    assert browser.texts(".finding .change .tag") == MARKS
+    assert browser.texts(".finding")[0].startswith(
+        f"\u2715 breaking property gone tools {MARKS[0]} $.params.tools Only who says it."
+    )
+    search(browser, "someapi", "3 of 5 changes")
+    search(browser, "without someapi", "1 of 5 changes")
 
 
-@pytest.mark.parametrize("behind", [None, "", "someApi"])
-def test_a_choice_of_what_is_behind_a_capability_is_there_where_something_is(
-    browser: Browser, alone: Alone, behind: str | None
-) -> None:
-    found = gated()
-    found["findings"][0]["behind"] = behind
+def test_the_page_and_the_command_say_the_same_of_who_notices(browser: Browser, alone: Alone) -> None:
+    for left in range(5):
+        found = gated()
+        del found["findings"][left]
+        found["counts"] |= {cls: sum(each["class"] == cls for each in found["findings"]) for cls in ("breaking", "additive")}
+        alone(found)
+        assert browser.texts(".said") == [verdict(found).replace(CAPABILITY, "someApi")]
+
+
+@pytest.mark.parametrize("key", ["behind", "without", "with"])
+@pytest.mark.parametrize("named", [None, "", 7, "someApi"])
+def test_a_choice_of_who_notices_is_there_where_not_all_do(browser: Browser, alone: Alone, key: str, named: Any) -> None:
+    found = drift(drifted("thread/start"), drifted("turn/start"))
+    found["findings"][0][key] = named
     alone(found)
     hidden = browser.js("return document.querySelector('[aria-label^=\"Behind\"]').hidden")
-    assert hidden == (not behind)
-    assert ("capabilities" in browser.texts(".said")[0]) == bool(behind)
+    assert hidden == (named != "someApi")
+    assert ("capabilities" in browser.texts(".said")[0]) == (named == "someApi")
+    assert len(browser.texts(".finding .change .tag")) == (named == "someApi")
 
 
 def told(browser: Browser) -> list[list[str]]:
@@ -186,11 +217,45 @@ def test_a_page_that_tells_a_drift_otherwise_would_be_seen(browser: Browser, alo
     assert len(told(browser)[2]) == 5
 
 
-def test_a_page_that_hides_a_capability_would_be_seen(browser: Browser, alone: Alone) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("item.mark && [", "false && ["),
+        ("item.mark && [", 'item.mark === "behind" && ['),
+        ("NOTICED[item.mark](item.capability)", "NOTICED.behind(item.capability)"),
+        ("item.mark = Object.keys(NOTICED).find(", 'item.mark = ["behind"].find('),
+        ('clients${noticed(items, "breaking")}', "clients"),
+        ('is${noticed(items, "additive")}', "is"),
+        ("const without = marked.length - capable", "const without = marked.length"),
+        ('item.mark ? `${item.mark} ${item.capability}` : "noticed by all"', '"noticed by all"'),
+        ("item.mark, item.capability,", ""),
+    ],
+    ids=[
+        "hidden",
+        "one told",
+        "one for all",
+        "one read",
+        "verdict",
+        "verdict on what is added",
+        "counted twice",
+        "no choice",
+        "search",
+    ],
+)
+def test_a_page_that_hides_who_notices_would_be_seen(browser: Browser, alone: Alone, old: str, new: str) -> None:
+    def seen() -> list[Any]:
+        browser.open_all()
+        choices = "return [...document.querySelector('[aria-label^=\"Behind\"]').options].map(each => each.textContent)"
+        first = [browser.texts(each) for each in (".said", ".finding")] + [browser.js(choices)]
+        put = "const e = document.querySelector('.findings input'); e.value = 'someapi'; e.dispatchEvent(new Event('input'))"
+        browser.js(put)
+        browser.wait("document.querySelector('.findings .count').textContent.includes(' of ')")
+        return [*first, browser.texts(".findings .count")]
+
     alone(gated())
-    good = told(browser)
-    alone(gated(), lambda text: without_policy(text, "item.behind && [", "false && ["))
-    assert told(browser) != good
+    good = seen()
+    alone(gated(), lambda text: without_policy(text, old, new))
+    assert seen() != good
 
 
 def test_the_end_of_all_events_is_one_thing_to_read(browser: Browser, alone: Alone) -> None:

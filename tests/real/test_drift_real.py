@@ -14,7 +14,8 @@ import pytest
 from harness.cli import drift_matrix
 from harness.protocol import bundle, schema_files
 from harness.protocol.bundle import load_file
-from harness.protocol.drift import compare, counts
+from harness.protocol.drift import compare
+from harness.protocol.drift_findings import counts
 from harness.protocol.experimental import declares
 from harness.shell import bundles
 from harness.shell.codex import find_installed

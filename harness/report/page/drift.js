@@ -8,6 +8,12 @@ const PLACES = {
 };
 const USED = "hits your cases";
 const saidIn = (capability) => `capabilities.${capability} in initialize`;
+// What is said of a change that not all clients notice, by the key that names the capability.
+const NOTICED = {
+  behind: (capability) => `now only for a client that says ${saidIn(capability)}`,
+  without: (capability) => `noticed only by a client that does not say ${saidIn(capability)}`,
+  with: (capability) => `noticed only by a client that says ${saidIn(capability)}`,
+};
 
 // The drift of the page, unpacked when it is asked for: {node, ready}; `views` gets its list when it is there.
 function driftPanel(views = []) {
@@ -66,7 +72,7 @@ function schemaDrift(found, views) {
       { key: "cls", label: "All changes", of: (item) => item.cls },
       { key: "hits", label: "Whoever is hit", of: (item) => hitOf(item) },
       { key: "kind", label: "All directions", of: (item) => PLACES[item.kind] || item.kind },
-      { key: "behind", label: "Behind a capability or not", of: (item) => item.behind ? `behind ${item.behind}` : "behind nothing" },
+      { key: "behind", label: "Behind a capability or not", of: (item) => item.mark ? `${item.mark} ${item.capability}` : "noticed by all" },
       { key: "used", label: "Used or not", of: (item) => uses ? item.cases.length ? USED : "hits none of them" : null },
     ],
     head: (name, own, word) => schemaHead(name, own, word, most),
@@ -94,9 +100,12 @@ function schemaDrift(found, views) {
 function schemaFinding(each) {
   if (!isObject(each) || ["class", "rule", "method"].some((key) => typeof each[key] !== "string")) return null;
   const item = { cls: each.class, places: [], cases: listOf(each.cases).map(textOf) };
-  for (const key of ["rule", "kind", "method", "path", "what", "before", "after", "sends", "hits", "sentence", "type", "behind"]) item[key] = textOf(each[key]);
+  for (const key of ["rule", "kind", "method", "path", "what", "before", "after", "sends", "hits", "sentence", "type"]) item[key] = textOf(each[key]);
   item.places = listOf(each.places).filter(isObject).map((place) => ({ kind: textOf(place.kind), method: textOf(place.method), path: textOf(place.path) }));
   const methods = new Set(item.places.map((place) => place.method)).size;
+  // A file may be of anybody's making: a capability is a name, and nothing else is.
+  item.mark = Object.keys(NOTICED).find((key) => typeof each[key] === "string" && each[key]) || "";
+  item.capability = item.mark && each[item.mark];
   // What many methods share is told by the name of its definition.
   item.shared = item.type && methods > 1 ? methods : 0;
   item.group = item.shared ? item.type : item.method;
@@ -105,27 +114,36 @@ function schemaFinding(each) {
 
 // When the last type of codex/event goes, that is one thing to read, not one for each.
 function gatherEvents(items, found) {
-  const gone = items.filter((item) => item.kind === "event" && item.rule === "method-gone" && !item.behind);
+  const gone = items.filter((item) => item.kind === "event" && item.rule === "method-gone" && !item.mark);
   if (gone.length < 2 || !isObject(found.counts) || numberIn(found.counts.to, "events") !== 0) return;
   for (const item of gone) Object.assign(item, { group: "codex/event/*", gathered: gone.length });
 }
 
 function foundIn(item) {
-  return [item.group, item.cls, item.rule, wordsOf(item.rule), item.kind, item.method, item.path, item.what, item.before, item.after, item.sentence, item.type, item.behind,
+  return [item.group, item.cls, item.rule, wordsOf(item.rule), item.kind, item.method, item.path, item.what, item.before, item.after, item.sentence, item.type, item.mark, item.capability,
     ...item.places.map((place) => `${place.method} ${place.path}`), ...item.cases].join(" ").toLowerCase();
 }
 
 const hitOf = (item) => HITS[item.hits] || item.hits || "nobody";
 const wordsOf = (rule) => rule.replace(/-/g, " ");
 
+// How many of a class not all clients notice.
+function noticed(items, cls) {
+  const marked = items.filter((item) => item.cls === cls && item.mark);
+  const capable = marked.filter((item) => item.mark === "with").length;
+  const without = marked.length - capable;
+  const those = cls === "breaking" ? "only those" : "only for those";
+  const parts = without ? [`${without.toLocaleString("en")} of them ${those} that do not say ${saidIn(marked[0].capability)}`] : [];
+  if (capable) parts.push(`${capable.toLocaleString("en")} ${without ? `${those} that do` : `of them ${those} that say ${saidIn(marked[0].capability)}`}`);
+  return parts.length ? ` (${parts.join(", ")})` : "";
+}
+
 function schemaSentence(found, items) {
   const [from, to] = [textOf(found.from), textOf(found.to)];
   const breaking = items.filter((item) => item.cls === "breaking").length;
   const additive = items.filter((item) => item.cls === "additive").length;
   if (!found.findings.length) return `Nothing changed between ${from} and ${to}${listOf(found.uncompared).length ? " in what could be compared" : ""}.`;
-  const behind = items.filter((item) => item.behind);
-  const spared = behind.length ? ` (${behind.length.toLocaleString("en")} of them only those that do not say ${saidIn(behind[0].behind)})` : "";
-  const changes = `${plural(breaking, "change breaks", "changes break")} clients${spared}, ${plural(additive, "adds", "add")} to what there is`;
+  const changes = `${plural(breaking, "change breaks", "changes break")} clients${noticed(items, "breaking")}, ${plural(additive, "adds", "add")} to what there is${noticed(items, "additive")}`;
   if (!isObject(found.cassettes)) return `From ${from} to ${to}, ${changes}.`;
   return `${textOf(found.cassettes.hit)} of your ${textOf(found.cassettes.cases)} cases break at ${to}: ${changes}.`;
 }
@@ -180,7 +198,7 @@ function schemaRow(item, word) {
       el("span", { "aria-hidden": "true" }, breaking ? GLYPHS.failed : "+"), ` ${item.cls}`), " ",
       el("b", {}, wordsOf(item.rule)), item.what && item.what !== item.method && [" ", el("code", {}, highlighted(item.what, word))],
       sides && [" ", item.before && el("del", {}, highlighted(item.before, word)), item.before && item.after && " \u2192 ", item.after && el("ins", {}, highlighted(item.after, word))],
-      item.behind && [" ", el("span", { cls: "tag" }, `now only for a client that says ${saidIn(item.behind)}`)]),
+      item.mark && [" ", el("span", { cls: "tag" }, NOTICED[item.mark](item.capability))]),
     el("p", { cls: "at" }, (item.shared > 0 || item.gathered) && [el("code", {}, highlighted(item.method, word)), " "], item.path !== "$" && el("code", { cls: "path" }, highlighted(item.path, word)),
       item.type && !item.shared && el("span", { cls: "tag" }, item.type)),
     el("p", {}, highlighted(item.sentence, word), " ", breaking && el("span", { cls: "muted" }, `Hit: ${hitOf(item)}.`)),

@@ -1,0 +1,58 @@
+"""One change between two types: what it is, and where it stands. It knows nothing of senders: `drift_rules` judges."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from harness.protocol.drift_model import text_of
+
+#: One step into a value: ("key", name), ("items",), ("rest",) for any key of a map, ("is", ((name, JSON text), ...)) for the
+#: variant with these constants.
+Step = tuple[Any, ...]
+Path = tuple[Step, ...]
+
+
+class Change(NamedTuple):
+    """One change, told where it stands in its definition: rule id, what was there and what is, for people and machines.
+
+    `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change seen at many
+    places is equal. `what` is the property, value or variant that it is about, and `detail` what a program needs to tell
+    whether a value is touched (see `drift_use`).
+    """
+
+    rule: str
+    owner: str
+    local: Path
+    what: str = ""
+    before: str = ""
+    after: str = ""
+    detail: tuple[Any, ...] = ()
+
+
+Placed = tuple[Path, Change]
+
+
+class Here(NamedTuple):
+    """Where the walk is: the definition it is in and the path inside that."""
+
+    owner: str
+    local: Path
+
+    def at(self, step: Step) -> Here:
+        """Return the place one step further."""
+        return Here(self.owner, (*self.local, step))
+
+
+@cache
+def _shown(step: Step) -> str:
+    if step[0] == "key":
+        return f".{step[1]}" if str(step[1]).replace("_", "a").replace("-", "a").isalnum() else f"[{text_of(step[1])}]"
+    if step[0] == "is":
+        return "(" + ", ".join(f"{name}={value.strip(chr(34))}" for name, value in step[1]) + ")"
+    return "[*]" if step[0] == "items" else ".*"
+
+
+def show(path: Path) -> str:
+    """Return `path` as people write it: ``$.params.items[*](type=text).text``."""
+    return "$" + "".join(map(_shown, path))

@@ -1,0 +1,68 @@
+"""Which parts of two schema documents say the same: those need not be read, nor compared.
+
+A schema says the same if it is equal and all that it refers to says the same, whatever goes round in circles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.protocol.bundle import BundleError, lookup
+
+
+class Same:
+    """Tells it of two documents, each definition of which is looked at once."""
+
+    def __init__(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        self._old = old
+        self._new = new
+        self._known: dict[str, bool] = {}
+
+    def equal(self, old: Any, new: Any) -> bool:
+        """Tell whether the schema `old` of the one document says what the schema `new` of the other says, by their texts."""
+        return bool(old == new) and all(self._defined(reference) for reference in _references(old))
+
+    def _defined(self, reference: str) -> bool:
+        """Tell whether `reference` means the same in both documents."""
+        if reference not in self._known:
+            self._look(reference)
+        return self._known[reference]
+
+    def _look(self, reference: str) -> None:
+        """Go down from `reference` until something differs, which makes all on the way there differ; or else nothing does."""
+        if not self._listed(reference):
+            self._known[reference] = False
+            return
+        seen = {reference}
+        way = [(reference, _references(lookup(self._old, reference)))]
+        while way:
+            below = next((each for each in way[-1][1] if each not in seen and self._known.get(each) is not True), None)
+            if below is None:
+                way.pop()
+            elif below in self._known or not self._listed(below):
+                self._known |= dict.fromkeys((below, *(each for each, _ in way)), False)
+                return
+            else:
+                seen.add(below)
+                way.append((below, _references(lookup(self._old, below))))
+        self._known |= dict.fromkeys(seen, True)
+
+    def _listed(self, reference: str) -> bool:
+        try:
+            return bool(lookup(self._old, reference) == lookup(self._new, reference))
+        except BundleError:
+            return False  # the comparison of the two says which one it is
+
+
+def _references(node: Any) -> Iterator[str]:
+    """Yield each reference in a schema, in no particular order."""
+    left = [node]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            if isinstance(reference := node.get("$ref"), str):
+                yield reference
+            left += node.values()
+        elif isinstance(node, list):
+            left += node

@@ -1,0 +1,188 @@
+"""The walk over all that stands on the wire of two bundles: each root of the one beside that of the other.
+
+Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
+envelope. Each root has one sender. Methods are compared by their names, which stand on the wire; what hangs below a root is
+compared by its structure (`drift_shapes`), so a definition may be renamed or moved without a finding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
+from harness.protocol.drift_answers import answers_of
+from harness.protocol.drift_change import Change, Here, Path, Placed
+from harness.protocol.drift_findings import Kind, Place
+from harness.protocol.drift_model import text_of
+from harness.protocol.drift_read import Reader, Readers
+from harness.protocol.drift_rules import Sender
+from harness.protocol.drift_same import Same
+from harness.protocol.drift_shapes import Comparer
+
+_ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
+#: One root: who writes what at which path of the frames of which method.
+Root = tuple[Sender, Kind, str, Path]
+
+
+class Walk:
+    """The comparison of two bundles: `places` holds where each change of each sender stands, in the order of the wire.
+
+    `like` is another walk, over bundles most of which is the same: what both sides of a root share with it is not compared again.
+    """
+
+    def __init__(self, old: Bundle, new: Bundle, like: Walk | None = None) -> None:
+        self.old = old
+        self.new = new
+        self.places: dict[tuple[Sender, Change], dict[Place, None]] = {}
+        #: Sentences on what could not be compared, and the kinds and results of methods that these speak of.
+        self.uncompared: list[str] = []
+        self.skipped: set[Kind | tuple[Kind, str]] = set()
+        self._like = like
+        self._found: dict[Root, tuple[Schema, Schema, list[Placed]]] = {}
+        self._readers = Readers(), Readers()
+        self._comparers: dict[tuple[Reader, Reader], Comparer] = {}
+        self._same: dict[tuple[int, int], Same] = {}
+        for direction in DIRECTIONS:
+            _methods(self, direction)
+        _events(self)
+        _envelope(self)
+
+    def note(self, sender: Sender, change: Change, place: Place) -> None:
+        """Keep one change at one place."""
+        self.places.setdefault((sender, change), {})[place] = None
+
+    def roots(
+        self, sender: Sender, kind: Kind, method: str, under: Path, old: Schema, new: Schema, here: Here | None = None
+    ) -> None:
+        """Compare the schemas at one root: what `sender` writes at the path `under` of the frames of `method`.
+
+        `here` is the definition that the root is a part of, if it is.
+        """
+        root: Root = (sender, kind, method, under)
+        found = self._known(root, old, new)
+        if found is None:
+            found = self._comparer(old.document, new.document).compare(old.node, new.node, here or Here(method, under))
+        self._found[root] = (old, new, found)
+        for path, change in found:
+            if change.owner == "EventMsg" and not change.local and change.rule.startswith("variant-"):
+                continue  # an EventMsg may hold others; that one came or went is told as the notification that it is
+            self.note(sender, change, Place(kind, method, (*under, *path)))
+
+    def _known(self, root: Root, old: Schema, new: Schema) -> list[Placed] | None:
+        """Return what the other walk has found at this root, if it is the same two schemas there."""
+        if self._like is None or root not in self._like._found:
+            return None
+        one, other, found = self._like._found[root]
+        return found if self._alike(one, old) and self._alike(other, new) else None
+
+    def _alike(self, one: Schema, other: Schema) -> bool:
+        if one.document is other.document and one.node is other.node:
+            return True
+        key = (id(one.document), id(other.document))  # both bundles keep their documents
+        if key not in self._same:
+            self._same[key] = Same(one.document, other.document)
+        return self._same[key].equal(one.node, other.node)
+
+    def _comparer(self, old: Any, new: Any) -> Comparer:
+        key = (self._readers[0].of(old), self._readers[1].of(new))
+        if key not in self._comparers:
+            self._comparers[key] = Comparer(*key)
+        return self._comparers[key]
+
+
+_UNIONS: dict[Direction, str] = {
+    "client-request": "ClientRequest",
+    "client-notification": "ClientNotification",
+    "server-request": "ServerRequest",
+    "server-notification": "ServerNotification",
+}
+
+
+def _methods(walk: Walk, direction: Direction) -> None:
+    sender: Sender = "client" if direction.startswith("client") else "server"
+    lacking = [bundle.version for bundle in (walk.old, walk.new) if bundle.type(_UNIONS[direction]) is None]
+    if lacking:
+        # A version has all four; somebody's export may hold a part, which says nothing of the rest.
+        walk.skipped.add(direction)
+        walk.uncompared.append(f"{_UNIONS[direction]} was not compared: {' and '.join(lacking)} does not define it.")
+        return
+    old, new = walk.old.methods(direction), walk.new.methods(direction)
+    for method in old:
+        if method not in new:
+            walk.note(sender, Change("method-gone", method, (), what=method), Place(direction, method, ()))
+    for method in new:
+        if method not in old:
+            walk.note(sender, Change("method-new", method, (), what=method), Place(direction, method, ()))
+    both = [method for method in old if method in new]
+    for method in both:
+        _params(walk, sender, direction, method)
+    if direction.endswith("request"):
+        _results(walk, "server" if sender == "client" else "client", direction, both)
+
+
+_PARAMS: Path = (("key", "params"),)
+
+
+def _params(walk: Walk, sender: Sender, direction: Direction, method: str) -> None:
+    """Compare the params of one method: whether there are any, whether they must be there, and what they hold."""
+    old, new = (_params_of(bundle, direction, method) for bundle in (walk.old, walk.new))
+    place = Place(direction, method, _PARAMS)
+    if old is not None and new is not None:
+        required = [bundle.params_required(direction, method) for bundle in (walk.old, walk.new)]
+        if required[0] != required[1]:
+            rule = "property-required" if required[1] else "property-optional"
+            walk.note(sender, Change(rule, method, _PARAMS, what="params"), place)
+        walk.roots(sender, direction, method, _PARAMS, old, new)
+    elif old is not None:
+        walk.note(sender, Change("property-gone", method, _PARAMS, what="params"), place)
+    elif new is not None:
+        rule = "property-new-required" if walk.new.params_required(direction, method) else "property-new"
+        walk.note(sender, Change(rule, method, _PARAMS, what="params"), place)
+
+
+def _params_of(bundle: Bundle, direction: Direction, method: str) -> Schema | None:
+    """Return the params of a method; params that may be left out and are null at most count as none."""
+    params = bundle.params(direction, method)
+    if params is None or bundle.params_required(direction, method):
+        return params
+    return None if Reader(dict(params.document)).shape(params.node).only_null() else params
+
+
+def _results(walk: Walk, sender: Sender, direction: Direction, methods: list[str]) -> None:
+    old, new = (answers_of(bundle, direction, methods) for bundle in (walk.old, walk.new))
+    for method in methods:
+        # A type that was given another name answers still; the old name is the best guess that is left.
+        names = old.get(method), new.get(method) or old.get(method)
+        one, other = (bundle.type(name) if name else None for bundle, name in zip((walk.old, walk.new), names, strict=True))
+        if one is None or other is None:
+            walk.skipped.add((direction, method))
+            which = " and ".join(bundle.version for bundle, it in ((walk.old, one), (walk.new, other)) if it is None)
+            walk.uncompared.append(
+                f"The result of {method} was not compared: the bundle of {which} does not tell which type answers."
+            )
+        else:
+            walk.roots(sender, direction, method, (("key", "result"),), one, other)
+
+
+_MSG: Path = (("key", "params"), ("key", "msg"))
+
+
+def _events(walk: Walk) -> None:
+    old, new = walk.old.events(), walk.new.events()
+    for name in [*old, *(each for each in new if each not in old)]:
+        method = EVENT_PREFIX + name
+        one, other = walk.old.event(name), walk.new.event(name)
+        if one is not None and other is not None:
+            walk.roots("server", "event", method, _MSG, one, other, Here("EventMsg", (("is", (("type", text_of(name)),)),)))
+        else:
+            rule = "method-gone" if other is None else "method-new"
+            walk.note("server", Change(rule, method, (), what=method), Place("event", method, ()))
+
+
+def _envelope(walk: Walk) -> None:
+    """Compare the JSON-RPC envelope, which both sides write."""
+    for name in _ENVELOPE:
+        one, other = walk.old.type(name), walk.new.type(name)
+        if one is not None and other is not None:
+            walk.roots("client", "envelope", name, (), one, other)
+            walk.roots("server", "envelope", name, (), one, other)
