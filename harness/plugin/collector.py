@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,9 @@ from harness.plugin.session import PROPERTY, STORIES, Session
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+#: What Python writes before the text of an exception of the harness's own.
+_OWN = re.compile(r"\Aharness(?:\.\w+)+: ")
 
 
 class Collector:
@@ -86,6 +90,11 @@ class Collector:
         out.section("codex-replay")
         for line in verdict.table():
             out.write_line(line)
+        if verdict.count("failed"):
+            from harness.report.alike import sentences
+
+            for i, line in enumerate(sentences(verdict.cases.values())):
+                out.write_line(line if i else f"What several failed cases say:\n{line}")
         for line in verdict.coverage.table() if verdict.coverage is not None else ():
             out.write_line(line)
         for path in sorted(path for case in verdict.cases.values() for path in case["recorded"]):
@@ -137,4 +146,5 @@ def _message(report: pytest.TestReport | pytest.CollectReport) -> str:
     if report.outcome == "skipped" and isinstance(report.longrepr, tuple):
         return str(report.longrepr[2])
     crash = getattr(report.longrepr, "reprcrash", None)
-    return str(crash.message) if crash is not None else ("" if report.longrepr is None else str(report.longrepr))
+    said = str(crash.message) if crash is not None else ("" if report.longrepr is None else str(report.longrepr))
+    return _OWN.sub("", said, count=1)  # our own failures are sentences, and begin with what went wrong

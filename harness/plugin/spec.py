@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.report.model import Spec
 
-_PLACE = re.compile(r"(?:spec/)?(?P<document>[\w.-]+\.(?:md|txt))(?:,? (?P<section>.*))?", re.DOTALL)
+_PLACE = re.compile(r"(?:spec/)?(?P<document>[\w./-]+\.(?:md|txt))(?:,? (?P<section>.*))?", re.DOTALL)
 _SOURCE = re.compile(r"\bSource:\s+(?P<said>.*)", re.DOTALL)
 _DOCUMENT = re.compile(
     r"(?:spec/)?(?P<document>[\w-]+(?:\.[\w-]+)*\.(?:md|txt))"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.core.brief import shortened
+from harness.report.alike import sentences
 from harness.report.model import Case, Report, Sums, by_spec, by_suite, sums
 
 #: GitHub refuses comments of more than 65,536 characters.
@@ -29,6 +30,8 @@ def markdown(report: Report, most: int = MOST) -> str:
     page.add(f"## codex-replay: {_WORDS[report['verdict']]}\n\n{_headline(report, total)}\n")
     failed = [case for case in cases if case["outcome"] == "failed"]
     page.add(_table(("suite",), [((suite,), sums(of)) for suite, of in by_suite(cases).items()]))
+    if said := sentences(failed):
+        page.add("### What several failed cases say\n\n" + "".join(f"- {escaped(line)}\n" for line in said))
     page.all(f"### Failed: {len(failed)}\n", [_failure(case) for case in failed], "failure")
     page.all("### Stale lines of the baseline\n", [f"- {code(check)}\n" for check in report.get("stale", [])], "line")
     known = [case for case in cases if case["outcome"] == "known"]

@@ -31,6 +31,8 @@ from pathlib import Path
 from string import Template
 from typing import IO, Any
 
+from harness.core.brief import cut
+from harness.report.alike import LONGEST, alike, said_first
 from harness.report.model import Case, Report, Story
 from harness.report.stories import StoryText, as_text, finite
 from harness.shell.files import named
@@ -54,11 +56,16 @@ def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path 
     """
     cases = report["cases"]
     places = {key: i for i, key in enumerate(dict.fromkeys(case["story"] for case in cases if case["story"] is not None))}
-    data = {
+    data: dict[str, Any] = {
         **{key: value for key, value in report.items() if key != "cases"},
         "mode": "report",
         "cases": [_light(case, places) for case in cases],
     }
+    if said := [line for line, _ in alike(cases)]:
+        data["alike"] = [cut(line, LONGEST) for line in said]
+        for i, case in enumerate(cases):
+            if (line := said_first(case)) in said:
+                data["cases"][i]["alike"] = said.index(line)
     chunks: Iterable[tuple[str, bytes]] = _chunks(cases, stories, places)
     if "drift" in report:
         data["drift"] = _glance(report["drift"])

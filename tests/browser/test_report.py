@@ -403,3 +403,18 @@ def test_a_cassette_is_shown_by_the_same_viewer(browser: Browser, tmp_path: Path
     assert browser.texts(".body .text .line")[0] == "{"
     browser.js("window.scrollTo(0, document.body.scrollHeight)")
     browser.wait("[...document.querySelectorAll('.what')].some(e => e.textContent === 'turn/completed')")
+
+
+# ---------------------------------------------------------------------------------------------- what several failed cases say
+
+
+def test_what_several_failed_cases_say_leads_to_them(browser: Browser, show: Show) -> None:
+    refused = [case(f"f{i}", outcome="failed", message="The header is required.\nexit status 1") for i in range(4)]
+    show((report([case("green"), *refused, case("alone", outcome="failed", message="Something else.")]), []))
+    assert browser.texts(".alike li") == ["4 cases The header is required."]
+    browser.click(".alike button")
+    assert browser.texts(".count") == ["4 of 6 cases"]
+    browser.click("button.chip")
+    assert browser.texts(".count") == ["6 cases"]
+    show((report([case("green")]), []))
+    assert browser.texts(".alike") == []

@@ -1,7 +1,7 @@
 // The list of cases, and the filter over it.
 
 function caseList() {
-  const state = { outcome: "", suite: "", module: "", document: "", section: "" };
+  const state = { outcome: "", suite: "", module: "", document: "", section: "", said: "" };
   let list = null;
   let walk = null;
   let shown = data.cases;
@@ -23,7 +23,7 @@ function caseList() {
   function matches(each, words) {
     return (!state.outcome || each.outcome === state.outcome) && (!state.suite || each.suite === state.suite) &&
       (!state.module || each.module === state.module) && (!state.document || (each.spec && each.spec.document === state.document)) &&
-      (!state.section || (each.spec && each.spec.section === state.section)) && words.every((word) => each.found.includes(word));
+      (!state.section || (each.spec && each.spec.section === state.section)) && (!state.said || data.alike[each.alike] === state.said) && words.every((word) => each.found.includes(word));
   }
 
   function show() {
@@ -38,7 +38,7 @@ function caseList() {
     if (!shown.length) place.append(el("p", { cls: "empty" }, data.cases.length ? "No case is like that." : "No case was run."));
     outcome.value = state.outcome;
     suite.value = state.suite;
-    chips.replaceChildren(...["module", "document", "section"].filter((name) => state[name]).map((name) =>
+    chips.replaceChildren(...["module", "document", "section", "said"].filter((name) => state[name]).map((name) =>
       button([`${name}: ${state[name]} `, el("span", { "aria-hidden": "true" }, "\u2715")], () => { state[name] = ""; show(); search.focus(); },
         { cls: "chip", "aria-label": `No longer only ${name} ${state[name]}` })));
     count.textContent = shown.length === data.cases.length ? plural(shown.length, "case") : `${shown.length.toLocaleString("en")} of ${plural(data.cases.length, "case")}`;
@@ -64,7 +64,7 @@ function caseList() {
     move: (by) => walk.move(by),
     next() {},
     choose(wanted) {
-      Object.assign(state, { outcome: "", suite: "", module: "", document: "", section: "" }, wanted);
+      Object.assign(state, { outcome: "", suite: "", module: "", document: "", section: "", said: "" }, wanted);
       search.value = "";
       show();
       document.getElementById("cases").scrollIntoView({ block: "start" });

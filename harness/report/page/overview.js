@@ -17,6 +17,7 @@ function overview(choose) {
     data.interrupted && el("p", { cls: "notice" }, "The run was interrupted: not all cases had their turn."),
     (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Take the line out.`),
     facts(),
+    alike(choose),
     data.runs && panel("runs", `${plural(data.runs.length, "run")} joined`, () => tree(data.runs), true),
     el("div", { cls: "panels" },
       panel("suites", "By suite", () => bySuite(choose), true),
@@ -42,6 +43,15 @@ function facts() {
       data.record && data.record !== "none" && `recording ${data.record}`,
     ].filter(Boolean).join(" \u00b7 ")),
     data.command && command(data.command));
+}
+
+// What several failed cases say in the same words: one cause can fail a hundred of them.
+function alike(choose) {
+  const groups = grouped(data.cases, (each) => each.alike);
+  return data.alike && el("section", { cls: "alike", "aria-labelledby": "alike-title" },
+    el("h2", { id: "alike-title" }, "What several failed cases say"),
+    el("ul", {}, data.alike.map((said, i) => el("li", {}, el("b", {}, plural(groups.get(i).length, "case")), " ",
+      button(said, () => choose({ said }), { cls: "link", title: "Show these cases" })))));
 }
 
 // A bar of outcomes; with `says` for those who cannot see it.

@@ -1,0 +1,86 @@
+"""What several failed cases say alike: told at the terminal, in the summary and on the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from test_report_data import case, report_of
+
+from harness.plugin.spec import place
+from harness.report.alike import LEAST, MOST, alike, sentences
+from harness.report.markdown import markdown
+from harness.report.page import write_html
+
+pytest_plugins = ["pytester"]
+REFUSED = 'The client sent what the backend refuses: The header "x" is required.'
+
+
+def failed(count: int, message: str, name: str = "f") -> list[object]:
+    return [case(f"{name}{i}", outcome="failed", message=message) for i in range(count)]
+
+
+def test_the_first_lines_that_several_cases_say_are_counted() -> None:
+    cases = [case(f"r{i}", outcome="failed", message=f"{REFUSED}\nexit status {i}") for i in range(LEAST)]
+    cases += failed(LEAST + 1, "Another.", "a") + failed(LEAST - 1, "Too few say so.", "b") + failed(LEAST, "", "e")  # type: ignore[arg-type]
+    cases += [case(f"s{i}", outcome="skipped", message="Skipped: later") for i in range(9)]
+    assert alike(cases) == [("Another.", LEAST + 1), (REFUSED, LEAST)]
+    assert sentences(cases) == [f"{LEAST + 1} cases: Another.", f"{LEAST} cases: {REFUSED}"]
+
+
+def test_no_more_are_told_than_a_reader_takes_in() -> None:
+    cases = [each for i in range(9) for each in failed(LEAST, f"Line {i}." + "x" * 999, f"c{i}-")]
+    assert len(alike(cases)) == MOST  # type: ignore[arg-type]
+    assert max(map(len, sentences(cases))) < 320  # type: ignore[arg-type]
+
+
+def test_the_summary_tells_them_before_the_failures() -> None:
+    text = markdown(report_of(*failed(LEAST, REFUSED)))  # type: ignore[arg-type]
+    assert text.index(f"- {LEAST} cases\\: The client sent what") < text.index(f"### Failed: {LEAST}")
+    assert "several failed cases" not in markdown(report_of(*failed(LEAST - 1, REFUSED)))  # type: ignore[arg-type]
+
+
+def test_the_page_knows_which_cases_say_a_line(tmp_path: Path) -> None:
+    """The index stands with the case, since the lists have only the start of a message."""
+    long = "A line of more than a glance: " + "y" * 290
+    cases = [case("green"), *failed(LEAST, long), *failed(1, "Alone.", "z")]
+    write_html(report_of(*cases), [], tmp_path / "report.html")  # type: ignore[arg-type]
+    found = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', (tmp_path / "report.html").read_text(), re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    assert data["alike"] == [long[:297] + "..."]
+    assert [each.get("alike") for each in data["cases"]] == [None, *[0] * LEAST, None]
+
+
+def test_a_run_tells_them_and_leaves_out_the_names_of_our_own_exceptions(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    suite = pytester.mkdir("suites") / "test_it.py"
+    suite.write_text(
+        "import pytest\nfrom harness.plugin import SubjectFailure\n"
+        "@pytest.mark.parametrize('n', range(4))\n"
+        "def test_refused(n):\n    raise SubjectFailure(f'The header is required.\\nstatus {n}')\n"
+        "@pytest.mark.parametrize('n', range(3))\n"
+        "def test_wrong(n):\n    raise ValueError('No number.')\n"
+    )
+    done = pytester.runpytest_subprocess("suites", "--report", "out", "-p", "no:cacheprovider")
+    done.stdout.fnmatch_lines(
+        ["What several failed cases say:", "4 cases: The header is required.", "3 cases: ValueError: No number."]
+    )
+    messages = {each["message"] for each in json.loads((pytester.path / "out" / "report.json").read_text())["cases"]}
+    assert messages == {*(f"The header is required.\nstatus {n}" for n in range(4)), "ValueError: No number."}
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("docs/lite-client.md", ("docs/lite-client.md", "")),
+        ("docs/lite-client.md, Some readings", ("docs/lite-client.md", "Some readings")),
+        ("codex-lite-protocol.md, Auth", ("codex-lite-protocol.md", "Auth")),
+        ("spec/real-codex-0.92.md section 5", ("real-codex-0.92.md", "section 5")),
+        ("known of the real service", ("known of the real service", "")),
+    ],
+)
+def test_a_document_in_a_folder_has_sections_too(where: str, found: tuple[str, str]) -> None:
+    assert place(where) == found
