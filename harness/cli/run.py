@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from harness.plugin.options import KEYS
-from harness.plugin.places import installed_suites
+from harness.plugin.places import PACKAGED, installed_suites
 from harness.plugin.progress import LAST_WORDS, VARIABLE
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def settings_of(paths: list[str]) -> list[str]:
     if not all(place.is_relative_to(installed_suites()) for place in places) or installed_suites() == here / "suites":
         return []
     root = next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here)
-    return ["-c", str(Path(__file__).parents[1] / "plugin" / "packaged.ini"), "--rootdir", str(root)]
+    return ["-c", str(PACKAGED), "--rootdir", str(root)]
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.plugin.options import KEYS
-from harness.plugin.places import place_of
+from harness.plugin.places import PACKAGED, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,7 +36,12 @@ class Again:
         """`report` is the folder of the run's report; running one case again must not put its own in that one's place."""
         self._root = config.rootpath
         self._here = Path(config.invocation_params.dir)
-        self._options = [*_own(config), "--report", self._relative(report / "again"), *_pytest(config)]
+        of_pytest = _pytest(config)
+        # What `codex-replay run` gives to installed suites names folders of this machine, and it gives that again by itself.
+        self._by_name = of_pytest[::2] == ["-c", "--rootdir"] and config.inipath == PACKAGED
+        if self._by_name:
+            of_pytest = ["-n", "1"]
+        self._options = [*_own(config), "--report", self._relative(report / "again"), *of_pytest]
         self._places: dict[str, str] = {}
         self._ends: dict[Callable[[Iterable[str]], list[str]], str] = {}
 
@@ -54,6 +59,8 @@ class Again:
 
     def _begun(self, nodeid: str) -> list[str]:
         path, colons, rest = nodeid.partition("::")
+        if self._by_name:
+            return ["codex-replay", "run", path.removeprefix("suites/") + colons + rest]
         place = self._places.get(path)
         if place is None:
             place = self._places[path] = self._relative(place_of(path, self._root))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+#: The configuration that `codex-replay run` gives to installed suites.
+PACKAGED = Path(__file__).with_name("packaged.ini")
+
 
 @cache
 def installed_suites() -> Path:
