@@ -78,6 +78,15 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
     assert browser.texts(".coverage, .strength, .drift, .runs") == []
 
 
+def test_an_object_in_a_table_keeps_its_words(browser: Browser, show: Show) -> None:
+    """Beside a long command the subject of a run has words and not a column of letters."""
+    command = "pytest " + "path/to/site-packages/harness/packaged/suites/proxy/test_auth.py " * 6
+    run = {"name": "a", "command": command, "started": "2026-11-22T11:45:13Z", "seconds": 2.3, "verdict": "failed"}
+    run |= {"subject": {"proxy": "node server.js"}, "codex": "0.92.0", "profile": "works-on-0.92", "cases": 32}
+    show((report([case("one")], runs=[run]), []))
+    assert browser.js("return document.querySelector('.runs dd').getClientRects()[0].height") < 40
+
+
 def test_a_joined_report_tells_its_runs(browser: Browser, show: Show) -> None:
     runs = [{"name": "linux", "cases": 1}, {"name": "macos", "cases": 1}]
     told = [
