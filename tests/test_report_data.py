@@ -267,6 +267,8 @@ def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:
         def test_a(app_server):
             app_server(bad_input=True).initialize()
         def test_b(app_server):
+            assert app_server is None
+        def test_c(app_server):
             raise KeyboardInterrupt
         """
     )
@@ -274,7 +276,7 @@ def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:
     assert result.ret == 2
     report, _ = read(suite.path / "out")
     assert (report["verdict"], report["interrupted"]) == ("failed", True)
-    result.stdout.fnmatch_lines(["INTERRUPTED: *"])
+    result.stdout.fnmatch_lines(["INTERRUPTED: after 3 cases, 1 failed, so nothing is said of the others; *"])
 
 
 def test_known_failures_are_told_with_their_reason(suite: pytest.Pytester) -> None:

@@ -126,11 +126,12 @@ class Verdict:
         )
         if not self.validated:
             of += ", frames not validated"
+        if self.interrupted:
+            failed = f", {self.count('failed')} failed" if self.count("failed") else ""
+            return f"INTERRUPTED: after {counted(len(self.cases), 'case')}{failed}, so nothing is said of the others; {of}."
         if self.count("failed"):
             unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
             return f"FAILED: {self.count('failed')} of {counted(len(self.cases), 'case')}{unjudged}; {of}."
-        if self.interrupted:
-            return f"INTERRUPTED: after {counted(len(self.cases), 'case')}, so nothing is said of the others; {of}."
         if self.stale:
             return f"FAILED: {counted(len(self.stale), 'stale line')} of the baseline; {of}."
         if self.word == "nothing verified":
