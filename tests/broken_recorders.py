@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import signal
 import sys
+from typing import Any
 
+from harness.cli import literals
 from harness.core import redact
 from harness.shell import http_recorder, http_watch, recorder
 
@@ -82,6 +84,13 @@ class BlindRedactor(redact.Redactor):
         return data
 
 
+class ForgetsLiterals(redact.Redactor):
+    """Knows no secrets but those that have a form."""
+
+    def __init__(self, *, paths: Any = None, literals: Any = None) -> None:
+        super().__init__(paths=paths)
+
+
 class ForgetsHalfEvents(http_watch.EventBody):
     """Logs no event that its stream broke off."""
 
@@ -122,7 +131,12 @@ LANES = {
     "tidies-line-ends": TidiesLineEnds,
     "greedy": Greedy,
 }
-REDACTORS = {"failing-redactor": FailingRedactor, "blind-redactor": BlindRedactor, "dead-redactor": DeadRedactor}
+REDACTORS = {
+    "failing-redactor": FailingRedactor,
+    "blind-redactor": BlindRedactor,
+    "dead-redactor": DeadRedactor,
+    "forgets-literals": ForgetsLiterals,
+}
 EVENT_BODIES = {"forgets-half-events": ForgetsHalfEvents, "forgets-chunks": ForgetsChunks}
 SIDES = {"ends-politely": EndsPolitely, "buffers": Buffers}
 
@@ -132,6 +146,8 @@ if __name__ == "__main__":
     redact.Redactor = REDACTORS.get(variant, redact.Redactor)  # type: ignore[misc]
     http_watch.EventBody = EVENT_BODIES.get(variant, http_watch.EventBody)  # type: ignore[misc]
     http_recorder.Side = SIDES.get(variant, http_recorder.Side)  # type: ignore[misc]
+    if variant == "says-literals":
+        literals.without = lambda text, literals: text
     from harness.cli.main import main
 
     main()

@@ -128,10 +128,10 @@ def backend(serve: Callable[[Backend, socket.socket], None]) -> Iterator[Backend
 class Recording:
     """A running recorder; after its end `frames` has what it wrote."""
 
-    def __init__(self, folder: Path, upstream: str, name: str, variant: str | None) -> None:
+    def __init__(self, folder: Path, upstream: str, name: str, variant: str | None, words: tuple[str, ...] = ()) -> None:
         self.path = folder / f"{name}.ndjson"
         program = [*BROKEN, variant, "record"] if variant else PROGRAM
-        command = [*program, "--out", str(self.path), "--upstream", upstream]
+        command = [*program, "--out", str(self.path), "--upstream", upstream, *words]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         assert self.process.stdout
         self.url = json.loads(self.process.stdout.readline())["url"]
@@ -151,8 +151,10 @@ class Recording:
 
 
 @contextmanager
-def recording(folder: Path, upstream: str | int, name: str = "run", variant: str | None = None) -> Iterator[Recording]:
-    made = Recording(folder, f"http://127.0.0.1:{upstream}" if isinstance(upstream, int) else upstream, name, variant)
+def recording(
+    folder: Path, upstream: str | int, name: str = "run", variant: str | None = None, words: tuple[str, ...] = ()
+) -> Iterator[Recording]:
+    made = Recording(folder, f"http://127.0.0.1:{upstream}" if isinstance(upstream, int) else upstream, name, variant, words)
     try:
         yield made
     finally:

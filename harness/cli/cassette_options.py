@@ -11,25 +11,23 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.console import Unable
+from harness.cli.literals import LITERAL, BadLiteral, named, redactor_with
+from harness.shell import files
 from harness.shell.cassette import CassetteError
-from harness.shell.files import named
 
 if TYPE_CHECKING:
     from harness.core.redact import Redactor
 
+__all__ = ["JSON", "LITERAL", "keep_what_is_there", "redactor_of", "replacing"]
+
 JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome as JSON.")
-LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours; repeatable.")
 
 
 def redactor_of(literals: tuple[str, ...]) -> Redactor:
     """Return a redactor that knows the user's own secrets too."""
-    from harness.core.redact import Redactor
-
-    if any(not literal for literal in literals):
-        raise click.UsageError("--literal: an empty text cannot be taken out.")
     try:
-        return Redactor(literals={literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)})
-    except ValueError as error:
+        return redactor_with(named(literals))
+    except BadLiteral as error:
         raise Unable(f"--literal: {error}.") from None
 
 
@@ -51,7 +49,7 @@ def replacing(path: str) -> Iterator[str]:
         return
     place = f"{path}.{os.getpid()}.partial"
     try:
-        with named(place, path):
+        with files.named(place, path):
             yield place
             os.replace(place, path)
     except CassetteError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import click
 from click.core import ParameterSource
 
+from harness.cli.literals import LITERAL, BadLiteral, named, redactor_with, without
 from harness.core.frames import Header
 from harness.core.reason import reason
 from harness.shell import recorder, stand_in
@@ -19,7 +20,7 @@ from harness.shell.codex_origin import bundle_of, version_of
 from harness.shell.record_log import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.core.redact import Redactor
     from harness.shell.http_recorder import HttpRecorder
@@ -39,16 +40,23 @@ class Options(NamedTuple):
     listen: str
     origin: dict[str, str]
     command: tuple[str, ...]
+    literals: Mapping[str, str]
 
     @property
     def unstarted(self) -> str:
         """The end of a sentence about what keeps us from starting."""
         return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
+    def say(self, sentence: str) -> None:
+        """Write one sentence to stderr at once, past Python's buffers: stderr is the server's, and shared with it."""
+        if self.literals:
+            sentence = without(sentence, self.literals)
+        os.write(2, f"codex-replay record: {sentence}\n".encode())
 
-def say(sentence: str) -> None:
-    """Write one sentence to stderr at once, past Python's buffers: stderr is the server's, and shared with it."""
-    os.write(2, f"codex-replay record: {sentence}\n".encode())
+    def stop(self, status: int, sentence: str) -> NoReturn:
+        """Say what is wrong and exit."""
+        self.say(sentence)
+        sys.exit(status)
 
 
 def claim(out: str, force: bool) -> str:
@@ -79,18 +87,16 @@ def case_of(out: str) -> str:
     return os.path.splitext(os.path.basename(out))[0].replace("{pid}", "").strip("-_.") or "recorded"
 
 
-def redactor_for(directory: str) -> Redactor:
-    """Return the redactor of a recording: secrets of every kind, the user's home, and `directory`, the command's own.
+def redactor_for(directory: str, literals: Mapping[str, str] | None = None) -> Redactor:
+    """Return the redactor of a recording: secrets of every kind, the user's own, his home, and `directory`, the command's own.
 
-    Raises ValueError when one of the two cannot be replaced.
+    Raises ValueError when one of the two cannot be replaced, `BadLiteral` when one of the `literals` cannot be.
     """
-    from harness.core.redact import Redactor
-
     home = os.path.expanduser("~").rstrip("/")
     paths = {home: "/home/user"} if home.startswith("/") else {}
     if directory != "/" and not (home and f"{directory}/".startswith(f"{home}/")):
         paths[directory] = "/home/user/work"
-    return Redactor(paths=paths)
+    return redactor_with(literals or {}, paths)
 
 
 def header_for(options: Options, redactor: Redactor) -> Header:
@@ -100,14 +106,8 @@ def header_for(options: Options, redactor: Redactor) -> Header:
     origin = {"rpc": "recorded"} if options.command else {}
     if options.upstream is not None:
         origin |= {"http.client": "recorded", "http.server": "recorded"}
-    case = options.case or case_of(options.out)
-    return Header(version, bundle_of(version), case, origin | options.origin, {"command": argv} if argv else {})
-
-
-def stop(status: int, sentence: str) -> NoReturn:
-    """Say what is wrong and exit."""
-    say(sentence)
-    sys.exit(status)
+    case = redactor.text(options.case or case_of(options.out))
+    return Header(redactor.text(version), bundle_of(version), case, origin | options.origin, {"command": argv} if argv else {})
 
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
@@ -117,19 +117,19 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
     try:
         header = header_for(options, redactor)
     except Exception as error:  # whatever the reason: what cannot be redacted must not be written
-        stop(2, f"the command cannot be redacted ({error}), so nothing can be recorded; {options.unstarted}")
+        options.stop(2, f"the command cannot be redacted ({error}), so nothing can be recorded; {options.unstarted}")
     # In sentences the whole path: the working directory is the client's, and not the user's.
     out = os.path.abspath(options.out)
     try:
         path = claim(out, options.force)
     except OSError as error:
-        stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
+        options.stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
     if path != out.replace("{pid}", str(os.getpid())):
-        say(f"{out} is there already and is kept; this run is recorded to {path}.")
+        options.say(f"{out} is there already and is kept; this run is recorded to {path}.")
     try:
         return WholeWriter(CassetteWriter(path, header), redactor)
     except CassetteError as error:
-        stop(2, f"{error} {options.unstarted}")
+        options.stop(2, f"{error} {options.unstarted}")
 
 
 def give_back(writer: WholeWriter) -> None:
@@ -146,13 +146,13 @@ def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redacto
     from harness.shell.http_recorder import HttpRecorder
 
     try:
-        return HttpRecorder(options.upstream, options.listen, log, redactor, say)
+        return HttpRecorder(options.upstream, options.listen, log, redactor, options.say)
     except ValueError as error:
         give_back(writer)
-        stop(2, f"{error}. {options.unstarted}")
+        options.stop(2, f"{error}. {options.unstarted}")
     except OSError as error:
         give_back(writer)
-        stop(2, f"{options.listen}: cannot listen there ({error.strerror}); choose another address. {options.unstarted}")
+        options.stop(2, f"{options.listen}: cannot listen there ({error.strerror}); choose another address. {options.unstarted}")
 
 
 def serve(http: HttpRecorder) -> None:
@@ -175,7 +175,7 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
         give_back(writer)
         missing = isinstance(error, FileNotFoundError)
         why = getattr(error, "strerror", None) or str(error)
-        stop(127 if missing else 126, f"{command[0]}: cannot be started ({why}); check the command after `--`.")
+        options.stop(127 if missing else 126, f"{command[0]}: cannot be started ({why}); check the command after `--`.")
     if http is not None:
         http.start()
     status = rpc.run()
@@ -184,7 +184,7 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
     return status
 
 
-def finish(writer: WholeWriter, log: Log) -> bool:
+def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
     """End the cassette, and take out of it what was streamed in pieces; say so, and return False if such a secret stays."""
     from harness.shell.mend import told
 
@@ -192,16 +192,17 @@ def finish(writer: WholeWriter, log: Log) -> bool:
     try:
         mended = writer.mend()
     except CassetteError as error:
-        say(str(error))
+        options.say(str(error))
         return False
     except Exception as error:  # the status of what was recorded must reach the client, whatever happens here
-        say(
+        literal = " --literal TEXT" if options.literals else ""
+        options.say(
             f"{writer.path}: secrets that were streamed in pieces could not be looked for ({error!r}); "
-            f"run `codex-replay cassette redact {writer.path} --out G`, and keep only G."
+            f"run `codex-replay cassette redact {writer.path}{literal} --out G`, and keep only G."
         )
         return False
     if mended.secrets:
-        say(f"{writer.path}: {told(mended.secrets)} went to the client as it was, and was taken out of the cassette.")
+        options.say(f"{writer.path}: {told(mended.secrets)} went to the client as it was, and was taken out of the cassette.")
     return True
 
 
@@ -226,6 +227,7 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
 @click.option("--upstream", metavar="URL", help="Record the http seam too: pass requests on to this base URL.")
 @click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where requests come in.")
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
+@LITERAL
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
 @click.pass_context
 def command(
@@ -237,12 +239,13 @@ def command(
     upstream: str | None,
     listen: str,
     origin: tuple[str, ...],
+    literals: tuple[str, ...],
     command: tuple[str, ...],
 ) -> None:
     """Run CMD behind a transparent tee and write what it and its client say to the cassette F.
 
     Give it to a client in the place of its codex command: bytes, end of file, signals and exit status pass unchanged, and
-    each line is on disk, without its secrets, before it goes on.
+    each line is on disk, without its secrets and each --literal, before it goes on.
 
     With --upstream, requests that come in at --listen are passed on and recorded as well; {listen} in CMD's arguments and
     environment becomes the URL to send them to. Without CMD only they are recorded, until a signal; the URL stands on stdout.
@@ -251,22 +254,24 @@ def command(
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
     if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
         raise click.UsageError("--listen is where requests come in that are passed on: add --upstream URL, or leave it out.")
-    options = Options(out, case, codex, force, upstream, listen, origins(origin), command)
+    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, named(literals))
     for seam in options.origin:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"
             raise click.UsageError(f"--origin {seam}: that seam is not recorded without {missing}.")
     stand_in.open_standard_descriptors()
     try:
-        redactor = redactor_for(os.getcwd())
+        redactor = redactor_for(os.getcwd(), options.literals)
+    except BadLiteral as error:
+        options.stop(2, f"--literal: {error}. {options.unstarted}")
     except (ValueError, OSError) as error:
-        stop(2, f"this directory cannot be redacted ({reason(error)}), so nothing can be recorded; {options.unstarted}")
+        options.stop(2, f"this directory cannot be redacted ({reason(error)}), so nothing can be recorded; {options.unstarted}")
     writer = open_cassette(options, redactor)
-    log = Log(writer, say)
+    log = Log(writer, options.say)
     http = open_http(options, writer, log, redactor)
     if http is not None and not command:
         serve(http)
-        sys.exit(0 if finish(writer, log) else 1)
+        sys.exit(0 if finish(options, writer, log) else 1)
     status = tee(options, writer, log, http)
-    finish(writer, log)
+    finish(options, writer, log)
     stand_in.leave_as(status)

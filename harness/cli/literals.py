@@ -1,0 +1,65 @@
+"""Secrets that only the user knows, as the verbs take them: `--literal TEXT`. No sentence of ours says one; it has a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from harness.core.redact import Redactor
+
+LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours; repeatable.")
+
+
+class BadLiteral(ValueError):
+    """A literal that cannot be taken out; the text says which by its number, and ends a sentence."""
+
+
+def named(literals: tuple[str, ...]) -> dict[str, str]:
+    """Return what each literal becomes; a usage error for an empty one."""
+    if any(not literal for literal in literals):
+        raise click.UsageError("--literal: an empty text cannot be taken out.")
+    return {literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)}
+
+
+def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None = None) -> Redactor:
+    """Return a redactor that knows the user's own secrets, and directories, too.
+
+    Raises `BadLiteral`, or the `ValueError` of a directory that cannot be replaced.
+    """
+    from harness.core.redact import Redactor
+
+    try:
+        return Redactor(paths=paths, literals=literals)
+    except ValueError:
+        Redactor(paths=paths)  # fails where it is the directory's fault
+    number = 1
+    while number < len(literals) and _fit(dict(list(literals.items())[:number]), paths):
+        number += 1
+    which = f"text number {number}" if len(literals) > 1 else "this text"
+    raise BadLiteral(f"{which} cannot be taken out: it is blank, or stands in what takes a secret's place; give a longer one")
+
+
+def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
+    from harness.core.redact import Redactor
+
+    try:
+        Redactor(paths=paths, literals=literals)
+    except ValueError:
+        return False
+    return True
+
+
+def without(text: str, literals: Mapping[str, str]) -> str:
+    """Return a sentence of ours without the literals in what it quotes."""
+    from harness.core.redact_own import own_finders
+
+    data = text.encode("utf-8", "surrogateescape")
+    for old in sorted(literals, key=len, reverse=True):
+        if old.strip("/\\ "):
+            for finder in own_finders({old: literals[old]}, "literal"):
+                for span in reversed(list(finder.find(data, data.lower()))):
+                    data = data[: span.start] + (span.fixed or b"") + data[span.end :]
+    return data.decode("utf-8", "surrogateescape")
