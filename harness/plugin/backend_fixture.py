@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.core.reason import reason
+from harness.plugin import unread
 from harness.plugin.backend import LOGIN, Backend, credentials
 from harness.plugin.options import settings_of
 
@@ -105,11 +106,14 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show beside a failure what was asked and answered."""
     report = yield
     backend = getattr(item, "funcargs", {}).get("backend")
     if report.failed and report.when == "call" and isinstance(backend, Backend) and backend.answers:
+        unread.tell(report, call)
         report.sections.append(("What the backend answered", "\n\n".join(answer.tell() for answer in backend.answers)))
     return report
 

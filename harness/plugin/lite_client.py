@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.core.brief import shortened
+from harness.plugin import unread
 from harness.plugin.options import settings_of
 from harness.plugin.programs import program
 from harness.shell.client import SubjectFailure
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 #: How long a client may take, in seconds, unless `--wait` says otherwise.
 WAIT = 20.0
+#: The status with which the fake answers what no turn of the script is left for: a client that asked once more than was meant.
+UNSCRIPTED = 501
 #: What is no message to a user but the noise of a program that fell over.
 CRASHES = ("Traceback (most recent call last)", "panicked at", "goroutine 1 [running]", "UnhandledPromiseRejection", "\n    at ")
 #: The login that a run gets when the case names none.
@@ -63,6 +66,12 @@ class Request:
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
 
+    @property
+    def line(self) -> str:
+        """What was asked, and what it got, on one line."""
+        why = f" ({self.sentence})" if self.sentence else ""
+        return f"{self.method} {self.path} -> {self.status or 'no answer'}{why}"
+
 
 class Run:
     """One run of the client, ended: `status` (negative: the signal it died by), `stdout`, `stderr` and all its `requests`."""
@@ -93,44 +102,58 @@ class Run:
     def text(self) -> str:
         """Return the final text; raises `SubjectFailure` unless the run succeeded and asked for every turn of the script."""
         __tracebackhide__ = True
-        if self.status != 0:
-            raise SubjectFailure(f"The client failed (exit status {self.status}), but nothing was wrong.\n{self.tell()}")
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401)]:
-            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self.tell()}")
+            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._brief()}")
+        if self.status != 0:
+            raise SubjectFailure(f"The client failed (exit status {self.status}), {self._after()}.\n{self._brief()}")
         if self._unused:
-            raise SubjectFailure(f"The client never asked for these turns of the script: {self._unused}\n{self.tell()}")
+            raise SubjectFailure(f"The client never asked for these turns of the script: {self._unused}\n{self._brief()}")
         try:
             text = self.stdout.decode()
         except UnicodeDecodeError:
-            raise SubjectFailure(f"The client's stdout is not UTF-8.\n{self.tell()}") from None
+            raise SubjectFailure(f"The client's stdout is not UTF-8.\n{self._brief()}") from None
         return text.removesuffix("\n").removesuffix("\r")
 
     def failure(self) -> str:
-        """Return the message on stderr; raises `SubjectFailure` unless the run failed as a program should."""
+        """Return the message on stderr; raises `SubjectFailure` unless the run failed as a program should, for the case's reason.
+
+        A request that breaks a rule is refused before the case's own trouble can come: that the client fails then says nothing
+        of what the case is about.
+        """
         __tracebackhide__ = True
+        if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
+            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._brief()}")
         if self.status == 0:
-            raise SubjectFailure(f"The client ended with status 0, but could not answer.\n{self.tell()}")
+            raise SubjectFailure(f"The client ended with status 0, but could not answer.\n{self._brief()}")
         if self.status < 0:
-            raise SubjectFailure(f"The client died by signal {-self.status}.\n{self.tell()}")
+            raise SubjectFailure(f"The client died by signal {-self.status}.\n{self._brief()}")
         if not self.stderr.strip():
-            raise SubjectFailure(f"The client failed without a message on stderr.\n{self.tell()}")
+            raise SubjectFailure(f"The client failed without a message on stderr.\n{self._brief()}")
         if any(noise in self.stderr for noise in CRASHES):
-            raise SubjectFailure(f"The client fell over instead of saying what went wrong.\n{self.tell()}")
+            raise SubjectFailure(f"The client fell over instead of saying what went wrong.\n{self._brief()}")
         return self.stderr
 
     def tell(self) -> str:
         """Return the run for people: what was asked and answered, and what the client said."""
-        lines = []
-        for request in self.requests:
-            why = f" ({request.sentence})" if request.sentence else ""
-            lines.append(f"{request.method} {request.path} -> {request.status or 'no answer'}{why}")
-            lines.append(f"    {shortened(json.dumps(request.body, ensure_ascii=False), 1500)}")
-        lines += [
-            f"exit status {self.status}",
-            f"stdout: {shortened(repr(self.stdout), 500)}",
-            f"stderr: {shortened(self.stderr, 2000)}",
-        ]
-        return "\n".join(lines)
+        asked = [f"{each.line}\n    {shortened(json.dumps(each.body, ensure_ascii=False), 1500)}" for each in self.requests]
+        return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
+
+    def _brief(self) -> str:
+        """The same in short, since a failure shows the whole below: no bodies, and of a long stderr its two ends."""
+        long = len(self.stderr) > 700
+        stderr = f"{self.stderr[:200]}\n[...]\n{self.stderr[-500:]}" if long else self.stderr
+        return "\n".join([*(each.line for each in self.requests), *self._ended(200, stderr)])
+
+    def _ended(self, most: int, stderr: str) -> list[str]:
+        return [f"exit status {self.status}", f"stdout: {shortened(repr(self.stdout), most)}", f"stderr: {stderr}"]
+
+    def _after(self) -> str:
+        """What a failure that the case did not mean came after."""
+        if not self.requests:
+            return "and had asked the backend nothing"
+        return (
+            f"after {self.requests[-1].line}" if self.requests[-1].status != 200 else "though nothing was wrong with the answers"
+        )
 
 
 class LiteClient:
@@ -254,7 +277,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show beside a failure the line of the specification and, for a lite client, its runs."""
     report = yield
     mark = item.get_closest_marker("spec")
@@ -264,6 +289,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             report.sections.append((f"Spec: {mark.args[0]}", f"{mark.args[1]}: {mark.args[2]}"))
     client = getattr(item, "funcargs", {}).get("lite_client")
     if report.failed and report.when == "call" and isinstance(client, LiteClient) and client.runs:
+        unread.tell(report, call)
         report.sections.append(("The client's runs", "\n\n".join(run.tell() for run in client.runs)))
     return report
 

@@ -1,0 +1,66 @@
+"""What a failed run of a lite client is told as: the refusal first, and never taken for the failure that a case means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.plugin.lite_client import Request, Run
+from harness.shell.client import SubjectFailure
+
+REFUSED = 'account-missing: The header "chatgpt-account-id" is required under ChatGPT auth.'
+
+
+def asked(status: int | None, sentence: str | None = None, path: str = "/backend-api/codex/responses") -> Request:
+    return Request("POST", path, [], {"model": "gpt-5.2-codex", "tools": ["x" * 3000]}, status, sentence)
+
+
+def ended(folder: Path, *requests: Request, status: int = 1, stdout: bytes = b"", stderr: str = "It failed.") -> Run:
+    return Run(folder, status, stdout, stderr, list(requests), [])
+
+
+def test_a_refused_request_is_why_a_run_failed(tmp_path: Path) -> None:
+    """It is the first thing said, before the exit status that came of it."""
+    run = ended(tmp_path, asked(200), asked(400, REFUSED))
+    with pytest.raises(SubjectFailure, match=rf"^The client sent what the backend refuses: {REFUSED}\n"):
+        run.text()
+
+
+def test_a_refused_request_is_not_the_failure_that_a_case_means(tmp_path: Path) -> None:
+    """The stream of the case never broke off, for it never began."""
+    with pytest.raises(SubjectFailure, match=rf"^The client sent what the backend refuses: {REFUSED}\n"):
+        ended(tmp_path, asked(400, REFUSED)).failure()
+
+
+def test_an_answer_of_the_script_is_the_failure_that_a_case_means(tmp_path: Path) -> None:
+    """A status that the script gives has no sentence, a token that is not good is a case's own; one more try is no fault."""
+    requests = asked(400), asked(401, "The access token has expired."), asked(501, "All 1 turns of the script are used.")
+    assert ended(tmp_path, *requests).failure() == "It failed."
+
+
+@pytest.mark.parametrize(
+    ("requests", "after"),
+    [
+        ((), "and had asked the backend nothing."),
+        ((asked(200), asked(401)), "after POST /backend-api/codex/responses -> 401."),
+        ((asked(None),), "after POST /backend-api/codex/responses -> no answer."),
+        ((asked(200),), "though nothing was wrong with the answers."),
+    ],
+)
+def test_a_failure_that_no_case_meant_says_what_it_came_after(tmp_path: Path, requests: tuple[Request, ...], after: str) -> None:
+    with pytest.raises(SubjectFailure) as told:
+        ended(tmp_path, *requests).text()
+    assert str(told.value).partition("\n")[0] == f"The client failed (exit status 1), {after}"
+
+
+def test_the_sentence_is_short_and_the_section_below_it_whole(tmp_path: Path) -> None:
+    """No body stands in it, and of a long stderr the two ends, since what a program fell over stands last."""
+    run = ended(tmp_path, asked(200), stderr="Traceback\n" + "  somewhere\n" * 200 + "KeyError: 'tokens'")
+    with pytest.raises(SubjectFailure) as told:
+        run.text()
+    assert len(str(told.value)) < 1000
+    assert "gpt-5.2-codex" not in str(told.value)
+    assert "Traceback" in str(told.value)
+    assert str(told.value).endswith("KeyError: 'tokens'")
+    assert "gpt-5.2-codex" in run.tell()
