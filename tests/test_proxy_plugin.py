@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,19 @@ def test_profiles_choose_cases(suite: pytest.Pytester) -> None:
     assert "newConversation.dynamicTools" in result.stdout.str()
 
 
+@pytest.mark.parametrize("profile", ["as-specified", "works-on-0.92"])
+def test_who_sends_other_calls_than_the_specification_has_is_told_of_the_other_profile(
+    suite: pytest.Pytester, profile: str
+) -> None:
+    suite.makepyfile(
+        test_it="import pytest\n@pytest.mark.proxy_profile('as-specified')\ndef test_it(proxy):\n    proxy.responses()\n"
+    )
+    command = f"env PROXY_PROFILE={profile} {sys.executable} -P -m harness.reference.proxy"
+    shown = run(suite, "--profile", "as-specified", "--proxy", command).stdout.str()
+    hint = "If it is to send others, such as turn/start, --profile works-on-0.92 judges it by what its clients and the model see."
+    assert (hint in shown) == (profile == "works-on-0.92")
+
+
 def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> None:
     suite.path.joinpath("pyproject.toml").write_text(
         "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.small]\ncapabilities = ['chat', 'responses']\n"
@@ -305,6 +319,7 @@ def test_a_name_of_the_table_is_the_default_when_it_is_the_only_one() -> None:
     ("text", "rows", "sentence"),
     [
         ("no-such-program x", {}, "there is no such program"),
+        (f"{shlex.quote(__file__)} x", {}, "test_proxy_plugin.py is a file, but no program; put before it what runs it"),
         ("'", {}, "this is no command line"),
         ("m", {"m": {}}, "must have either a command or a url"),
         ("m", {"m": {"command": "true", "url": "x"}}, "must have either a command or a url"),

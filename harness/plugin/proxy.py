@@ -238,7 +238,7 @@ class Fields:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
-        from harness.plugin.proxy_fields import table, write
+        from harness.plugin.proxy_fields import OTHER_METHODS, SPECIFIED, table, write
         from harness.plugin.session import SESSION
 
         out = terminalreporter
@@ -250,6 +250,8 @@ class Fields:
             out.section(f"what the proxy sends to app-server, field by field ({profile})")
             for line in table(self.rows[profile]):
                 out.write_line(line)
+            if profile == "as-specified" and not any(row[0] in SPECIFIED for row in self.rows[profile]):
+                out.write_line(OTHER_METHODS.format(", ".join(SPECIFIED)))
         session = self.config.stash.get(SESSION, None)
         if self.rows and session is not None:
             with contextlib.suppress(OSError):  # the verdict has said already that the folder cannot be written to

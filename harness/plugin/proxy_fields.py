@@ -36,6 +36,11 @@ SPECIFIED: dict[str, tuple[str, ...]] = {
         *("finalOutputJsonSchema", "final_output_json_schema"),
     ),
 }
+#: Said of a proxy that the specification is not about.
+OTHER_METHODS = (
+    "It sends none of the calls that the specification is about ({}). If it is to send others, such as turn/start, "
+    "--profile works-on-0.92 judges it by what its clients and the model see."
+)
 #: The handshake is no payload of a request.
 IGNORED = ("initialize", "initialized")
 _IDS, _SOME_ID = ("conversationId", "threadId"), "01a200de-e178-77f2-b971-666c5f907048"

@@ -92,6 +92,8 @@ def _command(command: str, name: str, table: Mapping[str, Any]) -> tuple[str, ..
     except ValueError as error:
         raise BadProxy(f"--proxy {name}: this is no command line ({error}).") from None
     found = shutil.which(words[0]) if words else None
+    if found is None and words and os.path.isfile(words[0]):
+        raise BadProxy(f"--proxy {name}: {words[0]} is a file, but no program; put before it what runs it, as in node server.js.")
     if found is None:
         raise BadProxy(f"--proxy {name}: there is no such program; give reference, a URL, or a whole command line{named}.")
     return (os.path.abspath(found), *words[1:])
