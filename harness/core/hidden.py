@@ -91,11 +91,11 @@ class Unseen:
 
     def encoding(self, frame: Frame) -> str:
         """Return what keeps a frame's body from being looked into, "" where nothing does."""
-        from harness.core.httpframes import header
-
         payload = frame.payload
         if frame.seam != "http" or type(payload) is not dict:
             return ""
+        from harness.core.httpframes import header
+
         if frame.kind in ("request", "response"):
             self._encodings[frame.conn] = (header(payload.get("headers", ()), "content-encoding") or "").lower()
         if frame.kind not in ("request", "chunk") or "packed" in payload or type(payload.get("base64")) is not str:

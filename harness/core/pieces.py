@@ -12,15 +12,16 @@ from __future__ import annotations
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.core import eventtext
 from harness.core.frames import Frame
 from harness.core.hidden import opened, with_body, with_exact, with_payload
-from harness.core.httpframes import sse_blocks
 from harness.core.jsonspan import Path, spliced
 from harness.core.jsontext import dumps
-from harness.core.sse import Block, encode
+
+if TYPE_CHECKING:
+    from harness.core.sse import Block
 
 TEXT, BASE64, TOKEN, BODY = "text", "base64", "token", "body"
 #: The first name of a stream that no other frame has a piece of.
@@ -139,7 +140,11 @@ def _of_body(frame: Frame) -> list[Piece]:
 
 
 def _blocks_of(body: bytes) -> list[Block]:
-    return sse_blocks(body) if b"data:" in body else []
+    if b"data:" not in body:
+        return []
+    from harness.core.httpframes import sse_blocks  # not needed by who records the rpc seam alone
+
+    return sse_blocks(body)
 
 
 def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Piece]:
@@ -239,6 +244,8 @@ def _edited_event(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dic
 
 
 def _edited_stream(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict[str, Any]:
+    from harness.core.sse import encode
+
     plain, packed = opened(payload)
     blocks = _blocks_of(plain)
     raws = [block.raw for block in blocks]
