@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1] / "harness"
 MODULES = [
     "shell/client.py",
-    *(f"plugin/{name}.py" for name in ("run", "editor", "lite_client", "proxy", "proxy_process", "backend")),
+    *(f"plugin/{name}.py" for name in ("run", "server", "app_server", "backend", "editor", "editor_wire", "lite_client")),
+    *(f"plugin/{name}.py" for name in ("proxy", "proxy_process")),
 ]
 RAISED = ("SubjectFailure", "ErrorReply")
 

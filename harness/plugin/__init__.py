@@ -14,7 +14,8 @@ A case is its own scenario:
 from __future__ import annotations
 
 from harness.plugin import plain  # noqa: F401 - before any other module of ours
-from harness.plugin.run import AppServer, Server
+from harness.plugin.app_server import AppServer
+from harness.plugin.server import Server
 from harness.shell.client import ErrorReply, SubjectFailure
 
 __all__ = ["AppServer", "ErrorReply", "Server", "SubjectFailure"]

@@ -26,7 +26,7 @@ from harness.core.frames import Frame, Header
 from harness.core.jsontext import dumps
 from harness.core.streamed import clean
 from harness.plugin.record import LONGEST_LINE, without_long_strings
-from harness.plugin.run import Server
+from harness.plugin.server import Server
 from harness.plugin.session import CASE, SESSION
 from harness.shell.cassette import CassetteError, CassetteWriter
 
@@ -148,7 +148,7 @@ class Keeper:
         case = item.stash.get(CASE, None)
         item.stash[END] = end = End()
         if case is not None:
-            case.both_seams, case.played = True, without_expectations
+            case.start.both_seams, case.start.played = True, without_expectations
         try:
             return (yield)
         except BaseException as error:

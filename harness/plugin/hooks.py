@@ -26,7 +26,7 @@ from harness.plugin.terse import Terse
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from harness.plugin.run import AppServer
+    from harness.plugin.app_server import AppServer
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -123,6 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """Start the app-server under test: `server = app_server(script=[...])`."""
+    from harness.plugin.app_server import AppServer
     from harness.plugin.run import Case
 
     if SESSION not in request.config.stash:
@@ -133,14 +134,11 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     live_only = request.node.get_closest_marker("live_only")
     if live_only is not None and not session.subject.live:
         pytest.skip(f"live only, not verified on {session.subject.name}: {live_only.args[0]}")
-    case = Case(
-        case_name(request.node, session.root),
-        session.settings if live_only is None else replace(session.settings, record="none"),
-        session.subject,
-        session.settings.cassettes or cassette_folder(request.node.path, session.root),
-        lambda: tmp_path_factory.mktemp("case"),
-        session.backend,
-    )
+    name, subject = case_name(request.node, session.root), session.subject
+    settings = session.settings if live_only is None else replace(session.settings, record="none")
+    cassettes = session.settings.cassettes or cassette_folder(request.node.path, session.root)
+    start = AppServer(name, settings, subject, cassettes, lambda: tmp_path_factory.mktemp("case"), session.backend)
+    case = Case(name, settings, subject, start)
     request.node.stash[CASE] = case
     yield case.start
     case.close()

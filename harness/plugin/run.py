@@ -1,226 +1,54 @@
-"""One case: it starts its subject, drives it, and at its end is held to what the subject did.
+"""One case: at its end it is held to what its servers did.
 
-Strategy. `Case` is what stands behind the `app_server` fixture. Live subjects get a hermetic home and a session of the fake
-Responses backend with the case's script; the others get the case's cassette. At the end of the test function, while a
-failure still counts as the test's own, `finish` closes every server and looks at exit statuses, unread scripts and the
-validity of each frame; only then, if asked to, it writes the cassettes. `close` ends whatever is left, come what may.
+Strategy. `Case` is what stands behind the `app_server` fixture, whose servers `AppServer` starts. At the end of the test
+function, while a failure still counts as the test's own, `finish` closes every server and looks at exit statuses, unread
+scripts and the validity of each frame; only then, if asked to, it writes the cassettes. `close` ends whatever is left, come what
+may.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING
 
-from harness.core.redact import Redactor
 from harness.plugin.checking import judge, make_checkers
 from harness.plugin.coverage import seen
 from harness.plugin.record import header_of, write_cassette
-from harness.plugin.upstream import RecordedUpstream
 from harness.protocol.bundle import DEFAULT_VERSION
 from harness.protocol.schema_files import versions
-from harness.shell.client import Client, SubjectFailure, describe
+from harness.shell.client import SubjectFailure, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from harness.core.frames import Frame
+    from harness.plugin.app_server import AppServer
     from harness.plugin.options import Settings
     from harness.plugin.record import CaseName
+    from harness.plugin.server import Server
     from harness.plugin.subjects import Subject
-    from harness.shell.backend_process import BackendProcess, BackendSession
 
-CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
-RECORDED_HOME = "/home/user"
 #: The suite of which is told how much of the protocol it has shown.
 COVERED = "app_server"
-WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
-
-
-class Server(Client):
-    """A conversation with the app-server under test. `work` is its working directory."""
-
-    work: str
-    live: bool
-    bad_input = False
-    cut: int | None = None
-    racy = ""
-    ends: int | None = 0
-    refused = False
-    cassette: Path
-    redactor: Redactor
-    upstream: BackendSession | None = None
-    recorded: RecordedUpstream | None = None
-    behind: Mapping[str, Any]
-    #: What every client tells at initialize besides its clientInfo; empty but when versions are compared (plugin/behaviour.py).
-    opening: ClassVar[Mapping[str, Any]] = {}
-
-    def initialize(self, **client_info: Any) -> Any:
-        """Do the handshake, initialize and initialized, and return the result of the former."""
-        __tracebackhide__ = True
-        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}, **self.opening})
-        self.notify("initialized")
-        return result
-
-    def wait_exit(self) -> int:
-        """Wait until the server ends of itself, its stdin still open, and return its exit status."""
-        __tracebackhide__ = True
-        status = self.process.wait(self.timeout)
-        if status is None:
-            raise SubjectFailure(self.tell(f"The server did not end of itself within {self.timeout:g} s"))
-        return status
-
-    def signal(self, number: int) -> None:
-        """Send the server a signal (live only: a recording holds none)."""
-        os.kill(self.process.pid, number)
-
-    def still_runs(self, seconds: float) -> bool:
-        """Tell whether the server has not ended within so many seconds."""
-        return self.process.wait(seconds) is None
-
-    def close_stdout(self) -> None:
-        """Close the server's stdout from this side (live only: a recording cannot show what has no reader)."""
-        self.process.close_stdout()
-
-    def end_input(self) -> None:
-        """End the server's stdin without waiting for its end."""
-        self.process.close_stdin()
-
-    def wait_upstream(self, requests: int) -> None:
-        """Wait until the model has answered so many turns in all; in a replay there is no model to wait for."""
-        __tracebackhide__ = True
-        wanted = requests
-        while self.upstream is not None:
-            ledger = self.upstream.ledger(requests=wanted, seconds=self.timeout)
-            others = sum(entry["method"] != "POST" for entry in ledger)
-            if len(ledger) - others >= requests:
-                return
-            if len(ledger) < wanted:
-                raise SubjectFailure(self.tell(f"The model was not asked {requests} times within {self.timeout:g} s"))
-            wanted = requests + others
-
-
-class AppServer(Protocol):
-    """What the `app_server` fixture is: call it to start the subject."""
-
-    def __call__(
-        self,
-        script: object = None,
-        *,
-        bad_input: bool = False,
-        match: str = "exact",
-        cut: int | None = None,
-        racy: str = "",
-        ends: int | None = 0,
-        refused: bool = False,
-        config: Mapping[str, Any] | None = None,
-        auth: str | Mapping[str, Any] | None = None,
-        prepare: Callable[[Path], None] | None = None,
-    ) -> Server:
-        """Start the app-server under test.
-
-        `script` is what the model says, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
-        that are wrong on purpose. `match` says how strictly the fake compares the client's frames with the cassette: exact,
-        or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
-        server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
-        status that the server must come to (negative: the signal it dies by; None: it never ends of itself, and is stopped).
-        `refused` declares that the upstream turns down the login of a live server on purpose.
-
-        For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
-        `prepare` is called with the folder that holds `home`, `tmp` and `work` before it starts.
-        """
-        ...
 
 
 class Case:
-    """One running test case and the servers that it has started."""
+    """One running test case: `start` starts its servers."""
 
-    def __init__(
-        self,
-        name: CaseName,
-        settings: Settings,
-        subject: Subject,
-        cassettes: Path,
-        folder: Callable[[], Path],
-        backend: Callable[[], BackendProcess],
-    ) -> None:
+    def __init__(self, name: CaseName, settings: Settings, subject: Subject, start: AppServer) -> None:
         self.name = name
-        self.servers: list[Server] = []
+        self.start = start
         self.recorded: list[str] = []
         self.shown: set[str] = set()  # of the protocol; see `coverage`
-        self.both_seams = settings.record != "none"  # whether the requests to the model are watched as well
-        self.played: Callable[[object], object] = lambda script: script  # what becomes of a script before the model has it
         self._settings = settings
         self._subject = subject
-        self._cassettes = cassettes
-        self._folder = folder
-        self._backend = backend
 
-    def start(
-        self,
-        script: object = None,
-        *,
-        bad_input: bool = False,
-        match: str = "exact",
-        cut: int | None = None,
-        racy: str = "",
-        ends: int | None = 0,
-        refused: bool = False,
-        config: Mapping[str, Any] | None = None,
-        auth: str | Mapping[str, Any] | None = None,
-        prepare: Callable[[Path], None] | None = None,
-    ) -> Server:
-        """Start the subject; see `AppServer`."""
-        __tracebackhide__ = True
-        cassette = self.name.path(self._cassettes, len(self.servers) + 1)
-        root = self._folder()
-        upstream = None
-        homes = {str(root / "home"): RECORDED_HOME, **{str(root / name): f"{RECORDED_HOME}/{name}" for name in ("work", "tmp")}}
-        redactor, recorded = Redactor(paths=homes), None
-        if self._subject.live:
-            session = str(self.name) if not self.servers else f"{self.name}.{len(self.servers) + 1}"
-            upstream = self._backend().session(session, self.played(script if script is not None else {"turns": []}))
-            if self.both_seams:
-                recorded = RecordedUpstream(upstream.url, redactor)
-            env, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)
-            if prepare is not None:
-                prepare(root)
-        else:
-            if not cassette.exists():
-                raise SubjectFailure(
-                    f"There is no recording of {self.name} ({cassette}); "
-                    f"make it with --app-server codex@{self._subject.version} --record new."
-                )
-            env, work = _fake_home(root, cassette, match)
-        server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
-        server.work, server.live, server.bad_input = work, self._subject.live, bad_input
-        server.cut, server.racy, server.ends, server.refused = cut, racy, ends, refused
-        server.cassette, server.upstream, server.redactor, server.recorded = cassette, upstream, redactor, recorded
-        server.behind = {"script": script, "config": config}
-        self.servers.append(server)
-        return server
+    @property
+    def servers(self) -> list[Server]:
+        """The servers that the case has started."""
+        return self.start.servers
 
     @property
     def version(self) -> str:
         """The Codex that the subject is or plays; for one that is not known, the default."""
         return self._subject.version if self._subject.version in versions() else DEFAULT_VERSION
-
-    @property
-    def _wait(self) -> float:
-        return self._settings.wait or (WAIT_LIVE if self._subject.live else WAIT_REPLAY)
-
-    def _live_home(
-        self, root: Path, url: str, config: Mapping[str, Any] | None, auth: str | Mapping[str, Any] | None
-    ) -> tuple[dict[str, str], str]:
-        from harness.shell.codex import HermeticHome
-        from harness.shell.codex.home import ApiKey, ChatGpt
-
-        version = self._subject.version if self._subject.version[:1].isdigit() else "0.92.0"
-        home = HermeticHome(root, url, version=version, extra_config=config)
-        if auth is not None:
-            known = {"api_key": ApiKey, "chatgpt": ChatGpt}
-            home.write_auth(known[auth]().encode() if isinstance(auth, str) else auth)
-        return dict(home.env), str(home.work)
 
     # -- the end ---------------------------------------------------------------------------------------------------------
 
@@ -305,20 +133,3 @@ class Case:
                 server.recorded.close()
             if server.upstream is not None:
                 server.upstream.close()
-
-
-def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str]:
-    """Make the folders a live server would have; the fake is told no more than it must know."""
-    home, tmp, work = (root / name for name in ("home", "tmp", "work"))
-    for folder in (home, tmp, work):
-        folder.mkdir(parents=True)
-    env = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(home),
-        "CODEX_HOME": str(home),
-        "TMPDIR": str(tmp),
-        "LANG": "C.UTF-8",
-        "FAKE_CODEX_CASSETTE": str(cassette),
-        "FAKE_CODEX_MATCH": match,
-    }
-    return env, str(work)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from harness.plugin.run import Case, Server
+    from harness.plugin.run import Case
+    from harness.plugin.server import Server
     from harness.plugin.session import Session
 
 #: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.

@@ -1,0 +1,139 @@
+"""How a case starts its servers, and what it may declare of them: `AppServer` is what the `app_server` fixture is.
+
+Live subjects get a hermetic home and a session of the fake Responses backend with the case's script; the others get the case's
+cassette.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.core.redact import Redactor
+from harness.plugin.server import Server
+from harness.plugin.upstream import RecordedUpstream
+from harness.shell.client import SubjectFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.plugin.options import Settings
+    from harness.plugin.record import CaseName
+    from harness.plugin.subjects import Subject
+    from harness.shell.backend_process import BackendProcess
+
+RECORDED_HOME = "/home/user"
+WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
+
+
+class AppServer:
+    """What the `app_server` fixture is: call it to start the subject. `servers` are those that the case has started."""
+
+    def __init__(
+        self,
+        name: CaseName,
+        settings: Settings,
+        subject: Subject,
+        cassettes: Path,
+        folder: Callable[[], Path],
+        backend: Callable[[], BackendProcess],
+    ) -> None:
+        self.servers: list[Server] = []
+        self.both_seams = settings.record != "none"  # whether the requests to the model are watched as well
+        self.played: Callable[[object], object] = lambda script: script  # what becomes of a script before the model has it
+        self._name = name
+        self._settings = settings
+        self._subject = subject
+        self._cassettes = cassettes
+        self._folder = folder
+        self._backend = backend
+
+    def __call__(
+        self,
+        script: object = None,
+        *,
+        bad_input: bool = False,
+        match: str = "exact",
+        cut: int | None = None,
+        racy: str = "",
+        ends: int | None = 0,
+        refused: bool = False,
+        config: Mapping[str, Any] | None = None,
+        auth: str | Mapping[str, Any] | None = None,
+        prepare: Callable[[Path], None] | None = None,
+    ) -> Server:
+        """Start the app-server under test.
+
+        `script` is what the model says, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
+        that are wrong on purpose. `match` says how strictly the fake compares the client's frames with the cassette: exact,
+        or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
+        server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
+        status that the server must come to (negative: the signal it dies by; None: it never ends of itself, and is stopped).
+        `refused` declares that the upstream turns down the login of a live server on purpose.
+
+        For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
+        `prepare` is called with the folder that holds `home`, `tmp` and `work` before it starts.
+        """
+        __tracebackhide__ = True
+        cassette = self._name.path(self._cassettes, len(self.servers) + 1)
+        root = self._folder()
+        upstream = None
+        homes = {str(root / "home"): RECORDED_HOME, **{str(root / name): f"{RECORDED_HOME}/{name}" for name in ("work", "tmp")}}
+        redactor, recorded = Redactor(paths=homes), None
+        if self._subject.live:
+            session = str(self._name) if not self.servers else f"{self._name}.{len(self.servers) + 1}"
+            upstream = self._backend().session(session, self.played(script if script is not None else {"turns": []}))
+            if self.both_seams:
+                recorded = RecordedUpstream(upstream.url, redactor)
+            env, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)
+            if prepare is not None:
+                prepare(root)
+        else:
+            if not cassette.exists():
+                raise SubjectFailure(
+                    f"There is no recording of {self._name} ({cassette}); "
+                    f"make it with --app-server codex@{self._subject.version} --record new."
+                )
+            env, work = _fake_home(root, cassette, match)
+        server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
+        server.work, server.live, server.bad_input = work, self._subject.live, bad_input
+        server.cut, server.racy, server.ends, server.refused = cut, racy, ends, refused
+        server.cassette, server.upstream, server.redactor, server.recorded = cassette, upstream, redactor, recorded
+        server.behind = {"script": script, "config": config}
+        self.servers.append(server)
+        return server
+
+    @property
+    def _wait(self) -> float:
+        return self._settings.wait or (WAIT_LIVE if self._subject.live else WAIT_REPLAY)
+
+    def _live_home(
+        self, root: Path, url: str, config: Mapping[str, Any] | None, auth: str | Mapping[str, Any] | None
+    ) -> tuple[dict[str, str], str]:
+        from harness.shell.codex import HermeticHome
+        from harness.shell.codex.home import ApiKey, ChatGpt
+
+        version = self._subject.version if self._subject.version[:1].isdigit() else "0.92.0"
+        home = HermeticHome(root, url, version=version, extra_config=config)
+        if auth is not None:
+            known = {"api_key": ApiKey, "chatgpt": ChatGpt}
+            home.write_auth(known[auth]().encode() if isinstance(auth, str) else auth)
+        return dict(home.env), str(home.work)
+
+
+def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str]:
+    """Make the folders a live server would have; the fake is told no more than it must know."""
+    home, tmp, work = (root / name for name in ("home", "tmp", "work"))
+    for folder in (home, tmp, work):
+        folder.mkdir(parents=True)
+    env = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "CODEX_HOME": str(home),
+        "TMPDIR": str(tmp),
+        "LANG": "C.UTF-8",
+        "FAKE_CODEX_CASSETTE": str(cassette),
+        "FAKE_CODEX_MATCH": match,
+    }
+    return env, str(work)

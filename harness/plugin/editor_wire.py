@@ -1,0 +1,148 @@
+"""An editor as its server sees it: what passed between them, from the ledger that the server in the editor's hand keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.core.brief import shortened
+from harness.shell.client import SubjectFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.shell.process import Process
+
+
+class Wire:
+    """This half of an editor under test; `ledger_path` is what its server takes down. Who is an editor has its `process`."""
+
+    process: Process
+
+    def __init__(self, ledger_path: Path, wait: float) -> None:
+        self.timeout = wait
+        self._ledger_path = ledger_path
+        self._gates: list[int] = []
+
+    def tell(self, what: str) -> str:
+        """Return the sentence `what` with all that is known of the editor."""
+        raise NotImplementedError
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """What the server has taken down so far, in order; see `fake_server.byte_server` and `harness.shell.wire_tap`."""
+        try:
+            lines = self._ledger_path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines[:-1]]
+
+    def lines(self) -> list[str]:
+        """The lines that the editor has written to its servers, without their terminator."""
+        return [entry["got"] for entry in self.ledger() if "got" in entry]
+
+    def said(self) -> list[Any]:
+        """The messages that the server has said, but for those that were no message or too long to keep."""
+        return [json.loads(entry["said"]) for entry in self.ledger() if "said" in entry]
+
+    def sent(self) -> list[Any]:
+        """The messages that the editor has written; raises `SubjectFailure` for a line that is none."""
+        __tracebackhide__ = True
+        found = []
+        for line in self.lines():
+            try:
+                message = json.loads(line)
+            except ValueError:
+                message = None
+            if not isinstance(message, dict):
+                raise SubjectFailure(self.tell(f"The editor wrote a line that is no JSON object: {line[:200]!r}"))
+            found.append(message)
+        return found
+
+    def requests(self, method: str) -> list[dict[str, Any]]:
+        """The requests and notifications of one method."""
+        __tracebackhide__ = True
+        return [message for message in self.sent() if message.get("method") == method]
+
+    def wait_sent(self, method: str) -> None:
+        """Wait until the editor has written a request or notification of a method."""
+        __tracebackhide__ = True
+        self._until_wire(lambda: bool(self.requests(method)), f"The editor did not send {method}")
+
+    def wait_said(self, method: str, times: int = 1) -> None:
+        """Wait until the server has said a method so many times."""
+        __tracebackhide__ = True
+        heard = f"The server did not say {method} {times} times"
+        self._until_wire(lambda: sum(said.get("method") == method for said in self.said()) >= times, heard)
+
+    def _until_wire(self, true: Callable[[], bool], what: str) -> None:
+        __tracebackhide__ = True
+        deadline = time.monotonic() + self.timeout
+        while not true():
+            if self.process.wait(0.005) is not None or time.monotonic() > deadline:
+                raise SubjectFailure(self.tell(what))
+
+    def answers(self) -> list[dict[str, Any]]:
+        """The editor's answers to the server's requests, in order."""
+        __tracebackhide__ = True
+        return [message for message in self.sent() if "method" not in message]
+
+    def violations(self) -> list[str]:
+        """Return a sentence for each thing that the editor sent and Codex 0.92 does not have: wrong types, unknown keys.
+
+        Judged by the schema bundle, with every object closed.
+        """
+        from harness.core.frames import Frame
+        from harness.plugin.checking import BundleChecker
+        from harness.protocol.bundle import DEFAULT_VERSION
+
+        checker = BundleChecker(DEFAULT_VERSION)
+        found = []
+        for number, entry in enumerate(self.ledger(), 1):
+            if "run" in entry:
+                checker = BundleChecker(DEFAULT_VERSION)
+            for key, sender in (("got", "client"), ("said", "server")):
+                if key in entry:
+                    raw = entry[key].encode("utf-8", "surrogateescape") + b"\n"
+                    said = checker.check(Frame(number, 0.0, "rpc", sender, "msg", raw))
+                    found += said if sender == "client" else []
+        return found
+
+    def server_pids(self) -> list[int]:
+        """The process ids of the servers that the editor has started."""
+        return [entry["pid"] for entry in self.ledger() if "run" in entry]
+
+    def wait_gate(self, name: str) -> None:
+        """Wait until a byte server holds at a gate."""
+        __tracebackhide__ = True
+        self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not come to the gate {name!r}")
+
+    def open_gate(self, name: str) -> None:
+        """Let a byte server go on that holds at a gate, or will."""
+        gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
+        os.write(gate, b"x")
+        self._gates.append(gate)  # what is written is lost when nobody holds the pipe open
+
+    def close_gates(self) -> None:
+        """Let go of the gates."""
+        for gate in self._gates:
+            os.close(gate)
+        self._gates.clear()
+
+    def passed(self, most: int) -> list[str]:
+        """Return the last of what passed, a line each, for people."""
+        return [_passed(entry) for entry in self.ledger()[-most:]]
+
+
+def _passed(entry: Mapping[str, Any]) -> str:
+    for key, arrow in (("got", "->"), ("said", "<-"), ("sent", "<-")):
+        if key in entry:
+            return f"{arrow} {short(str(entry[key]))}"
+    return short(json.dumps(entry))
+
+
+def short(text: str) -> str:
+    """Return a text for people: bytes that are no UTF-8 are told as such, for a report must be able to hold it."""
+    return shortened(text.encode("utf-8", "backslashreplace").decode(), 300)

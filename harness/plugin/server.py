@@ -1,0 +1,81 @@
+"""One server under test, as a case speaks with it: a `Client` that knows how it was started and what was declared of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from harness.core.redact import Redactor
+from harness.plugin.upstream import RecordedUpstream
+from harness.shell.client import Client, SubjectFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.shell.backend_process import BackendSession
+
+CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
+
+
+class Server(Client):
+    """A conversation with the app-server under test. `work` is its working directory."""
+
+    work: str
+    live: bool
+    bad_input = False
+    cut: int | None = None
+    racy = ""
+    ends: int | None = 0
+    refused = False
+    cassette: Path
+    redactor: Redactor
+    upstream: BackendSession | None = None
+    recorded: RecordedUpstream | None = None
+    behind: Mapping[str, Any]
+    #: What every client tells at initialize besides its clientInfo; empty but when versions are compared (plugin/behaviour.py).
+    opening: ClassVar[Mapping[str, Any]] = {}
+
+    def initialize(self, **client_info: Any) -> Any:
+        """Do the handshake, initialize and initialized, and return the result of the former."""
+        __tracebackhide__ = True
+        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}, **self.opening})
+        self.notify("initialized")
+        return result
+
+    def wait_exit(self) -> int:
+        """Wait until the server ends of itself, its stdin still open, and return its exit status."""
+        __tracebackhide__ = True
+        status = self.process.wait(self.timeout)
+        if status is None:
+            raise SubjectFailure(self.tell(f"The server did not end of itself within {self.timeout:g} s"))
+        return status
+
+    def signal(self, number: int) -> None:
+        """Send the server a signal (live only: a recording holds none)."""
+        os.kill(self.process.pid, number)
+
+    def still_runs(self, seconds: float) -> bool:
+        """Tell whether the server has not ended within so many seconds."""
+        return self.process.wait(seconds) is None
+
+    def close_stdout(self) -> None:
+        """Close the server's stdout from this side (live only: a recording cannot show what has no reader)."""
+        self.process.close_stdout()
+
+    def end_input(self) -> None:
+        """End the server's stdin without waiting for its end."""
+        self.process.close_stdin()
+
+    def wait_upstream(self, requests: int) -> None:
+        """Wait until the model has answered so many turns in all; in a replay there is no model to wait for."""
+        __tracebackhide__ = True
+        wanted = requests
+        while self.upstream is not None:
+            ledger = self.upstream.ledger(requests=wanted, seconds=self.timeout)
+            others = sum(entry["method"] != "POST" for entry in ledger)
+            if len(ledger) - others >= requests:
+                return
+            if len(ledger) < wanted:
+                raise SubjectFailure(self.tell(f"The model was not asked {requests} times within {self.timeout:g} s"))
+            wanted = requests + others
