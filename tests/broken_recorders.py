@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.cli import literals
 from harness.core import redact
-from harness.shell import http_recorder, http_watch, recorder
+from harness.shell import http_bodies, http_relay, http_watch, recorder
 
 
 class LogsLate(recorder.Lane):
@@ -91,28 +91,28 @@ class ForgetsLiterals(redact.Redactor):
         super().__init__(paths=paths)
 
 
-class ForgetsHalfEvents(http_watch.EventBody):
+class ForgetsHalfEvents(http_bodies.EventBody):
     """Logs no event that its stream broke off."""
 
     def close(self) -> None:
         self._flush()
 
 
-class ForgetsChunks(http_watch.EventBody):
+class ForgetsChunks(http_bodies.EventBody):
     """Takes no note of where HTTP chunks end in an event."""
 
     def chunk_end(self) -> None:
         self._flush()
 
 
-class EndsPolitely(http_recorder.Side):
+class EndsPolitely(http_relay.Side):
     """Passes a reset on as an end in good order."""
 
     def close(self, reset: bool = False) -> None:
         super().close()
 
 
-class Buffers(http_recorder.Side):
+class Buffers(http_relay.Side):
     """Sends a client nothing before its answer is whole."""
 
     held = b""
@@ -144,8 +144,8 @@ if __name__ == "__main__":
     variant = sys.argv.pop(1)
     recorder.Lane = LANES.get(variant, recorder.Lane)  # type: ignore[misc]
     redact.Redactor = REDACTORS.get(variant, redact.Redactor)  # type: ignore[misc]
-    http_watch.EventBody = EVENT_BODIES.get(variant, http_watch.EventBody)  # type: ignore[misc]
-    http_recorder.Side = SIDES.get(variant, http_recorder.Side)  # type: ignore[misc]
+    http_watch.EventBody = EVENT_BODIES.get(variant, http_bodies.EventBody)  # type: ignore[misc]
+    http_relay.Side = SIDES.get(variant, http_relay.Side)  # type: ignore[misc]
     if variant == "says-literals":
         literals.without = lambda text, literals: text
     from harness.cli.main import main

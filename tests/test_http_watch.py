@@ -14,7 +14,7 @@ from harness.core import httpframes
 from harness.core.frames import Frame, Header
 from harness.core.redact import Redactor
 from harness.shell.cassette import CassetteReader, CassetteWriter
-from harness.shell.http_recorder import Upstream
+from harness.shell.http_upstream import Upstream
 from harness.shell.http_watch import Watch
 from harness.shell.record_log import Log
 

@@ -18,7 +18,7 @@ from harness.core.frames import Frame
 from harness.protocol.compare import Comparison, compare
 from harness.shell.backend_process import BackendError, BackendProcess
 from harness.shell.http_player import HttpPlayer
-from harness.shell.http_recorder import Upstream
+from harness.shell.http_upstream import Upstream
 
 #: Statuses that refuse a login.
 REFUSED = (401, 403)

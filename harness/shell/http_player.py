@@ -25,7 +25,7 @@ from harness.core.masking import Rules
 from harness.core.match import Matcher
 from harness.core.redact import Redactor
 from harness.protocol import tables
-from harness.shell.http_recorder import Upstream
+from harness.shell.http_upstream import Upstream
 from harness.shell.http_watch import Watch
 
 #: Once the backend has failed to answer, nothing more is waited for longer than this, in seconds.

@@ -1,0 +1,209 @@
+"""One connection through the recorder: what one side does is logged (`Watch`) and done to the other.
+
+Strategy: one upstream connection for each client connection, so that whatever one side does to its connection (a half-close,
+a reset, silence) can be done to the other. Nothing is buffered but what a slow reader leaves, and then its writer is no longer
+read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+from harness.shell.http_upstream import Upstream
+from harness.shell.http_watch import Watch
+
+LIMIT = 262144  # bytes that may wait for the upstream connection to be made
+
+
+class Relay:
+    """One client connection and the upstream connection that belongs to it (`context` is its TLS); `over` is told their end."""
+
+    def __init__(
+        self, watch: Watch, upstream: Upstream, context: Any, say: Callable[[str], None], over: Callable[[Relay], None]
+    ) -> None:
+        self.watch = watch
+        self._upstream, self._context, self._say, self._over = upstream, context, say, over
+        self.client, self.server = Side(self, "client"), Side(self, "server")
+        self.ended = asyncio.Event()
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._unreachable = False
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """The client has connected: connect to the server."""
+        self._task = asyncio.ensure_future(self._connect())
+
+    async def _connect(self) -> None:
+        upstream, context = self._upstream, self._context
+        name = upstream.host if context else None
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.create_connection(lambda: self.server, upstream.host, upstream.port, ssl=context, server_hostname=name)
+        except OSError as error:
+            self._say(f"{upstream.url}: cannot be reached ({error.strerror or error}); check that it runs.")
+            self._unreachable = True
+            self._refuse()
+            return
+        for data in self._waiting:
+            self.server.write(data)
+        self._waiting.clear()
+        if self.watch.client_ended:
+            self.server.end()
+        self.client.read_on()
+
+    def _refuse(self) -> None:
+        """There is no server: reset the client once it has asked for something, so that the recording tells what."""
+        if self._unreachable and self.watch.asked:
+            self.watch.gone("server", "reset")
+            self.client.close(reset=True)
+
+    def data(self, side: Side, data: bytes) -> None:
+        """Log what one side wrote, as far as it is whole, and pass it on."""
+        if side is self.server:
+            self.watch.server(data)
+            self.client.write(data)
+            return
+        data = self.watch.client(data)
+        if self.server.connected:
+            self.server.write(data)
+        else:
+            self._refuse()
+            self._waiting.append(data)
+            self._size += len(data)
+            if self._size > LIMIT:
+                self.client.hold_on()
+
+    def ended_by(self, side: Side) -> None:
+        """One side has ended its direction in good order."""
+        if side is self.client:
+            self.watch.client_ended = True
+            if self.server.connected:
+                self.server.end()
+        else:
+            self.watch.gone("server", "end")
+            self.client.close()
+
+    def lost(self, side: Side, error: Exception | None) -> None:
+        """One side's connection is gone; so is the other's, in the same way."""
+        name = "client" if side is self.client else "server"
+        other = self.server if side is self.client else self.client
+        if error is None:
+            self.watch.gone(name, "end")
+            other.close()
+        else:
+            self.watch.gone(name, "cut" if name == "client" and self.watch.client_ended else "reset")
+            other.close(reset=True)
+
+    def finish(self, side: Side) -> None:
+        """Take note that one connection is over."""
+        side.closed = True
+        if side is self.client and not self.server.connected and self._task is not None:
+            self._task.cancel()
+            self.server.closed = True
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.client.closed and self.server.closed:
+            self._over(self)
+            self.ended.set()
+
+    def abandon(self) -> None:
+        """End both connections now."""
+        self.watch.gone("client", "cut")
+        for side in (self.client, self.server):
+            side.abort()
+
+
+class Side(asyncio.Protocol):
+    """One end of a relay; `name` is who is at it."""
+
+    def __init__(self, relay: Relay, name: str) -> None:
+        self.name = name
+        self.connected = self.closed = False
+        self._relay = relay
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport; small writes leave at once."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.connected = True
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.name == "client":
+            self._relay.begin()
+
+    def data_received(self, data: bytes) -> None:
+        """Log and pass on."""
+        self._relay.data(self, data)
+
+    def eof_received(self) -> bool:
+        """Pass on the end of one direction; our own stays open where that is possible."""
+        self._relay.ended_by(self)
+        return self._transport is not None and self._transport.can_write_eof()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass on the end of the connection."""
+        self._relay.lost(self, exc)
+        self._relay.finish(self)
+
+    def pause_writing(self) -> None:
+        """This side is slow: read no more from the other."""
+        self._other().hold_on()
+
+    def resume_writing(self) -> None:
+        """This side has caught up."""
+        self._other().read_on()
+
+    def _other(self) -> Side:
+        return self._relay.server if self is self._relay.client else self._relay.client
+
+    def hold_on(self) -> None:
+        """Stop reading."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def read_on(self) -> None:
+        """Read again."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def write(self, data: bytes) -> None:
+        """Write, unless the connection is going."""
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def end(self) -> None:
+        """End our direction; all of the connection where halves cannot be ended (TLS)."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+    def close(self, reset: bool = False) -> None:
+        """Close after what was written; with `reset` so that the other end sees a reset."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if reset:
+            self._linger()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Reset now, whatever is left to be written."""
+        if self._transport is not None:
+            self._linger()
+            self._transport.abort()
+
+    def _linger(self) -> None:
+        assert self._transport is not None
+        sock = self._transport.get_extra_info("socket")
+        with contextlib.suppress(OSError, AttributeError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

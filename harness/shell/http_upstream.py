@@ -1,0 +1,41 @@
+"""The server that HTTP requests go on to, by its base URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from harness.shell.http_watch import Pairs
+
+
+class Upstream:
+    """Where requests go: host, port, whether by TLS, and the path that stands before the client's own. Raises ValueError."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no http or https URL; give one such as https://host/base")
+        if parts.query or parts.fragment:
+            raise ValueError(f"{url!r} has a query or a fragment; give the base URL only")
+        self.url = url
+        self.tls = parts.scheme == "https"
+        self.host = parts.hostname
+        self.port = parts.port or (443 if self.tls else 80)
+        self.netloc = parts.netloc.rpartition("@")[2]
+        self.base = parts.path.rstrip("/")
+
+    def rewrite(self, target: str, headers: Pairs) -> tuple[str, Pairs]:
+        """Return the target and headers with which a request goes on."""
+        named = [(name, self.netloc if name.lower() == "host" else value) for name, value in headers]
+        return (self.base + target if target.startswith("/") else target), named
+
+    def context(self) -> Any:
+        """Return the TLS settings, None for plain HTTP; no protocol but HTTP/1.1 is offered."""
+        if not self.tls:
+            return None
+        import ssl
+
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
