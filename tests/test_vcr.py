@@ -10,12 +10,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import vcr
 from vcr.errors import CannotOverwriteExistingCassetteException
 
 import harness.shell.vcr as ndjson
+from harness.core import hidden
+from harness.core.httpframes import body_fields
 from harness.shell.cassette import CassetteError, CassetteReader
 from harness.shell.lint import lint
 
@@ -127,3 +130,29 @@ def test_a_file_that_is_no_cassette_is_a_sentence(tmp_path: Path) -> None:
     path.write_text("interactions: []\n")
     with pytest.raises(CassetteError, match="line 1: it is not JSON"):
         recorder("persister").use_cassette(str(path)).__enter__()
+
+
+def stored(body: bytes, encoding: str) -> str:
+    """Return the cassette of one answer that came in an encoding."""
+    headers = {"content-type": ["text/event-stream"], "content-encoding": [encoding]}
+    answer: dict[str, Any] = {"status": {"code": 200, "message": "OK"}, "headers": headers, "body": {"string": body}}
+    request: dict[str, Any] = {"method": "POST", "uri": "http://a/", "headers": {}, "body": None}
+    return ndjson.serialize({"interactions": [{"request": request, "response": answer}]})
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_came_in_pieces_and_compressed_is_not_written(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the body redacted before its pieces are joined, the rest of a key whose beginning looks like one would stay."""
+    if broken:
+        monkeypatch.setattr(hidden, "fields", body_fields)
+    form = 'data: {"type":"response.output_text.delta","item_id":"m","delta":"%s"}\n\n'
+    pieces = ("-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkq", "hkiG9w0BAQEF\\n-----END")
+    text = stored(gzip.compress("".join(form % piece for piece in pieces).encode()), "gzip")
+    assert "MIIEvQIBADANBgkq" not in text
+    assert ("hkiG9w0BAQEF" in text) == broken
+
+
+def test_what_cannot_be_looked_into_is_left_out() -> None:
+    assert '"chunk":{"omitted":4}' in stored(b"\x0b\x02\x80\xff", "br")
+    for encoding in ("br", "gzip", "identity"):  # and what the client's library had decompressed is not
+        assert '"sse":{"data":{"a":1}}' in stored(b'data: {"a":1}\n\n', encoding)

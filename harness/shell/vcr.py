@@ -112,15 +112,26 @@ def _frames(
     clean = redactor.headers((name, value) for name, value in headers)
     yield "server", "response", httpframes.response_payload(status["code"], clean, status["message"] or ""), {}
     raw = _bytes(response["body"].get("string"))
-    # What a client's library has decompressed already stands plain, whatever its header says.
-    encoding = (httpframes.header(headers, "content-encoding") or "").lower()
-    encoding = encoding if hidden.encoding_of(raw) == encoding.removeprefix("x-") else ""
+    encoding = _encoding(raw, (httpframes.header(headers, "content-encoding") or "").lower())
     if not encoding and (httpframes.header(headers, "content-type") or "").startswith("text/event-stream"):
         for block in httpframes.sse_blocks(raw):
             yield "server", "sse", httpframes.sse_payload(block), {}
     elif raw:
         yield "server", "chunk", hidden.fields(raw, encoding, redactor.redact), {}
     yield "server", "close", "end", {}
+
+
+def _encoding(raw: bytes, named: str) -> str:
+    """Return the encoding of a body: what a client's library has decompressed stands plain, whatever its header says."""
+    if hidden.encoding_of(raw) == named.removeprefix("x-"):
+        return named
+    if named.removeprefix("x-") in ("identity", "gzip", "zstd"):  # of the latter two the first bytes tell
+        return ""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return named
+    return ""
 
 
 def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
