@@ -30,6 +30,8 @@ ALIGNED = 5000
 #: Of a value longer than this, in characters of JSON, a part is shown: what stands so much before the first difference, and on.
 SHOWN = 120
 BEFORE = 30
+#: What stands behind the path of a payload of which not the value differs but the text that it was written as.
+WRITTEN = " (as written)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Difference:
         if self.kind == "extra":
             return f"{self.label}: frame {self.b} of {second} has no counterpart in {first}"
         places = f"frame {self.a} of {first} and frame {self.b} of {second}"
+        if self.path.endswith(WRITTEN):
+            return f"{self.label}: {places} are written otherwise: their spaces, the order of their keys or their escapes"
         if self.path == "$" and self.left == self.right:
             return f"{self.label}: {places} stand in different places"
         if self.only is not None:
@@ -191,7 +195,12 @@ def _aligned(a: Sequence[Normal], b: Sequence[Normal]) -> Iterator[tuple[Normal 
 
 def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
     """Yield the differences between two events of one label."""
-    found = DeepDiff(one.value, other.value, view="tree", ignore_type_in_groups=[], verbose_level=2)
+    values, written = _in_one_form(one.value, other.value)
+    if written is not None:
+        yield Difference("changed", one.label, one.numbers[0], other.numbers[0], *written)
+        if values[0] == values[1]:
+            return
+    found = DeepDiff(*values, view="tree", ignore_type_in_groups=[], verbose_level=2)
     inner = [level for levels in found.values() for level in levels]
     for level in inner:
         path = "$" + "".join(_step(key) for key in level.path(output_format="list"))
@@ -202,6 +211,36 @@ def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
         yield Difference("changed", one.label, one.numbers[0], other.numbers[0], path, left, right, only)
     if not inner:  # the order of keys, or 1 and 1.0: equal to deepdiff, not on the wire
         yield Difference("changed", one.label, one.numbers[0], other.numbers[0], "$", one.value, other.value)
+
+
+def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
+    """Return two events with their values in one place, and where one has its own text beside it the path and the two texts.
+
+    What re-encodes to the bytes that were seen is kept as a value (`data`, `body`), all else as its text, the value as its
+    `view`: compared as they stand, two that say the same would have nothing in common.
+    """
+    for kind, name in _VALUES:
+        sides = one.get(kind), other.get(kind)
+        left, right = (_written(side, name) for side in sides)
+        if left is not None and right is not None and left != right and None in (left[0], right[0]):
+            moved = {**one, kind: _moved(sides[0], name)}, {**other, kind: _moved(sides[1], name)}
+            return moved, (f"$.{kind}{WRITTEN}", left[0], right[0])
+    return (one, other), None
+
+
+def _written(side: Any, name: str) -> tuple[str | None] | None:
+    """Return the text of a payload that has its value beside it, None for one that is nothing but its value; or no tuple."""
+    if type(side) is dict and "view" in side and type(side.get("text")) is str:
+        return (side["text"],)
+    return (None,) if type(side) is dict and name in side else None
+
+
+#: Where an event of the http seam has a value that may have a text beside it, and what it is called there without one.
+_VALUES = (("sse", "data"), ("request", "body"), ("response", "body"), ("chunk", "body"))
+
+
+def _moved(payload: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key if key != "view" else name: value for key, value in payload.items() if key != "text"}
 
 
 def _step(key: Any) -> str:

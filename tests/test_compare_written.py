@@ -1,0 +1,74 @@
+"""Two http frames of which one is written as Codex's own JSON is and the other is not are compared by what they say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.core.frames import Frame
+from harness.protocol.compare import compare
+
+EVENT = {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "Hello"}
+
+
+def plain(event: dict[str, Any]) -> dict[str, Any]:
+    return {"event": event["type"], "data": event}
+
+
+def spaced(event: dict[str, Any]) -> dict[str, Any]:
+    return {"event": event["type"], "text": f"event: {event['type']}\ndata: {json.dumps(event)}\n\n", "view": event}
+
+
+def chunk(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    return {"body": value} if json.dumps(value, separators=(",", ":")) == text else {"text": text, "view": value}
+
+
+def run(kind: str, payload: dict[str, Any]) -> list[Frame]:
+    request = {"method": "POST", "path": "/v1/responses", "headers": [], "body": {}}
+    return [
+        Frame(1, 0.0, "http", "client", "request", payload=request, conn=1),
+        Frame(2, 0.1, "http", "server", "response", payload={"status": 200, "headers": []}, conn=1),
+        Frame(3, 0.2, "http", "server", kind, payload=payload, conn=1),
+    ]
+
+
+def told(kind: str, one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    return [
+        each.sentence().partition("frame 3 of the second ")[2] for each in compare(run(kind, one), run(kind, other)).differences
+    ]
+
+
+WRITTEN = "are written otherwise: their spaces, the order of their keys or their escapes"
+
+
+@pytest.mark.parametrize(("one", "other"), [(plain, spaced), (spaced, plain)])
+def test_an_event_that_says_the_same_is_written_otherwise(one: Any, other: Any) -> None:
+    """It is a difference, since a client may trip over it; but none of what was said, and none to be read from a skeleton."""
+    assert told("sse", one(EVENT), other(EVENT)) == [WRITTEN]
+
+
+def test_what_an_event_says_is_compared_however_it_is_written() -> None:
+    assert told("sse", plain(EVENT), spaced({**EVENT, "delta": "Hel"})) == [
+        'differ at $.sse.data.delta: "Hello" and "Hel"',
+        WRITTEN,
+    ]
+
+
+def test_two_of_one_form_are_compared_as_they_stand() -> None:
+    assert told("sse", plain(EVENT), plain(EVENT)) == []
+    assert told("sse", spaced(EVENT), spaced(EVENT)) == []
+    assert told("sse", spaced(EVENT), spaced({**EVENT, "delta": "x"})) == ['differ at $.sse.view.delta: "Hello" and "x"']
+
+
+def test_a_body_that_is_no_event_is_compared_alike() -> None:
+    assert told("chunk", chunk('{"models":[]}'), chunk('{"models": []}')) == [WRITTEN]
+    assert told("chunk", chunk('{"models":[]}'), chunk('{"models": 1}')) == ["differ at $.chunk.body.models: [] and 1", WRITTEN]
+
+
+def test_a_text_that_is_no_json_keeps_its_own_difference() -> None:
+    (said,) = told("chunk", {"body": {"models": []}}, {"text": "<h1>no</h1>"})
+    assert "written otherwise" not in said
+    assert "<h1>no</h1>" in said
