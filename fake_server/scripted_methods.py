@@ -13,7 +13,10 @@ from fake_server.scripted_methods_both import (
     begun,
     copy,
     interrupt,
+    load,
+    loaded,
     page,
+    settings_again,
     spoken,
     stamp,
     stored,
@@ -67,18 +70,13 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         from_elsewhere(session, request, params)
         return
     thread = _wanted(session, params)
-    if not thread.loaded:
-        thread.dynamic_tools = []  # they are not kept with what was said
-    thread.loaded = True
-    thread.settings.change(params, "v2")
-    thread.restart()
-    thread.told = thread.settings.told()
+    load(session, thread, params, "v2")
     session.answer(request, _opened(thread, turns=True))
     if not thread.listeners:
         session.listen(thread, "v2")
     # Whoever asked for raw items asked for those of the thread as it was loaded before.
     thread.listeners = [(subscription, api, False) for subscription, api, _ in thread.listeners]
-    thread.emit("mcp-startup-complete")
+    loaded(session, thread)
 
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -97,7 +95,8 @@ def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> No
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread with the history of another."""
-    thread = copy(session, _wanted(session, params), params)
+    source = _wanted(session, params)
+    thread = copy(session, source, settings_again(session, source, params, "v2"))
     session.answer(request, _opened(thread, turns=True))
     session.listen(thread, "v2")
     thread.emit("mcp-startup-complete")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fake_server.scripted_session import Session
+    from fake_server.scripted_settings import Settings
     from fake_server.scripted_thread import Thread
 
 
@@ -44,14 +45,51 @@ def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
     thread.emit("mcp-startup-complete")
 
 
-def copy(session: Session, source: Thread, params: dict[str, Any]) -> Thread:
-    """Make a thread with the history of another, and the settings of the request."""
-    settings = source.settings.copy()
-    settings.change(params, "v2")
+def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
+    """Return the settings of a thread that is loaded from what is kept of it.
+
+    They come from the configuration and from this request, whatever the thread was started with or its turns had changed; only
+    its place and its base instructions are kept.
+    """
+    settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
+    if settings.base_instructions is None:
+        settings.base_instructions = thread.settings.base_instructions
+    return settings
+
+
+def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> None:
+    """Load a thread again: it counts anew, and no more is left of it than what is kept; refused, it stays as it is."""
+    settings = settings_again(session, thread, params, api)
+    thread.words = words_of(thread)
+    thread.settings, thread.told = settings, settings.told()
+    thread.dynamic_tools, thread.approved = [], set()
+    thread.loaded = True
+    thread.restart()
+
+
+def loaded(session: Session, thread: Thread) -> None:
+    """Tell what there is to tell of a thread that is loaded: that its model is another now, raw items, MCP's start."""
+    if thread.model not in (None, thread.settings.model):
+        values = {"old": thread.model, "new": thread.settings.model}
+        said = fill(session.table["sentences"]["other-model"], values)
+        thread.emit("warning", {"turn": "auto-compact-0", "message": said})  # its number, as of raw items before a turn
+    thread.open_raw()
+    thread.emit("mcp-startup-complete")
+
+
+def words_of(thread: Thread) -> list[str]:
+    """Return what the developer has told the model in a thread: it stays in what is kept."""
+    words = thread.settings.developer_instructions
+    return [*thread.words, words] if words else thread.words
+
+
+def copy(session: Session, source: Thread, settings: Settings) -> Thread:
+    """Make a thread with the history of another."""
     thread = session.new_thread(settings)
+    thread.words = words_of(source)
     thread.preview, thread.history, thread.turns = source.preview, list(source.history), list(source.turns)
     thread.said = list(source.said)
-    thread.total, thread.last, thread.dynamic_tools = source.total, source.last, source.dynamic_tools
+    thread.total, thread.last = source.total, source.last
     return thread
 
 

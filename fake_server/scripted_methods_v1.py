@@ -12,7 +12,10 @@ from fake_server.scripted_methods_both import (
     begun,
     copy,
     interrupt,
+    load,
+    loaded,
     page,
+    settings_again,
     spoken,
     stamp,
     stored,
@@ -48,9 +51,8 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
     if params.get("path") is None and params.get("conversationId") is None:
         raise Refused("either path, conversation id or non empty history must be provided")
     thread = _named_v1(session, params)
-    thread.loaded, thread.listeners = True, []
-    thread.restart()
-    thread.told = thread.settings.told()
+    load(session, thread, params.get("overrides") or {}, "v1")
+    thread.listeners = []
     _told_again(session, request, thread)
 
 
@@ -61,15 +63,15 @@ def _told_again(session: Session, request: Any, thread: Thread) -> None:
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}
     session.send({"method": "sessionConfigured", "params": {**about, "historyLogId": 0, "historyEntryCount": 0, **messages}})
     session.answer(request, {"conversationId": thread.id, "model": settings.model, **messages})
-    thread.open_raw()
-    thread.emit("mcp-startup-complete")
+    loaded(session, thread)
 
 
 def fork_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a conversation with the history of another."""
     if params.get("path") is None and params.get("conversationId") is None:
         raise Refused("either path or conversation id must be provided")
-    _told_again(session, request, copy(session, _named_v1(session, params), {}))
+    source = _named_v1(session, params)
+    _told_again(session, request, copy(session, source, settings_again(session, source, params.get("overrides") or {}, "v1")))
 
 
 def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
@@ -166,7 +168,7 @@ def _summary(thread: Thread) -> dict[str, Any]:
         "timestamp": rfc3339(thread.created, milliseconds=True),
         "updatedAt": rfc3339(thread.updated),
         "modelProvider": thread.settings.provider,
-        "cwd": thread.settings.cwd,
+        "cwd": thread.cwd,
         "cliVersion": "0.92.0",
         "source": "vscode",
         "gitInfo": None,

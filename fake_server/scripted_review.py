@@ -212,7 +212,7 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
     form = "titled" if shown.get("title") else "plain"
     hint = fill(row.get(f"hint-{form}", row["hint"]), given)
     if params.get("delivery") == "detached":
-        thread = copy(session, thread, {})
+        thread = copy(session, thread, thread.settings.copy())
         session.listen(thread, "v2")
         thread.emit("mcp-startup-complete")
         thread.emit("thread-started", {"threadObject": thread.as_v2()})

@@ -53,7 +53,10 @@ class Thread:
     def __init__(self, out: Out, settings: Settings, now: float) -> None:
         self.id = uuid7(now)
         self.settings = settings
+        self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
         self.told = settings.told()  # what the model was told of them last
+        self.model: str | None = None  # that of the latest turn
+        self.words: list[str] = []  # what the developer had told the model before it was loaded again
         self.created = self.updated = now
         self.preview = ""
         self.archived = self.ephemeral = False
@@ -194,6 +197,7 @@ class Thread:
     def begin(self, turn: Turn) -> None:
         """Start a turn."""
         self.turn = turn
+        self.model = self.settings.model
         self._run = turn.run()
         self._waits = Pause()
 
@@ -252,7 +256,7 @@ class Thread:
             "createdAt": int(self.created),
             "updatedAt": int(self.updated),
             "path": self.path,
-            "cwd": self.settings.cwd,
+            "cwd": self.cwd,
             "cliVersion": "0.92.0",
             "source": "vscode",
             "gitInfo": self.git,

@@ -207,8 +207,8 @@ class Turn:
         settings = self.thread.settings
         known = settings.window() is not None
         input_: list[dict[str, Any]] = []
-        if settings.developer_instructions:
-            input_.append(_message("developer", "input_text", settings.developer_instructions))
+        told = (*self.thread.words, settings.developer_instructions)
+        input_ += [_message("developer", "input_text", words) for words in told if words]
         context = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
         input_.append(_message("user", "input_text", context))
         body: dict[str, Any] = {

@@ -155,6 +155,30 @@ def test_resume(app_server: AppServer) -> None:
     assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [told])
 
 
+def settings(opened: dict[str, Any]) -> tuple[Any, ...]:
+    """The settings in force, as an answer that opens a thread tells them."""
+    return opened["model"], opened["approvalPolicy"], opened["sandbox"]["type"], opened["reasoningEffort"]
+
+
+def test_resume_forgets_the_settings(app_server: AppServer) -> None:
+    """thread/resume and thread/fork: in force is what config.toml and the request say, not what the thread was started with; a
+    resumed thread warns of another model.
+    """
+    server = app_server(says("One", "Two"))
+    configured = ("gpt-5.2-codex", "never", "readOnly", None)
+    thread = open_thread(server, model="gpt-5.2", approvalPolicy="untrusted", sandbox="workspace-write")
+    run(server, thread, "first")
+    assert settings(server.request("thread/resume", {"threadId": thread})) == configured
+    message = server.notification("codex/event/warning")["msg"]["message"]
+    assert message.startswith("This session was recorded with model `gpt-5.2` but is resuming with `gpt-5.2-codex`.")
+    asked = {"model": "gpt-5.2", "approvalPolicy": "on-failure", "sandbox": "workspace-write"}
+    resumed = server.request("thread/resume", {"threadId": thread, **asked, "config": {"model_reasoning_effort": "low"}})
+    assert settings(resumed) == ("gpt-5.2", "on-failure", "workspaceWrite", "low")
+    assert settings(server.request("thread/fork", {"threadId": thread})) == configured
+    run(server, thread, "second")
+    assert last_words(server) == ["One", "Two"]
+
+
 def test_resume_with_a_history(app_server: AppServer) -> None:
     """A thread may be resumed with a history of the client's own in place of its file."""
     server = app_server(says("One", "Two"))

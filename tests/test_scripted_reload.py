@@ -1,0 +1,141 @@
+"""What the scripted fake keeps of a thread that is loaded again, and what it takes from the configuration, as 0.92.0 does.
+
+Each statement was watched on the real binary; the case test_threads/resume_forgets_the_settings has what a recording shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.shell.client import Client
+from tests.test_scripted import Started, of, start
+
+__all__ = ["start"]  # the fixture
+
+Start = Callable[..., Started]
+COMMAND = {"type": "function_call", "name": "shell_command", "arguments": {"command": "make"}, "call_id": "c1", "result": {}}
+OWN = {"type": "function_call", "name": "mine", "arguments": {}, "call_id": "d1"}
+TOOL = {"name": "mine", "description": "", "inputSchema": {"type": "object"}}
+ASKED = "item/commandExecution/requestApproval"
+
+
+def turn(client: Client, thread: str, **params: Any) -> list[str]:
+    """Run a turn, accepting for the session what is asked; return the methods of the server's requests."""
+    begin = len(client.timeline)
+    client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Go."}], **params})
+    asked: list[str] = []
+    while True:
+        message = client.wait("the turn's next step", lambda it: of(it, "turn/completed") or ("id" in it and "method" in it))
+        if "id" not in message:
+            assert len(client.timeline) > begin
+            return asked
+        asked.append(message["method"])
+        client.reply(message, {"decision": "acceptForSession"})
+
+
+def place(opened: dict[str, Any]) -> tuple[str, str]:
+    return opened["cwd"], opened["thread"]["cwd"]
+
+
+def test_approvals_of_the_session_are_asked_again(start: Start) -> None:
+    fake = start([{"items": [COMMAND]}, "a", {"items": [COMMAND]}, "b", {"items": [COMMAND]}, "c"])
+    thread = fake.thread(approvalPolicy="untrusted")
+    assert [turn(fake.client, thread), turn(fake.client, thread)] == [[ASKED], []]
+    fake.client.request("thread/resume", {"threadId": thread, "approvalPolicy": "untrusted"})
+    assert turn(fake.client, thread) == [ASKED]
+
+
+def test_a_policy_of_the_thread_does_not_outlive_it(start: Start) -> None:
+    """config.toml says never: who started a thread as untrusted and resumes it without a word is not asked any more."""
+    fake = start([{"items": [COMMAND]}, "a", {"items": [COMMAND]}, "b"])
+    thread = fake.thread(approvalPolicy="untrusted")
+    assert turn(fake.client, thread) == [ASKED]
+    assert fake.client.request("thread/resume", {"threadId": thread})["approvalPolicy"] == "never"
+    assert turn(fake.client, thread) == []
+
+
+@pytest.mark.parametrize("method", ["thread/resume", "thread/fork"])
+def test_tools_of_the_client_are_not_kept(start: Start, method: str) -> None:
+    fake = start(["a", {"items": [OWN]}, "b"])
+    thread = fake.thread(dynamicTools=[TOOL])
+    turn(fake.client, thread)
+    again = fake.client.request(method, {"threadId": thread})["thread"]["id"]
+    assert turn(fake.client, again) == []
+    names = [[tool.get("name") for tool in entry["body"]["tools"]] for entry in fake.ledger()]
+    assert ["mine" in each for each in names] == [True, False, False]
+
+
+def test_the_place_is_that_of_the_start(start: Start) -> None:
+    """Neither a turn's cwd nor that of an earlier resume is kept; a fork begins a file of its own."""
+    fake = start(["a", "b"])
+    thread = fake.thread(cwd="/first")
+    turn(fake.client, thread, cwd="/second")
+
+    def again(method: str, **params: Any) -> tuple[str, str]:
+        return place(fake.client.request(method, {"threadId": thread, **params}))
+
+    assert again("thread/resume") == ("/first", "/first")
+    assert again("thread/resume", cwd="/third") == ("/third", "/first")
+    assert [each["cwd"] for each in fake.client.request("thread/list", {})["data"]] == ["/first"]
+    assert again("thread/fork", cwd="/third") == ("/third", "/third")
+    assert again("thread/resume") == ("/first", "/first")
+
+
+def test_instructions(start: Start) -> None:
+    """The base instructions are kept unless others are given; what the developer has said stays beside what is said now."""
+    fake = start(["a", "b", "c"])
+    thread = fake.thread(baseInstructions="Base.", developerInstructions="Be kind.")
+    turn(fake.client, thread)
+    fake.client.request("thread/resume", {"threadId": thread})
+    turn(fake.client, thread)
+    fake.client.request("thread/resume", {"threadId": thread, "baseInstructions": "Other.", "developerInstructions": "Be brief."})
+    turn(fake.client, thread)
+    bodies = [entry["body"] for entry in fake.ledger()]
+    assert [body["instructions"] for body in bodies] == ["Base.", "Base.", "Other."]
+    developer = [[item["content"][0]["text"] for item in body["input"] if item.get("role") == "developer"] for body in bodies]
+    assert developer == [["Be kind."], ["Be kind."], ["Be kind.", "Be brief."]]
+
+
+@pytest.mark.parametrize("method", ["thread/resume", "thread/fork"])
+def test_what_cannot_be_is_refused_and_changes_nothing(start: Start, method: str) -> None:
+    fake = start([{"items": [COMMAND]}, "a", {"items": [COMMAND]}, "b"])
+    thread = fake.thread(approvalPolicy="untrusted")
+    turn(fake.client, thread)
+    error = fake.client.request_error(method, {"threadId": thread, "modelProvider": "nope"})
+    assert error == {"code": -32600, "message": "error deriving config: Model provider `nope` not found"}
+    assert turn(fake.client, thread, approvalPolicy="untrusted") == []  # still approved for the session
+
+
+@pytest.mark.parametrize(("method", "warns"), [("resumeConversation", True), ("forkConversation", False)])
+def test_v1(start: Start, method: str, warns: bool) -> None:
+    """The overrides are the request's; a conversation that is resumed with another model says so."""
+    fake = start(["a", "b"])
+    ask = fake.client.request
+    talk = ask("newConversation", {"model": "gpt-5.2", "config": {"model_reasoning_effort": "low"}})["conversationId"]
+    ask("addConversationListener", {"conversationId": talk})
+    ask("sendUserMessage", {"conversationId": talk, "items": [{"type": "text", "data": {"text": "Go."}}]})
+    fake.client.notification("codex/event/task_complete")
+    assert ask(method, {"conversationId": talk, "overrides": {"model": "gpt-5.1"}})["model"] == "gpt-5.1"
+    configured = fake.client.notification("sessionConfigured")
+    assert (configured["model"], configured["reasoningEffort"]) == ("gpt-5.1", None)
+    again = ask(method, {"conversationId": talk})
+    assert again["model"] == "gpt-5.2-codex"
+    ask("addConversationListener", {"conversationId": again["conversationId"]})
+    fake.client.notification("codex/event/mcp_startup_complete", conversationId=again["conversationId"])
+    said = [m.value["params"]["msg"]["message"] for m in fake.client.timeline if of(m.value, "codex/event/warning")]
+    new = ["gpt-5.1", "gpt-5.2-codex"] if warns else []
+    assert [text.split(".  ")[0].split(". Consider")[0] for text in said] == [
+        f"This session was recorded with model `gpt-5.2` but is resuming with `{model}`" for model in new
+    ]
+
+
+def test_the_same_model_is_no_matter(start: Start) -> None:
+    fake = start(["a", "b"])
+    thread = fake.thread()
+    turn(fake.client, thread, model="gpt-5.1")
+    fake.client.request("thread/resume", {"threadId": thread, "model": "gpt-5.1"})
+    turn(fake.client, thread)
+    assert not any(of(frame.value, "codex/event/warning") for frame in fake.client.timeline)
