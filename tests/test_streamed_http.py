@@ -202,6 +202,11 @@ def raw_deflate(plain: bytes) -> bytes:
     return pack.compress(plain) + pack.flush()
 
 
+def small_deflate(plain: bytes) -> bytes:
+    pack = zlib.compressobj(wbits=10)
+    return pack.compress(plain) + pack.flush()
+
+
 def in_members(plain: bytes) -> bytes:
     half = len(plain) // 2
     return gzip.compress(plain[:half], mtime=0) + gzip.compress(plain[half:], mtime=0)
@@ -211,6 +216,7 @@ PACK: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", lambda plain: gzip.compress(plain, mtime=0)),
     "gzip in two members": ("gzip", in_members),
     "deflate": ("deflate", zlib.compress),
+    "deflate in a small window": ("deflate", small_deflate),
     "zstd": ("zstd", zstandard.ZstdCompressor().compress),
     "zstd in two frames": (
         "zstd",

@@ -16,7 +16,7 @@ from harness.core.frames import Frame
 from harness.core.redact import Redactor
 
 _BODY = ("body", "text", "base64", "view", "packed", "omitted")
-_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "deflate": b"\x78"}
+_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
 def redacted(frame: Frame, redactor: Redactor) -> Frame:
@@ -63,7 +63,22 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 def encoding_of(raw: bytes) -> str:
     """Return the content-encoding that bytes tell of themselves, "" where they tell none."""
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
-    return "" if found == "deflate" and int.from_bytes(raw[:2]) % 31 else found  # RFC 1950, section 2.2
+    return found or ("deflate" if _is_zlib(raw) else "")
+
+
+def _is_zlib(raw: bytes) -> bool:
+    """Tell whether bytes begin as RFC 1950 has it (section 2.2); with an unusual window, that they are whole: it may be text."""
+    if raw[:1] == b"" or raw[0] & 15 != 8 or raw[0] >> 4 > 7 or int.from_bytes(raw[:2]) % 31:
+        return False
+    if raw[0] == 0x78:
+        return True
+    import zlib
+
+    try:
+        zlib.decompress(raw)
+    except zlib.error:
+        return False
+    return True
 
 
 def fields(raw: bytes, encoding: str, redact: Callable[[bytes], bytes]) -> dict[str, Any]:
@@ -106,7 +121,7 @@ class Unseen:
                 return ""
             # What a client's library has decompressed keeps the header that it came with.
             magic = _MAGIC.get(encoding, b"")
-            return encoding if encoding == "deflate" or b64decode(payload["base64"]).startswith(magic) else ""
+            return encoding if b64decode(payload["base64"]).startswith(magic) else ""
         except (Error, ValueError):
             return ""  # no base64: that is another fault
 
