@@ -72,3 +72,38 @@ def test_a_text_that_is_no_json_keeps_its_own_difference() -> None:
     (said,) = told("chunk", {"body": {"models": []}}, {"text": "<h1>no</h1>"})
     assert "written otherwise" not in said
     assert "<h1>no</h1>" in said
+
+
+def heads(one: list[list[str]], other: list[list[str]]) -> list[str]:
+    runs = [run("sse", plain(EVENT)) for _ in range(2)]
+    runs[0][1].payload["headers"], runs[1][1].payload["headers"] = one, other
+    return [each.sentence("one", "two").partition("frame 2 of two ")[2] for each in compare(runs[0], runs[1]).differences]
+
+
+OWN = [["content-type", "text/event-stream"], ["etag", '"1"'], ["x-request-id", "req"]]
+
+
+def test_headers_are_compared_by_name_where_one_has_more() -> None:
+    """By their places each would differ, in its name and in its value, from another."""
+    told = heads(OWN, [["Server", "mine"], ["Content-Type", "text/plain"], ["x-request-id", "req"]])
+    assert sorted(told) == [
+        'differ at $.response.headers.etag: "\\"1\\"" in one, nothing in two',
+        'differ at $.response.headers.server: "mine" in two, nothing in one',
+        'differ at $.response.headers["content-type"]: "text/event-stream" and "text/plain"',
+    ]
+
+
+def test_headers_of_the_same_names_are_compared_by_place() -> None:
+    twice = [["set-cookie", "a"], ["set-cookie", "b"]]
+    assert heads(twice, [twice[0], ["set-cookie", "c"]]) == ['differ at $.response.headers[1][1]: "b" and "c"']
+
+
+def test_an_order_or_a_case_of_headers_that_alone_differs_is_told() -> None:
+    assert len(heads(OWN, [OWN[1], OWN[0], OWN[2]])) > 0
+    assert heads(OWN, [["ETag", pair[1]] if pair[0] == "etag" else pair for pair in OWN]) == [
+        'differ at $.response.headers[1][0]: "etag" and "ETag"'
+    ]
+
+
+def test_a_header_that_came_twice_is_joined() -> None:
+    assert heads([*OWN, ["etag", '"2"']], OWN) == ['differ at $.response.headers.etag: "\\"1\\", \\"2\\"" and "\\"1\\""']

@@ -19,7 +19,7 @@ from harness.core.brief import excerpts
 from harness.core.deltas import Event, events
 from harness.core.frames import Frame
 from harness.core.jsontext import dumps
-from harness.core.normalise import Normaliser
+from harness.core.normalise import Normaliser, is_headers
 from harness.core.order import Order, canonical
 from harness.protocol import tables
 
@@ -200,6 +200,9 @@ def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
         yield Difference("changed", one.label, one.numbers[0], other.numbers[0], *written)
         if values[0] == values[1]:
             return
+    named = _by_name(*values)
+    if named[0] != named[1]:  # else the order alone differs, and only by their places is that to be seen
+        values = named
     found = DeepDiff(*values, view="tree", ignore_type_in_groups=[], verbose_level=2)
     inner = [level for levels in found.values() for level in levels]
     for level in inner:
@@ -226,6 +229,29 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
             moved = {**one, kind: _moved(sides[0], name)}, {**other, kind: _moved(sides[1], name)}
             return moved, (f"$.{kind}{WRITTEN}", left[0], right[0])
     return (one, other), None
+
+
+def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return two events with their headers by name, where they have not the same names in the same order.
+
+    By their places, one header more makes each behind it another: `"etag" and "date"` tells nothing of either.
+    """
+    for kind in ("response", "request"):
+        sides = one.get(kind), other.get(kind)
+        if all(type(side) is dict and is_headers(side.get("headers")) for side in sides):
+            names = [[name for name, _ in side["headers"]] for side in sides]
+            if names[0] != names[1]:
+                left, right = ({**side, "headers": _joined(side["headers"])} for side in sides)
+                return {**one, kind: left}, {**other, kind: right}
+    return one, other
+
+
+def _joined(headers: list[list[str]]) -> dict[str, str]:
+    """Headers by their names in small letters; what came more than once is joined."""
+    found: dict[str, list[str]] = {}
+    for name, value in headers:
+        found.setdefault(name.lower(), []).append(value)
+    return {name: ", ".join(values) for name, values in found.items()}
 
 
 def _written(side: Any, name: str) -> tuple[str | None] | None:
