@@ -520,6 +520,7 @@ def test_the_command(suite: pytest.Pytester) -> None:
         ([""], 4, "A SUITE is an empty text"),
         (["app_server", "--record", "all"], 4, "only a real app-server can be recorded"),
         (["app_server", "-k", "no-such-case"], 5, "deselected"),
+        (["app_server", "-k", "no-such-case"], 5, "NOTHING VERIFIED: no case was chosen."),
     ],
 )
 def test_usage_of_the_command(tmp_path: Path, arguments: list[str], status: int, words: str) -> None:
@@ -544,6 +545,8 @@ def test_a_failed_case_of_an_installed_suite_can_be_named_again(tmp_path: Path) 
     assert name == case["nodeid"]
     again, _ = fails(name)
     assert again == name
+    whole = json.loads((tmp_path / "out" / "report.json").read_text())["command"]
+    assert whole.startswith(f"codex-replay run {name.removeprefix('suites/')} --proxy=http://127.0.0.1:9 --report=out -n 2 -k")
     # The report may be read on another machine: nothing in the command is a folder of this one.
     words = shlex.split(case["again"])
     assert words[:3] == ["codex-replay", "run", name.removeprefix("suites/")]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.plugin.options import KEYS
-from harness.plugin.places import PACKAGED, place_of
+from harness.plugin.places import PACKAGED, installed_suites, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +25,9 @@ _PYTEST: tuple[tuple[str, str, Any], ...] = (
     ("importmode", "--import-mode", "prepend"),
 )
 
+#: What `codex-replay run` adds for the way in which it shows a run.
+_SHOWN = ("-q", "--color=yes")
+
 #: Stands for the user's home while a command is made.
 _HOME = "\ue000"
 
@@ -35,6 +38,7 @@ class Again:
     def __init__(self, config: pytest.Config, report: Path) -> None:
         """`report` is the folder of the run's report; running one case again must not put its own in that one's place."""
         self._root = config.rootpath
+        self._given = config.invocation_params.args
         self._here = Path(config.invocation_params.dir)
         of_pytest = _pytest(config)
         # What `codex-replay run` gives to installed suites names folders of this machine, and it gives that again by itself.
@@ -48,6 +52,23 @@ class Again:
     def words(self, nodeid: str) -> list[str]:
         """Return the words of the command for the case with this node id."""
         return [*self._begun(nodeid), *self._options]
+
+    def whole(self) -> list[str]:
+        """Return the words of the command that runs the whole run again."""
+        given = [str(word) for word in self._given]
+        if not self._by_name:
+            return ["pytest", *given]
+        words = []
+        for i, word in enumerate(given):
+            if word in _SHOWN or word in ("-c", "--rootdir") or given[i - 1 : i] in (["-c"], ["--rootdir"]):
+                continue
+            path, colons, rest = word.partition("::")
+            place = Path(path)
+            if place.is_absolute() and place.is_relative_to(installed_suites()):
+                word = place.relative_to(installed_suites()).as_posix() + colons + rest
+            if word != ".":  # all of them, which is what no name means
+                words.append(word)
+        return ["codex-replay", "run", *words]
 
     def line(self, nodeid: str, redact: Callable[[Iterable[str]], list[str]]) -> str:
         """Return that command as `shell_line` has it; what all commands of a run end in is made once."""

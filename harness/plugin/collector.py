@@ -108,8 +108,12 @@ class Collector:
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Under `codex-replay run`, end with the verdict and the report, below pytest's own closing line."""
         out = config.pluginmanager.get_plugin("terminalreporter")
-        if out is not None:
-            self._end(out)
+        if out is None:
+            return
+        self._end(out)
+        chose_none = self.run is not None and self.run.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        if self._waits and chose_none and not self.session.verdict.cases and self.session.tells:
+            out.write_line("NOTHING VERIFIED: no case was chosen.", bold=True, red=True)
 
     def _end(self, out: pytest.TerminalReporter) -> None:
         if self._last is not None:

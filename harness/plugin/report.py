@@ -95,8 +95,7 @@ class Reporter:
         # Commands must be such as can be given, so their temporary folders stay; and they are redacted word by word, for what
         # stands side by side in a command line is no sentence.
         plain = Redactor()
-        given = [str(word) for word in self._config.invocation_params.args]
-        clean["command"] = shell_line(["pytest", *given], plain.argv)
+        clean["command"] = shell_line(again.whole(), plain.argv)
         clean["subject"] = plain.value(report["subject"])
         redact = plain.argv
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
