@@ -107,3 +107,9 @@ def test_an_order_or_a_case_of_headers_that_alone_differs_is_told() -> None:
 
 def test_a_header_that_came_twice_is_joined() -> None:
     assert heads([*OWN, ["etag", '"2"']], OWN) == ['differ at $.response.headers.etag: "\\"1\\", \\"2\\"" and "\\"1\\""']
+
+
+def test_headers_that_have_little_in_common_are_told_one_by_one() -> None:
+    told = heads(OWN, [["Server", "mine"], ["Date", "now"], ["Connection", "close"], ["Content-Type", "text/plain"]])
+    assert len(told) == 6
+    assert all(" at $.response.headers" in each and "{" not in each for each in told)

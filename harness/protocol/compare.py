@@ -30,6 +30,8 @@ ALIGNED = 5000
 #: Of a value longer than this, in characters of JSON, a part is shown: what stands so much before the first difference, and on.
 SHOWN = 120
 BEFORE = 30
+#: Objects that have a smaller share of their keys in common are told as a whole.
+COMMON = 0.33
 #: What stands behind the path of a payload of which not the value differs but the text that it was written as.
 WRITTEN = " (as written)"
 
@@ -200,10 +202,10 @@ def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
         yield Difference("changed", one.label, one.numbers[0], other.numbers[0], *written)
         if values[0] == values[1]:
             return
-    named = _by_name(*values)
-    if named[0] != named[1]:  # else the order alone differs, and only by their places is that to be seen
-        values = named
-    found = DeepDiff(*values, view="tree", ignore_type_in_groups=[], verbose_level=2)
+    named, common = _by_name(*values), COMMON
+    if named != values and named[0] != named[1]:  # else the order alone differs, and only by their places is that to be seen
+        values, common = named, 0.0  # each header is told, be they ever so different
+    found = DeepDiff(*values, view="tree", ignore_type_in_groups=[], verbose_level=2, threshold_to_diff_deeper=common)
     inner = [level for levels in found.values() for level in levels]
     for level in inner:
         path = "$" + "".join(_step(key) for key in level.path(output_format="list"))
