@@ -165,6 +165,15 @@ def test_the_tokens_of_a_choice_are_joined_and_those_of_two_are_not(tmp_path: Pa
     ]
 
 
+def test_the_texts_of_choices_without_a_chat_are_joined(tmp_path: Path) -> None:
+    def said(text: str, index: int = 0) -> Payload:
+        return event({"text": text, "index": index, "logprobs": None, "finish_reason": None})
+
+    dirty = cassette(tmp_path / "c.ndjson", said(GITHUB[0]), said("x", 1), said("".join(GITHUB[1:])))
+    assert len(secrets_of(dirty)) == 1
+    assert cleaned(dirty) == [said("ghp_redacted-1")[1], said("x", 1)[1], said("")[1]]
+
+
 def test_an_objects_delta_of_another_protocol_is_joined_too(tmp_path: Path) -> None:
     def said(text: str, index: int = 0) -> Payload:
         data = {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}

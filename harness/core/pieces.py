@@ -1,10 +1,10 @@
 """The pieces of longer texts that stand in one frame: found, and written anew.
 
 A piece is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
-such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions); each "token"
-of a list of logprobs, in an event or in a body; and a part of a body that is no JSON of its own. Where such a body is an event
-stream (one that came compressed, or under another type), its events are looked at too. That holds for every version of Codex
-so far, and what is missed here is a secret that stays, so this asks no version's table.
+such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions) and its "text";
+each "token" of a list of logprobs, in an event or in a body; and a part of a body that is no JSON of its own. Where such a body
+is an event stream (one that came compressed, or under another type), its events are looked at too. That holds for every version
+of Codex so far, and what is missed here is a secret that stays, so this asks no version's table.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Piece]
         for number, choice in enumerate(choices):
             if type(choice) is dict:
                 of = ("http", conn, "choice", str(choice.get("index", number)))
-                yield from _texts(choice.get("delta"), (*of, "delta"), (*at, "choices", number, "delta"))
+                for key in ("delta", "text"):  # the latter of what has no chat
+                    yield from _texts(choice.get(key), (*of, key), (*at, "choices", number, key))
                 yield from _tokens(choice, of, (*at, "choices", number))
         data = {name: value for name, value in data.items() if name != "choices"}
     yield from _tokens(data, names, at)
