@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.lite_client import Request, Run
+from harness.plugin.asked import Request
+from harness.plugin.lite_client import Run
 from harness.shell.client import SubjectFailure
 
 REFUSED = 'account-missing: The header "chatgpt-account-id" is required under ChatGPT auth.'

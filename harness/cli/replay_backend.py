@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from harness.cli.console import Unable
 from harness.core import httpframes
 from harness.core.counted import counted
 from harness.core.frames import Frame
+from harness.core.loopback import is_loopback
 from harness.protocol.compare import Comparison, compare
 from harness.shell.backend_process import BackendError, BackendProcess
 from harness.shell.http_player import HttpPlayer
@@ -44,7 +44,7 @@ def play_to_backend(
             Upstream(subject)
         except ValueError as error:
             raise Unable(f"{error}.") from None
-    if subject != "fake" and not cost_ok and not _is_loopback(subject):
+    if subject != "fake" and not cost_ok and not is_loopback(subject):
         size = sum(len(httpframes.body_bytes(frame.payload)) for frame in asked)
         host = urlsplit(subject).hostname
         raise Unable(
@@ -92,14 +92,6 @@ def _backend(subject: str, cassette: str) -> Iterator[str]:
             yield session.url
     except BackendError as error:
         raise Unable(str(error)) from None
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def credentials(path: Path) -> dict[str, str]:

@@ -10,7 +10,6 @@ bears `@pytest.mark.spec(id, where, line)`, as those of the other suites do.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import shlex
 import shutil
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from harness.core.loopback import is_loopback
 from harness.core.reason import reason
 from harness.plugin import unread
 from harness.plugin.backend import LOGIN, Backend, credentials
@@ -70,14 +70,6 @@ def parse_backend(text: str) -> tuple[str, ...] | str:
     return (program, *argv[1:])
 
 
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare what only a backend behind a URL needs."""
     group = parser.getgroup("codex-replay")
@@ -90,7 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
     subject = parse_backend(settings_of(config).backend or "fake")
-    if isinstance(subject, str) and not _is_loopback(subject) and not config.getoption("backend_cost_ok"):
+    if isinstance(subject, str) and not is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
             f"--backend {subject}: every check sends one to three small requests to {urlsplit(subject).hostname}, on the "
             "account of --backend-auth, and that may cost money; add --backend-cost-ok if that is meant."

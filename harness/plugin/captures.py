@@ -16,12 +16,11 @@ from harness.core import frames as core
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from harness.plugin.asked import Request
     from harness.plugin.backend import Backend
     from harness.plugin.editor_client import EditorClient
     from harness.plugin.fixtures import CodexBackend, FakeCodex
-    from harness.plugin.fixtures import Request as FixtureRequest
     from harness.plugin.lite_client import LiteClient
-    from harness.plugin.lite_client import Request as ClientRequest
     from harness.plugin.proxy import Proxy
     from harness.report.model import Frame
 
@@ -94,7 +93,7 @@ def codex_backend_frames(backend: CodexBackend) -> Iterator[Frame]:
     return _asked(backend.requests)
 
 
-def _asked(requests: Sequence[ClientRequest | FixtureRequest]) -> Iterator[Frame]:
+def _asked(requests: Sequence[Request]) -> Iterator[Frame]:
     for conn, request in enumerate(requests, 1):
         yield _request(None, conn, request.method, request.path, request.headers, request.body)
         said = {"status": request.status, **({"refused": request.sentence} if request.sentence else {})}

@@ -17,10 +17,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from harness.plugin.asked import Request, request_of
 from harness.plugin.editor_client import stand_in
 from harness.plugin.programs import program
 
@@ -167,23 +167,6 @@ class FakeCodex:
         return _lines(self._folder / "wire.ndjson")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request as the backend received it; `path` is without the session's prefix, `body` is decoded (None: no JSON)."""
-
-    method: str
-    path: str
-    headers: list[tuple[str, str]]
-    body: Any
-    status: int | None
-    sentence: str | None
-
-    def header(self, name: str) -> str | None:
-        """Return a header's value by its name in any case, joined when it came twice; None when it is missing."""
-        found = [value for key, value in self.headers if key.lower() == name.lower()]
-        return ", ".join(found) if found else None
-
-
 class CodexBackend:
     """A Responses backend of one's own, for one test: script, requests, tokens and gates are nobody else's.
 
@@ -196,7 +179,6 @@ class CodexBackend:
         self.url = session.url
         self._session = session
         self._kept: list[Request] | None = None
-        self._prefix = urlsplit(session.url).path
 
     def script(self, script: object) -> None:
         """Say what the model says; `BackendError` with a sentence when it is no script."""
@@ -205,7 +187,7 @@ class CodexBackend:
     @property
     def requests(self) -> list[Request]:
         """Every request so far, in order."""
-        return self._kept if self._kept is not None else [self._request(entry) for entry in self._session.ledger()]
+        return self._kept if self._kept is not None else [request_of(entry, self.url) for entry in self._session.ledger()]
 
     def close(self) -> None:
         """End it; what was asked can still be told."""
@@ -215,7 +197,7 @@ class CodexBackend:
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
         """Wait until so many requests have been answered; return all. AssertionError when there are fewer."""
         __tracebackhide__ = True
-        found = [self._request(entry) for entry in self._session.ledger(count, seconds)]
+        found = [request_of(entry, self.url) for entry in self._session.ledger(count, seconds)]
         if len(found) < count:
             raise AssertionError(f"There were {len(found)} requests within {seconds:g} s, not {count}.")
         return found
@@ -237,11 +219,6 @@ class CodexBackend:
     def release(self, gate: str) -> None:
         """Open a gate."""
         self._session.release(gate)
-
-    def _request(self, entry: dict[str, Any]) -> Request:
-        headers = [(name, value) for name, value in entry["headers"]]
-        path = entry["path"].removeprefix(self._prefix)
-        return Request(entry["method"], path, headers, entry.get("body"), entry["status"], entry["sentence"])
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

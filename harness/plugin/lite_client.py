@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ import pytest
 
 from harness.core.brief import shortened
 from harness.plugin import unread
+from harness.plugin.asked import Request, request_of
 from harness.plugin.options import settings_of
 from harness.plugin.programs import program
 from harness.shell.client import SubjectFailure
@@ -48,29 +48,6 @@ LOGIN: dict[str, Any] = {
     },
     "last_refresh": "2026-01-01T00:00:00Z",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request as the backend received it: `path` without the session's prefix, `body` decoded (None: no JSON)."""
-
-    method: str
-    path: str
-    headers: list[tuple[str, str]]
-    body: Any
-    status: int | None
-    sentence: str | None
-
-    def header(self, name: str) -> str | None:
-        """Return the value of a header, by its name in any case; None when it is missing, joined when it came twice."""
-        found = [value for key, value in self.headers if key.lower() == name.lower()]
-        return ", ".join(found) if found else None
-
-    @property
-    def line(self) -> str:
-        """What was asked, and what it got, on one line."""
-        why = f" ({self.sentence})" if self.sentence else ""
-        return f"{self.method} {self.path} -> {self.status or 'no answer'}{why}"
 
 
 class Run:
@@ -217,7 +194,7 @@ class LiteClient:
         status, stdout, stderr = self.execute([*self.argv, prompt], env, str(self.cwd), self._wait)
         ledger = self._session.ledger()[self._seen :]
         self._seen += len(ledger)
-        requests = [self._request(entry) for entry in ledger]
+        requests = [request_of(entry, self._session.url) for entry in ledger]
         run = Run(self.folder, -9 if status is None else status, stdout, stderr, requests, self._session.unused_turns())
         if status is None:
             raise SubjectFailure(f"The client did not end within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}")
@@ -240,11 +217,6 @@ class LiteClient:
         finally:
             process.stop(grace=0.2)
         return status, b"".join(stdout), "\n".join(process.stderr_tail(1000))
-
-    def _request(self, entry: Mapping[str, Any]) -> Request:
-        path = entry["path"].removeprefix(urlsplit(self._session.url).path)
-        headers = [(name, value) for name, value in entry["headers"]]
-        return Request(entry["method"], path, headers, entry.get("body"), entry["status"], entry["sentence"])
 
 
 def _write(path: Path, content: object) -> Path:

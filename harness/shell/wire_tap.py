@@ -27,9 +27,16 @@ if TYPE_CHECKING:
 class Tap:
     """Takes down lines in the place of the recorder's `Log`."""
 
+    module = "harness.shell.wire_tap"
+
     def __init__(self, path: str) -> None:
         self.on = True
+        self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def begin(self, words: list[str]) -> None:
+        """Tell that a run begins, with these words after the command."""
+        self.add(run=_count(self._path), pid=os.getpid(), argv=words)
 
     def add(self, **said: Any) -> None:
         """Add one line, in one write."""
@@ -45,17 +52,16 @@ class Tap:
         self.on = False
 
 
-def main(argv: list[str], leave: Callable[[int], None] = leave_as) -> None:
-    """Be the command, and take down what passes."""
+def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Tap] = Tap) -> None:
+    """Be the command, and take down what passes with a tap of this kind."""
     open_standard_descriptors()
     at = argv.index("--") if "--" in argv else len(argv)
     before, command = argv[:at], argv[at + 1 :]
     if len(before) not in (1, 2) or not command or not all(word.isdigit() for word in before[1:]):
-        sys.stderr.write("Give a file and a command: python -m harness.shell.wire_tap LEDGER [PIECE] -- COMMAND...\n")
+        sys.stderr.write(f"Give a file and a command: python -m {kind.module} LEDGER [PIECE] -- COMMAND...\n")
         sys.exit(2)
-    path = before[0]
-    tap = Tap(path)
-    tap.add(run=_count(path), pid=os.getpid(), argv=command[1:])
+    tap = kind(before[0])
+    tap.begin(command[1:])
     try:
         recorder = Recorder(command, tap)
     except OSError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin.lite_client import Request
+from harness.plugin.asked import Request
 
 SPEC = "codex-lite-protocol.md"
 REAL = "real-codex-0.92.md"

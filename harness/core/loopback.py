@@ -1,0 +1,15 @@
+"""Which hosts are this machine: asking any other may cost money, and is announced."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether a URL's host is this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

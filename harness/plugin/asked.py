@@ -1,0 +1,40 @@
+"""One request as the fake backend received it: what its ledger says, for those who judge a client by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as the backend received it: `path` without the session's prefix, `body` decoded (None: no JSON)."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body: Any
+    status: int | None
+    sentence: str | None
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header, by its name in any case; None when it is missing, joined when it came twice."""
+        found = [value for key, value in self.headers if key.lower() == name.lower()]
+        return ", ".join(found) if found else None
+
+    @property
+    def line(self) -> str:
+        """What was asked, and what it got, on one line."""
+        why = f" ({self.sentence})" if self.sentence else ""
+        return f"{self.method} {self.path} -> {self.status or 'no answer'}{why}"
+
+
+def request_of(entry: Mapping[str, Any], url: str) -> Request:
+    """Return what an entry of the ledger tells; `url` is that of the session."""
+    path = entry["path"].removeprefix(urlsplit(url).path)
+    headers = [(name, value) for name, value in entry["headers"]]
+    return Request(entry["method"], path, headers, entry.get("body"), entry["status"], entry["sentence"])
