@@ -12,12 +12,18 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from harness.core.brief import cut
 from harness.core.frames import Frame
 from harness.core.jsonrpc import is_reply, kind, label
+from harness.core.jsontext import dumps
 from harness.core.match import Matcher, splice_id
 from harness.core.normalise import Rules
 from harness.protocol import tables
 from harness.shell.client import Client, SubjectFailure
+
+#: How long a frame is waited for when one has not come, in seconds, and how many such frames in a row: after them the rest will
+#: hardly come either, and a long recording would be played for minutes to show what is known already.
+BRIEF, PATIENCE = 0.2, 10
 
 
 class Player:
@@ -31,14 +37,17 @@ class Player:
         self._matcher = Matcher(lambda: Rules(table))
         self._pieces = [rule["label"].removeprefix("rpc< ") for rule in table["deltas"]]
         self._server_ids: dict[Any, Any] = {}  # recorded id of a server request -> live one
-        self._client_ids: list[Any] = []
+        self._never_asked: set[str] = set()  # recorded ids of server requests that the live server did not make
+        self._asked: dict[str, str] = {}  # id of a request of the client's -> what it is
+        self._refused: list[str] = []  # requests that the live server refused, and the recorded one did not, in sentences
         self._gave_up = False
+        self._missed = 0  # frames in a row that did not come
 
     def play(self, frames: Iterable[Frame]) -> str | None:
         """Send every client frame in its turn; return a sentence if the server did not come up with what was to be waited for.
 
-        After the first such failure nothing more is waited for long, and what can be sent still is, so that the comparison
-        shows all that differs.
+        After the first such failure nothing more is waited for long, in the end not at all, and what can be sent still is, so
+        that the comparison shows all that differs.
         """
         failure: str | None = None
         for frame in frames:
@@ -50,12 +59,17 @@ class Player:
                 else:
                     self._await(frame)
             except SubjectFailure as error:
-                failure = failure or str(error)
+                failure = failure or " ".join([*self._refused, str(error)])
                 if self._client.process.status is not None:
                     break
         return failure
 
     def _send(self, frame: Frame) -> None:
+        sort = kind(frame.value)
+        if sort in ("response", "error") and repr(frame.value["id"]) in self._never_asked:
+            return  # a client answers no request that has not come
+        if sort == "request":
+            self._asked[repr(frame.value["id"])] = f"{label(frame.value)} (frame {frame.n} of the recording)"
         raw = self._matcher.bindings.apply(frame.raw)
         for recorded, live in self._places:
             raw = raw.replace(recorded.encode(), live.encode())
@@ -69,17 +83,33 @@ class Player:
         sort = kind(value)
         if sort == "other" or any(fnmatchcase(label(value), piece) for piece in self._pieces):
             return
-        timeout = 0.2 if self._gave_up else self._client.timeout
+        timeout = self._client.timeout if not self._gave_up else BRIEF if self._missed < PATIENCE else 0.0
         try:
             live = self._client.wait(
                 f"{label(value)} (frame {frame.n} of the recording)", lambda it: self._fits(value, it), timeout
             )
         except SubjectFailure:
             self._gave_up = True
+            self._missed += 1
+            if sort == "request":
+                self._never_asked.add(repr(value["id"]))
             raise
+        if sort == "response" and kind(live) == "error":
+            self._refusal(value, live["error"])
+        else:
+            self._missed = 0
         self._matcher.bind(value, live)
         if sort == "request":
             self._server_ids[_key(value["id"])] = live["id"]
+
+    def _refusal(self, recorded: Any, error: Any) -> None:
+        """Keep what the live server refuses and the recorded one did not: that is why other frames do not come."""
+        what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")
+        result = recorded["result"]
+        if type(result) is dict and ("thread" in result or "conversationId" in result):
+            self._gave_up = True  # without its thread nothing that is worth a wait will come
+        said = error.get("message") if type(error) is dict else None
+        self._refused.append(f"{what} was refused: {cut(said if type(said) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
         """Tell whether a live frame is the one that stands at this place: same reply, or same method, thread and turn."""

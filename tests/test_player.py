@@ -1,0 +1,116 @@
+"""`harness.shell.player`: what it waits for, and how long, when the live server does not do what the recorded one did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from harness.core.frames import Frame
+from harness.core.jsontext import dumps, loads
+from harness.shell.client import Client, SubjectFailure
+from harness.shell.player import BRIEF, PATIENCE, Player
+
+LATER = 40
+
+
+class Live:
+    """A client of a server that answers each request as `answers` has it, and keeps how long it was asked to wait in vain."""
+
+    timeout = 10.0
+
+    def __init__(self, answers: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> None:
+        self.process = self
+        self.status = None
+        self.sent: list[Any] = []
+        self.vain: list[float] = []
+        self._answers = answers
+        self._came: list[dict[str, Any]] = []
+
+    def send(self, raw: bytes) -> None:
+        self.sent.append(loads(raw))
+        if "method" in self.sent[-1]:
+            self._came += self._answers(self.sent[-1])
+
+    def wait(self, what: str, matches: Callable[[Any], bool], timeout: float) -> Any:
+        for message in self._came:
+            if matches(message):
+                self._came.remove(message)
+                return message
+        self.vain.append(timeout)
+        raise SubjectFailure(f"{what} did not come within {timeout:g} s.")
+
+
+def frame(n: int, sender: str, message: dict[str, Any]) -> Frame:
+    return Frame(n, 0.0, "rpc", sender, raw=dumps(message) + b"\n")
+
+
+def recording() -> list[Frame]:
+    """A thread is opened, the server asks something, and much comes after it."""
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("client", {"id": 1, "method": "thread/start", "params": {}}),
+        ("server", {"id": 1, "result": {"thread": {"id": "th"}}}),
+        ("server", {"method": "thread/started", "params": {"thread": {"id": "th"}}}),
+        ("server", {"id": 0, "method": "item/tool/call", "params": {"threadId": "th"}}),
+        ("client", {"id": 0, "result": {"output": "x"}}),
+        ("client", {"id": 7, "result": {"output": "an answer that nobody asked for, in the recording either"}}),
+        *[("server", {"method": f"more/{n}", "params": {"threadId": "th"}}) for n in range(LATER)],
+    ]
+    return [frame(n, sender, message) for n, (sender, message) in enumerate(said, 1)]
+
+
+def play(answers: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> tuple[Live, str | None]:
+    live = Live(answers)
+    return live, Player(cast(Client, live), {}).play(recording())
+
+
+def as_recorded(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [loads(frame.raw) for frame in recording() if frame.sender == "server"]
+
+
+def refused(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"id": request["id"], "error": {"code": -32600, "message": "thread/start.x requires y"}}]
+
+
+def test_a_server_that_does_as_recorded_is_waited_for_in_vain_never() -> None:
+    live, failure = play(as_recorded)
+    assert (failure, live.vain) == (None, [])
+    assert [message.get("id") for message in live.sent] == [1, 0, 7]
+
+
+def test_a_refused_thread_is_told_as_the_reason_and_nothing_is_waited_for_long() -> None:
+    live, failure = play(refused)
+    assert failure is not None
+    assert failure.startswith("thread/start (frame 1 of the recording) was refused: thread/start.x requires y. thread/started")
+    assert live.vain == [BRIEF] * PATIENCE + [0.0] * (LATER + 2 - PATIENCE)
+
+
+def test_a_refusal_of_what_nothing_hangs_on_costs_no_patience() -> None:
+    def answers(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": 1, "error": {"code": -32600, "message": "no"}}]
+
+    live = Live(answers)
+    frames = [
+        frame(1, "client", {"id": 1, "method": "model/list", "params": {}}),
+        frame(2, "server", {"id": 1, "result": {"data": []}}),
+        frame(3, "server", {"method": "later", "params": {}}),
+    ]
+    failure = Player(cast(Client, live), {}).play(frames)
+    assert live.vain == [live.timeout]
+    assert failure == (
+        "model/list (frame 1 of the recording) was refused: no. later (frame 3 of the recording) did not come within 10 s."
+    )
+
+
+def test_what_comes_again_is_waited_for_again() -> None:
+    """The first frame does not come, and then every second one: patience is for frames in a row."""
+    live, failure = play(
+        lambda request: [m for m in as_recorded(request) if not m.get("method", "").endswith(("started", "1", "3"))]
+    )
+    assert failure is not None
+    assert failure.startswith("thread/started (frame 3")
+    assert live.vain == [live.timeout] + [BRIEF] * (len(live.vain) - 1)
+
+
+def test_a_request_that_did_not_come_is_not_answered() -> None:
+    live, _ = play(refused)
+    assert [message.get("id") for message in live.sent] == [1, 7]
