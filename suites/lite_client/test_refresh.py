@@ -41,7 +41,7 @@ def refreshed(lite_client: LiteClient, **given: Any) -> Run:
 def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
     """Request, 401, one refresh, the same request again, the answer."""
     run = refreshed(lite_client)
-    assert len(run.refreshes) == 1
+    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
     assert run.turns[-1].status == 200
     assert run.requests.index(run.refreshes[0]) < run.requests.index(run.turns[-1])
 
@@ -160,7 +160,7 @@ def test_a_token_that_expires_between_two_requests(lite_client: LiteClient) -> N
     """A follow-up is refreshed like a first request, and loses nothing of the conversation."""
     run = lite_client(script=script({"items": [call()]}, EXPIRED, "done"), auth=CHATGPT, tools=ADD)
     assert run.text() == "done"
-    assert len(run.refreshes) == 1
+    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
     assert run.turns[-1].header("authorization") == "Bearer access-2"
     assert run.turns[-1].body == run.turns[1].body
     assert len(run.turns[-1].body["input"]) == 3
@@ -171,7 +171,7 @@ def test_a_401_after_the_refresh_is_the_end(lite_client: LiteClient) -> None:
     """No second refresh; the request was asked again, and then a message says that it is not accepted."""
     run = lite_client(script=script(*always(**EXPIRED)), auth=CHATGPT)
     run.failure()
-    assert len(run.refreshes) == 1
+    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
     assert run.turns[-1].header("authorization") == "Bearer access-2"
 
 

@@ -22,10 +22,11 @@ AUTH = json.dumps(CHATGPT, indent=3).encode() + b"\n\n"
 
 
 def refused(lite_client: LiteClient, status: int, body: object, **given: Any) -> Run:
-    """Run the client where its token is not accepted and its refresh is answered so; see that it fails."""
+    """Run the client where its token is not accepted and its refresh is answered so; see that it has asked, and fails."""
     auth = {"mode": "chatgpt", "refresh_answer": {"status": status, "body": body}}
     run = lite_client(script={"auth": auth, "turns": [EXPIRED]}, auth=AUTH, **given)
     run.failure()
+    assert run.refreshes, "The client failed without a refresh: nothing was asked of the token URL."
     return run
 
 
@@ -77,7 +78,7 @@ def test_the_file_is_left_alone(lite_client: LiteClient, status: int, body: obje
     """A refresh that failed changes nothing in auth.json, and is not tried a second time."""
     run = refused(lite_client, status, body)
     assert run.auth_bytes == AUTH
-    assert len(run.refreshes) == 1
+    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
 
 
 @pytest.mark.spec("refresh-error-no-retry", REFRESH, AGAIN)
