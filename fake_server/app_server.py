@@ -205,6 +205,9 @@ def _pace(text: str) -> float:
     """Return how many times faster than recorded to go; 0 stands for as fast as can be."""
     if text in ("fast", "recorded"):
         return 0.0 if text == "fast" else 1.0
+    if text.startswith("race:"):
+        what = "permutes what a script says, and a recording is said in its own order"
+        raise ValueError(f"FAKE_CODEX_PACE is {text!r}, which {what}; with one it must be fast, recorded, or such as 2x.")
     try:
         pace = float(text.removesuffix("x"))
     except ValueError:

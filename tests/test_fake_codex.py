@@ -379,6 +379,13 @@ def test_a_broken_cassette_is_a_sentence_with_its_place_and_status_two(tmp_path:
         assert b"line 5" in done.stderr
 
 
+def test_a_recording_does_not_race(tmp_path: Path) -> None:
+    """A known setting in the wrong place is said to be that, and not a word that nobody knows."""
+    done = run(b"", cassette=write(tmp_path / "a.ndjson", *conversation()), pace="race:1")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"FAKE_CODEX_PACE is 'race:1', which permutes what a script says" in done.stderr
+
+
 @pytest.mark.parametrize(("name", "value"), [("pace", "quick"), ("pace", "0x"), ("pace", "-1x"), ("match", "roughly")])
 def test_a_wrong_setting_is_a_sentence(tmp_path: Path, name: str, value: str) -> None:
     done = run(b"", cassette=write(tmp_path / "a.ndjson", *conversation()), **{name: value})

@@ -197,6 +197,40 @@ def test_a_wrong_script_is_a_sentence(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*BadScript*itmes*items*"])
 
 
+def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) -> None:
+    """And not when the client has started, in a sentence on a stderr that it may throw away."""
+    result = run(
+        project,
+        """
+        import pytest
+
+        SAID = [
+            (lambda fake: fake.fault("dies"), "'dies' is no fault of fake-codex; .* dies-in-turn, "),
+            (lambda fake: fake.fault("dies-in-turn:x"), "'dies-in-turn:x' is no fault"),
+            (lambda fake: fake.cassette("nope.ndjson"), "nope.ndjson: the cassette cannot be opened"),
+            (lambda fake: fake.cassette(__file__), "no cassette header"),
+            (lambda fake: fake.cassette("empty"), "no cassette"),
+            (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "has one of them"),
+            (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "has one of them"),
+        ]
+        HEADER = '{"cassette":1,"codex":"0.92.0","bundle":"unknown","case":"a","origin":{"rpc":"authored"}}'
+
+        @pytest.mark.parametrize(("say", "sentence"), SAID)
+        def test_it(fake_codex, tmp_path, monkeypatch, say, sentence):
+            monkeypatch.chdir(tmp_path)
+            (tmp_path / "empty").mkdir()
+            (tmp_path / "a.ndjson").write_text(HEADER + '\\n{"end":true,"frames":0}\\n')
+            with pytest.raises(Exception, match=sentence):
+                say(fake_codex)
+
+        def test_what_can_be(fake_codex):
+            for name in ("dies-in-turn", "dies-in-turn:3"):
+                fake_codex.fault(name)
+        """,
+    )
+    result.assert_outcomes(passed=8)
+
+
 def test_a_client_that_does_not_send(project: pytest.Pytester) -> None:
     """`wait` says what came instead."""
     result = run(

@@ -13,6 +13,7 @@ their users. A request to the model for which the script has no turn fails the t
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,20 +93,42 @@ class FakeCodex:
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
     def cassette(self, path: Path | str) -> None:
-        """Replay a recording, or a directory of them, instead of a script."""
+        """Replay a recording, or a directory of them, instead of a script. `CassetteError` for what is none."""
+        from harness.shell.cassette import CassetteReader
+        from harness.shell.lint import find_files
+
+        for file in find_files([str(path)]):
+            CassetteReader(file).close()
         self._env.pop("FAKE_CODEX_SCRIPT", None)
         self._env["FAKE_CODEX_CASSETTE"] = str(Path(path).absolute())
+        self._order()
         self._write()
 
     def fault(self, name: str) -> None:
-        """Go wrong in a way that FAKE_CODEX_FAULT knows, as `"die:3"`."""
+        """Go wrong in a way that FAKE_CODEX_FAULT knows, as `"dies-in-turn:3"`. ValueError for another."""
+        listed = subprocess.run(
+            [self._program, "app-server"],
+            env={"PATH": "/usr/bin:/bin", "FAKE_CODEX_FAULT": "list"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        ).stdout
+        names = [line.split()[0] for line in listed.splitlines()]
+        known, _, seed = name.partition(":")
+        if known not in names or (seed and not seed.isdecimal()):
+            raise ValueError(f"{name!r} is no fault of fake-codex; NAME or NAME:SEED is, and the names are {', '.join(names)}.")
         self._env["FAKE_CODEX_FAULT"] = name
         self._write()
 
     def race(self, seed: int) -> None:
-        """Permute what the real server may permute, by this seed."""
+        """Permute what the real server may permute, by this seed. ValueError with a cassette, which has its own order."""
         self._env["FAKE_CODEX_PACE"] = f"race:{seed}"
+        self._order()
         self._write()
+
+    def _order(self) -> None:
+        if "FAKE_CODEX_CASSETTE" in self._env and "FAKE_CODEX_PACE" in self._env:
+            raise ValueError("race() permutes what a script says, cassette() is said in its own order: a test has one of them.")
 
     def _write(self) -> None:
         home = str(self._folder / "home")
