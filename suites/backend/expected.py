@@ -79,7 +79,8 @@ def refused(answer: Answer, *statuses: int) -> dict[str, Any]:
 
 def completed(answer: Answer) -> Answer:
     """Hold an answer to be a stream that came to its good end; return it."""
-    assert answer.status == 200, answer.tell()
+    assert answer.status == 200, f"status {answer.status}, where the request is to be taken\n{answer.tell()}"
     assert answer.events, f"there is no event in the stream\n{answer.tell()}"
-    assert answer.events[-1].get("type") == "response.completed", answer.tell()
+    last = answer.events[-1].get("type")
+    assert last == "response.completed", f"the last event is {last}, and not response.completed\n{answer.tell()}"
     return answer
