@@ -84,7 +84,7 @@ def test_a_wrong_server_is_told_with_what_differs(way: str, sentence: str) -> No
     [
         (["nope.ndjson", "--app-server", "fake"], "cannot be opened"),
         ([SERVER, "--app-server", "fake"], "no cassette header"),
-        ([CASSETTE, "--app-server", "no-such-program"], "there is no program"),
+        ([CASSETTE, "--app-server", "no-such-program"], "there is no such program"),
         ([CASSETTE, "--app-server", "codex@1"], "is not a Codex version"),
         ([CASSETTE, "--app-server", "fake", "--timeout", "0"], "--timeout"),
         ([CASSETTE], "--app-server or --backend"),

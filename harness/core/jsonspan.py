@@ -8,19 +8,18 @@ from __future__ import annotations
 from json.decoder import JSONDecoder
 from typing import Any
 
-from harness.core.jsontext import NotJson, ascii_dumps, dumps, loads
+from harness.core.jsontext import NotJson, ascii_dumps, dumps, loads, skip
 
 #: Keys and positions, from the outermost value to the one that is meant.
 Path = tuple[str | int, ...]
 
 _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
-_SPACE = " \t\n\r"
 
 
 def span(data: bytes, path: Path) -> tuple[int, int]:
     """Return where the value at `path` stands in one JSON text, in bytes (start, end). Raises `KeyError` if it is not there."""
     text = data.decode()
-    at = _skip(text, 0)
+    at = skip(text, 0)
     for step in path:
         at = _inner(text, at, step)
     _, end = _scan(text, at)
@@ -47,25 +46,19 @@ def _inner(text: str, at: int, step: str | int) -> int:
     """Return where the member or item `step` of the value at `at` begins; of members of one name the last counts."""
     found, number = -1, 0
     end = {"{": "}", "[": "]"}.get(text[at], "")
-    at = _skip(text, at + 1)
+    at = skip(text, at + 1)
     while end and text[at] != end:
         name: str | int = number
         if end == "}":
             name, at = _scan(text, at)
-            at = _skip(text, _skip(text, at) + 1)
+            at = skip(text, skip(text, at) + 1)
         if name == step:
             found = at
         _, at = _scan(text, at)
-        at = _skip(text, at)
+        at = skip(text, at)
         if text[at] == ",":
-            at = _skip(text, at + 1)
+            at = skip(text, at + 1)
         number += 1
     if found < 0:
         raise KeyError(step)
     return found
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] in _SPACE and at < len(text):
-        at += 1
-    return at

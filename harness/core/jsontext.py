@@ -140,24 +140,25 @@ def member_span(data: bytes, key: str) -> tuple[int, int] | None:
     """
     text = str(data, "utf-8")
     found = None
-    at = _skip(text, 0)
+    at = skip(text, 0)
     if text[at : at + 1] != "{":
         return None
-    at = _skip(text, at + 1)
+    at = skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = _scan(text, at)
-        start = _skip(text, _skip(text, at) + 1)
+        start = skip(text, skip(text, at) + 1)
         _, at = _scan(text, start)
         if name == key:
             found = (len(text[:start].encode()), len(text[:at].encode()))
-        at = _skip(text, at)
+        at = skip(text, at)
         if text[at : at + 1] != ",":
             break
-        at = _skip(text, at + 1)
+        at = skip(text, at + 1)
     return found
 
 
-def _skip(text: str, at: int) -> int:
+def skip(text: str, at: int) -> int:
+    """Return where the next that is no white space stands, from `at` on."""
     while text[at : at + 1] in _SPACE and at < len(text):
         at += 1
     return at

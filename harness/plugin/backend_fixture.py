@@ -11,8 +11,6 @@ bears `@pytest.mark.spec(id, where, line)`, as those of the other suites do.
 from __future__ import annotations
 
 import json
-import shlex
-import shutil
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +22,7 @@ from harness.core.loopback import is_loopback
 from harness.core.reason import reason
 from harness.plugin import unread
 from harness.plugin.backend import LOGIN, Backend, credentials
+from harness.plugin.commands import BadCommand, command_of
 from harness.plugin.options import settings_of
 
 if TYPE_CHECKING:
@@ -61,13 +60,9 @@ def parse_backend(text: str) -> tuple[str, ...] | str:
     if not text.startswith("fake:"):
         raise pytest.UsageError(f"--backend {text}: say fake, fake:COMMAND, or a URL.")
     try:
-        argv = shlex.split(text.removeprefix("fake:"))
-    except ValueError as error:
-        raise pytest.UsageError(f"--backend {text}: this is no command line ({error}).") from None
-    program = shutil.which(argv[0]) if argv else None
-    if program is None:
-        raise pytest.UsageError(f"--backend {text}: there is no such program.")
-    return (program, *argv[1:])
+        return command_of(f"--backend {text}", text.removeprefix("fake:"), "fake, fake:COMMAND, or a URL")
+    except BadCommand as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

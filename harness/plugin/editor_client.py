@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.plugin.commands import BadCommand, command_of
 from harness.plugin.editor import Editor, Turn
 from harness.plugin.options import settings_of
 from harness.plugin.programs import program
@@ -143,14 +143,9 @@ def editor_argv(command: str, codex: str) -> list[str]:
             codex,
         ]  # `python -m harness.reference.editor_client`, but sooner
     try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise pytest.UsageError(f"--editor-client {command}: this is no command line ({error}).") from None
-    found = shutil.which(words[0]) if words else None
-    if found is None:
-        raise pytest.UsageError(
-            f"--editor-client {command}: there is no such program; give reference, or a command line with {{codex}} in it."
-        )
+        words = command_of(f"--editor-client {command}", command, "reference, or a command line with {codex} in it")
+    except BadCommand as error:
+        raise pytest.UsageError(str(error)) from None
     if not any("{codex}" in word for word in words[1:]):
         raise pytest.UsageError(
             f"--editor-client {command}: it must hold {{codex}}, which becomes the path of the codex to start; "
@@ -158,7 +153,7 @@ def editor_argv(command: str, codex: str) -> list[str]:
         )
     # The editor runs in a folder of its own, so what is relative to this one must be made absolute.
     rest = [os.path.abspath(word) if os.path.exists(word) else word for word in words[1:]]
-    return [os.path.abspath(found), *(word.replace("{codex}", codex) for word in rest)]
+    return [words[0], *(word.replace("{codex}", codex) for word in rest)]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,6 +19,7 @@ import pytest
 from harness.core.brief import shortened
 from harness.plugin import unread
 from harness.plugin.asked import Request, request_of
+from harness.plugin.commands import BadCommand, command_of
 from harness.plugin.options import settings_of
 from harness.plugin.programs import program
 from harness.shell.client import SubjectFailure
@@ -233,13 +232,9 @@ def parse_lite_client(text: str) -> tuple[str, ...]:
     if text == "reference":
         return tuple(program("harness.reference.lite_client.__main__"))  # `python -m harness.reference.lite_client`, but sooner
     try:
-        argv = shlex.split(text)
-    except ValueError as error:
-        raise pytest.UsageError(f"--lite-client {text}: this is no command line ({error}).") from None
-    found = shutil.which(argv[0]) if argv else None
-    if found is None:
-        raise pytest.UsageError(f"--lite-client {text}: there is no such program; give reference, or a whole command line.")
-    return (os.path.abspath(found), *argv[1:])
+        return command_of(f"--lite-client {text}", text, "reference, or a whole command line")
+    except BadCommand as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:

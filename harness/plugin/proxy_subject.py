@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.plugin.commands import BadCommand, command_of
 from harness.plugin.programs import program
 
 #: What a proxy may leave out; a check that needs it is then skipped, and the report says so.
@@ -88,12 +86,6 @@ def _from_table(name: str, row: Any) -> ProxySubject:
 def _command(command: str, name: str, table: Mapping[str, Any]) -> tuple[str, ...]:
     named = f"; the names of the pyproject.toml are {', '.join(table)}" if table else ""
     try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise BadProxy(f"--proxy {name}: this is no command line ({error}).") from None
-    found = shutil.which(words[0]) if words else None
-    if found is None and words and os.path.isfile(words[0]):
-        raise BadProxy(f"--proxy {name}: {words[0]} is a file, but no program; put before it what runs it, as in node server.js.")
-    if found is None:
-        raise BadProxy(f"--proxy {name}: there is no such program; give reference, a URL, or a whole command line{named}.")
-    return (os.path.abspath(found), *words[1:])
+        return command_of(f"--proxy {name}", command, f"reference, a URL, or a whole command line{named}")
+    except BadCommand as error:
+        raise BadProxy(str(error)) from None

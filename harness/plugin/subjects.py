@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.plugin.commands import BadCommand, command_of
 from harness.protocol.bundle import DEFAULT_VERSION
 
 
@@ -69,17 +68,11 @@ def _codex(text: str, version: str) -> Subject:
 
 
 def _command(text: str, command: str) -> tuple[str, ...]:
-    try:
-        argv = shlex.split(command)
-    except ValueError as error:
-        raise BadSubject(f"--app-server {text}: this is no command line ({error}).") from None
-    if not argv:
+    if not command.strip():
         raise BadSubject(
             "--app-server: the command line is empty; give fake, codex@VERSION, or a command that starts an app-server."
         )
-    program = shutil.which(argv[0])
-    if program is None:
-        raise BadSubject(
-            f"--app-server {text}: there is no program {argv[0]}; give fake, codex@VERSION, or a whole command line."
-        )
-    return (program, *argv[1:])
+    try:
+        return command_of(f"--app-server {text}", command, "fake, codex@VERSION, or a whole command line")
+    except BadCommand as error:
+        raise BadSubject(str(error)) from None
