@@ -79,7 +79,7 @@ def test_a_mark_that_is_never_or_always_set_turns_the_law_red(
     gated: bool, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seed = next(seed for seed in range(60) if marked(seed, "property goes", gated))
-    monkeypatch.setattr(drift_clients._Index, "has", broken)
+    monkeypatch.setattr(drift_clients._Other, "has", broken)
     with pytest.raises(AssertionError):
         marked(seed, "property goes", gated)
 
@@ -210,6 +210,15 @@ def test_a_variant_without_a_name_is_gone_for_all_though_more_of_it_is_gated() -
     old, new = made(union(of("a"), loose)), made(union(of("a")))
     (finding,) = gating(old, new, made(union(of("a"))), made(union(of("a"), more))).findings
     assert (finding.rule.id, finding.clients) == ("variant-gone", "all")
+
+
+def test_an_object_that_was_closed_is_closed_for_all_though_more_of_it_is_gated() -> None:
+    old, new, before, after = (made({**of(*names), **extra}) for names in ((), ("b",)) for extra in ({}, CLOSED))
+    (finding,) = gating(old, new, after, before).findings
+    assert (finding.rule.id, finding.clients) == ("keys-closed", "all")
+
+
+CLOSED = {"additionalProperties": False}
 
 
 def test_each_side_is_asked_for_its_experimental_bundle() -> None:

@@ -174,8 +174,8 @@ def _always(self: Any, *arguments: Any) -> bool:
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [
-        (drift_clients._Index, "has", _never),
-        (drift_clients._Index, "has", _always),
+        (drift_clients._Other, "has", _never),
+        (drift_clients._Other, "has", _always),
         (Walk, "_alike", _always),
         (drift, "findings", lambda plain, capable: drift_clients.findings(plain, None)),
         (drift, "findings", lambda plain, capable: drift_clients.findings(capable or plain, None)),

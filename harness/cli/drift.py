@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
-import json
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import drift_pages
-from harness.cli.console import Place, Unable, aside, console, printable, sentences
+from harness.cli.console import PLAIN_WIDTH, Place, Unable, aside, coloured, console, printable, sentences
 from harness.protocol.bundle import Bundle, BundleError
 from harness.protocol.experimental import declares
 from harness.shell.bundles import bundle_of, experimental_of, load_own
@@ -79,6 +79,7 @@ def command(
         raise Unable("-k says which cases are run, and without --behaviour none is: add it, or leave -k out.")
     from harness.protocol.drift import compare
     from harness.protocol.drift_report import as_json as data
+    from harness.protocol.drift_report import encode
 
     try:
         old, new = _bundle(from_), _bundle(to)
@@ -92,7 +93,7 @@ def command(
     write(markdown, drift_pages.markdown, report)
     write(html, html_page, report)
     if as_json:
-        click.echo(json.dumps(report, indent=1, ensure_ascii=False))
+        click.echo(encode(report), nl=False)
     else:
         _show(report)
     raise SystemExit(1 if drift_pages.breaks(report) else 0)
@@ -202,28 +203,26 @@ def html_page(report: dict[str, Any]) -> str:
 
 def _show(report: dict[str, Any]) -> None:
     """Print the tables, what could not be compared, and the verdict last."""
-    from rich.table import Table
-    from rich.text import Text
+    from harness.cli.drift_table import ASCII, table
 
-    out = console()
-    counts = Table("", report["from"], report["to"])
-    for name, old, new in drift_pages.totals(report):
-        counts.add_row(name.replace("`", ""), str(old), str(new))
-    out.print(counts)
-    for cls, style in (("breaking", "red"), ("additive", "green")):
-        lines = drift_pages.rows(report, cls)
-        if lines:
-            table = Table(
-                "method", "where", "change", "who is hit" if cls == "breaking" else "who sends it", title=cls, title_style=style
-            )
-            for row in lines:
-                more = f" (+{row.more})" if row.more else ""
-                cells = (row.method, row.path + more, row.change, row.hit if cls == "breaking" else _sender(row))
-                table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells))
-            out.print(table)
-    for each in report["uncompared"]:
-        out.print(printable(each))
-    out.print(drift_pages.verdict(report))
+    wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else PLAIN_WIDTH
+    counts = [(name.replace("`", ""), str(old), str(new)) for name, old, new in drift_pages.totals(report)]
+    lines = list(table(("", printable(report["from"]), printable(report["to"])), counts, wide))
+    for cls, style in (("breaking", "31"), ("additive", "32")):
+        rows = drift_pages.rows(report, cls)
+        if rows:
+            last = "who is hit" if cls == "breaking" else "who sends it"
+            cells = [[printable(cell) for cell in _cells(row, cls)] for row in rows]
+            lines += table(("method", "where", "change", last), cells, wide, cls, style if coloured() else "")
+    if not str(sys.stdout.encoding).lower().startswith("utf"):
+        lines = [line.translate(ASCII) for line in lines]
+    lines += map(printable, [*report["uncompared"], drift_pages.verdict(report)])
+    click.echo("\n".join(lines))
+
+
+def _cells(row: drift_pages.Row, cls: str) -> tuple[str, ...]:
+    more = f" (+{row.more})" if row.more else ""
+    return row.method, row.path + more, row.change, row.hit if cls == "breaking" else _sender(row)
 
 
 def _sender(row: drift_pages.Row) -> str:

@@ -7,7 +7,6 @@ a network and writes the same bytes again.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from harness.cli.console import Unable, console, sentences
 from harness.protocol.bundle import Bundle, BundleError
 from harness.protocol.drift import compare
 from harness.protocol.drift_findings import counts
-from harness.protocol.drift_report import as_json
+from harness.protocol.drift_report import as_json, encode
 from harness.shell.bundles import bundle_of, experimental_of
 from harness.shell.files import write_whole
 
@@ -126,18 +125,6 @@ def written(bundles: Sequence[Bundle]) -> Iterator[tuple[str, str]]:
     yield "index.html", html(matrix)
 
 
-def encode(value: dict[str, Any]) -> str:
-    """Return JSON as it is committed: one finding a line, so that a diff shows findings; the same for the same value."""
-    lines = []
-    for key, each in value.items():
-        if isinstance(each, list) and each:
-            inner = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in each)
-            lines.append(f" {json.dumps(key)}: [\n{inner}\n ]")
-        else:
-            lines.append(f" {json.dumps(key)}: {json.dumps(each, ensure_ascii=False)}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
 def _step(old: str, new: str) -> str:
     return f"{old}-{new}"
 
@@ -205,7 +192,7 @@ def html(matrix: Matrix) -> str:
         cells = "".join(_cell(matrix["breaking"][old].get(new), most) for new in names[1:])
         body.append(f"<tr><td>{old}</td>{cells}</tr>")
     body.append("</tbody></table></div>")
-    return drift_pages.page("Drift of the app-server protocol", "\n".join(body) + "\n")
+    return _page("Drift of the app-server protocol", "\n".join(body) + "\n")
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -227,6 +214,31 @@ def _cell(number: int | None, most: int) -> str:
     if number is None:
         return "<td></td>"
     return f'<td class="number" style="background: rgb(204 34 34 / {number * 45 // most}%)">{number}</td>'
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --bad: #c22; --good: #185; }
+@media (prefers-color-scheme: dark) { :root { --bad: #f77; --good: #6c9; } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 75rem; padding: 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top; }
+td { overflow-wrap: anywhere; }
+th { position: sticky; top: 0; background: Canvas; }
+code, .small { font-size: 13px; }
+.number { text-align: right; }
+.breaking { color: var(--bad); }
+.additive { color: var(--good); }
+.small { opacity: .8; }
+input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; }
+.wide { overflow-x: auto; }
+"""
+
+
+def _page(title: str, body: str) -> str:
+    """Return one self-contained HTML page without a script: it loads nothing, and is readable on a phone and in dark mode."""
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    top = f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>'
+    return f"{top}\n<body>\n{body}</body></html>\n"
 
 
 if __name__ == "__main__":

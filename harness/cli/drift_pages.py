@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 from harness.protocol.experimental import SAID
@@ -195,28 +194,3 @@ def _table(block: Sequence[Row], breaking: bool) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
-
-
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --bad: #c22; --good: #185; }
-@media (prefers-color-scheme: dark) { :root { --bad: #f77; --good: #6c9; } }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 75rem; padding: 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top; }
-td { overflow-wrap: anywhere; }
-th { position: sticky; top: 0; background: Canvas; }
-code, .small { font-size: 13px; }
-.number { text-align: right; }
-.breaking { color: var(--bad); }
-.additive { color: var(--good); }
-.small { opacity: .8; }
-input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; }
-.wide { overflow-x: auto; }
-"""
-
-
-def page(title: str, body: str) -> str:
-    """Return one self-contained HTML page without a script: it loads nothing, and is readable on a phone and in dark mode."""
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    top = f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>'
-    return f"{top}\n<body>\n{body}</body></html>\n"

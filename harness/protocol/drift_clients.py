@@ -8,11 +8,11 @@ the second walk only. A change that is noticed by all at some places and not at 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
-from harness.protocol.drift_change import Change, Path
+from harness.protocol.drift_change import Change, Path, Step
 from harness.protocol.drift_findings import Clients, Finding, Place
 from harness.protocol.drift_rules import RULES, Sender
 from harness.protocol.drift_shapes import PATHS
@@ -26,7 +26,7 @@ def findings(plain: Walk, capable: Walk | None) -> list[Finding]:
     """Return what a walk over the plain bundles has found, and one over the experimental ones, if there is one."""
     if capable is None:
         return [_finding(sender, change, places) for (sender, change), places in plain.places.items()]
-    here, there = _Index(plain), _Index(capable)
+    here, there = _Other(plain), _Other(capable)
     found: list[Finding] = []
     for (sender, change), places in plain.places.items():
         both = [place for place in places if there.has(sender, change, place)]
@@ -46,58 +46,55 @@ def _finding(sender: Sender, change: Change, places: Iterable[Place], clients: C
     return Finding(RULES[change.rule, sender], change, tuple(places), clients)
 
 
-class _Index:
+class _Other:
     """Tells whether a walk has found a change at a place too, wherever its definition is and whatever stands beside it."""
 
     def __init__(self, walk: Walk) -> None:
-        self._skipped = walk.skipped
-        self._paths: dict[tuple[Any, ...], list[Path]] = {}
-        self._exact: set[tuple[Any, ...]] = set()
-        self._roots: Counter[tuple[Any, ...]] = Counter()
-        for (sender, change), places in walk.places.items():
-            what = _what(sender, change)
-            for place in places:
-                self._exact.add((what, place))
-                self._roots[what, place[:2], place.path[:1]] += 1
-                self._paths.setdefault((what, place[:2], _without_variants(place.path)), []).append(place.path)
+        self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
         """Tell it; what could not be compared there, and places beyond those that are told of one type, count as found."""
-        what = _what(sender, change)
-        if (what, place) in self._exact:
+        if place in self._walk.places.get((sender, change), ()):
             return True
-        result = place.path[:1] == (("key", "result"),) and (place.kind, place.method) in self._skipped
-        if place.kind in self._skipped or result or self._roots[what, place[:2], place.path[:1]] >= PATHS:
+        skipped, under = self._walk.skipped, place.path[:1]
+        if place.kind in skipped or (under == (("key", "result"),) and (place.kind, place.method) in skipped):
             return True
-        paths = self._paths.get((what, place[:2], _without_variants(place.path)), ())
-        return any(_meet(place.path, path) for path in paths)
+        # Below, it is told in another way there, or not at all: that is rare, and so are these found.
+        paths = self._paths.get((_what(sender, change), place[:2], under), ())
+        return len(paths) >= PATHS or any(_meet(place.path, path) for path in paths)
+
+    @cached_property
+    def _paths(self) -> dict[tuple[Any, ...], list[Path]]:
+        """The paths at which the walk has found what, by root."""
+        found: dict[tuple[Any, ...], list[Path]] = {}
+        for (sender, change), places in self._walk.places.items():
+            what = _what(sender, change)
+            for place in places:
+                found.setdefault((what, place[:2], place.path[:1]), []).append(place.path)
+        return found
 
 
 def _what(sender: Sender, change: Change) -> tuple[Any, ...]:
-    """Return what a change says, its definition left out."""
+    """Return what a change says to people: its definition is left out, and of an object that was closed which keys it has."""
     if not change.rule.startswith(_NAMED):
-        return (sender, change.rule, change.what, change.before, change.after, change.detail)
+        return (sender, change.rule, change.what, change.before, change.after)
     # A variant without a name is called by its properties, of which the other bundle may have more.
     return (sender, change.rule, "" if change.what.startswith("{") else change.what)
 
 
-def _without_variants(path: Path) -> Path:
-    return tuple(step for step in path if step[0] != "is")
-
-
 def _meet(one: Path, other: Path) -> bool:
-    """Tell whether two paths, alike but for the variants in them, may be of one value: a union of one variant names none."""
-    left, right = (_variants(path) for path in (one, other))
-    return all(left[at] <= right[at] or right[at] <= left[at] for at in left.keys() & right.keys())
+    """Tell whether two paths may lead to one value: a union all variants but one of which are gated names none."""
+    (left, named), (right, called) = _parted(one), _parted(other)
+    return left == right and all(named[at] <= called[at] or called[at] <= named[at] for at in named.keys() & called.keys())
 
 
-def _variants(path: Path) -> dict[int, frozenset[tuple[str, str]]]:
-    """Return the constants of each variant that a path goes through, by how many other steps stand before it."""
-    found: dict[int, frozenset[tuple[str, str]]] = {}
-    steps = 0
+def _parted(path: Path) -> tuple[Path, dict[int, frozenset[tuple[str, str]]]]:
+    """Return the steps of a path without its variants, and the constants of these by how many steps stand before them."""
+    steps: list[Step] = []
+    variants: dict[int, frozenset[tuple[str, str]]] = {}
     for step in path:
         if step[0] == "is":
-            found[steps] = found.get(steps, frozenset()) | frozenset(step[1])
+            variants[len(steps)] = variants.get(len(steps), frozenset()) | frozenset(step[1])
         else:
-            steps += 1
-    return found
+            steps.append(step)
+    return tuple(steps), variants

@@ -6,6 +6,7 @@ what each key means.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,3 +71,15 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "type": change.owner if change.owner != first.method else "",
         "places": [{"kind": place.kind, "method": place.method, "path": place.shown} for place in finding.places],
     }
+
+
+def encode(value: dict[str, Any]) -> str:
+    """Return JSON as it is written: one finding a line, so that a diff shows findings; the same for the same value."""
+    lines = []
+    for key, each in value.items():
+        if isinstance(each, list) and each:
+            inner = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in each)
+            lines.append(f" {json.dumps(key)}: [\n{inner}\n ]")
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(each, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

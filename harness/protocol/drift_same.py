@@ -57,12 +57,15 @@ class Same:
 
 def _references(node: Any) -> Iterator[str]:
     """Yield each reference in a schema, in no particular order."""
-    left = [node]
+    left = [node] if type(node) in _HOLDERS else []
     while left:
         node = left.pop()
         if isinstance(node, dict):
             if isinstance(reference := node.get("$ref"), str):
                 yield reference
-            left += node.values()
-        elif isinstance(node, list):
-            left += node
+            node = node.values()
+        # Most of a schema are names and numbers, which are left out right here.
+        left += [each for each in node if type(each) in _HOLDERS]
+
+
+_HOLDERS = frozenset({dict, list})

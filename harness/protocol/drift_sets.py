@@ -16,19 +16,22 @@ def either(a: Shape, b: Shape) -> Shape:
     """Return what `a` or `b` admits."""
     if a.anything or b.anything:
         return replace(ANYTHING, unread=a.unread + b.unread)
-    shape = Shape(
+    boolean = a.boolean or b.boolean
+    string = a.string if b.string is None else b.string if a.string is None else _common(a.string, b.string)
+    number = _span(a.number, b.number)
+    free = {"boolean": boolean, "string": string is not None, "number": number is not None}
+    return Shape(
         null=a.null or b.null,
-        boolean=a.boolean or b.boolean,
-        string=a.string if b.string is None else b.string if a.string is None else _common(a.string, b.string),
-        number=_span(a.number, b.number),
+        # A constant that an alternative admits anyway says nothing.
+        constants=frozenset(text for text in a.constants | b.constants if not free.get(kind_of(text))),
+        boolean=boolean,
+        string=string,
+        number=number,
         array=a.array if b.array is None else b.array if a.array is None else _joined(a.array, b.array),
         objects=a.objects + b.objects,
         unread=a.unread + b.unread,
         owner=a.owner if b.only_null() else b.owner if a.only_null() else "",
     )
-    # A constant that an alternative admits anyway says nothing.
-    listed = frozenset(text for text in a.constants | b.constants if not (kind_of(text) in SCALARS and shape.free(kind_of(text))))
-    return replace(shape, constants=listed)
 
 
 def _common(a: Limits, b: Limits) -> Limits:

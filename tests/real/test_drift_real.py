@@ -16,6 +16,7 @@ from harness.protocol import bundle, schema_files
 from harness.protocol.bundle import load_file
 from harness.protocol.drift import compare
 from harness.protocol.drift_findings import counts
+from harness.protocol.drift_report import encode
 from harness.protocol.experimental import declares
 from harness.shell import bundles
 from harness.shell.codex import find_installed
@@ -66,4 +67,4 @@ def test_the_committed_step_is_what_the_real_bundles_say(old: str, new: str) -> 
     if old == new:
         assert report["findings"] == []
     else:
-        assert drift_matrix.encode(report) == (MATRIX / f"{old}-{new}.json").read_text()
+        assert encode(report) == (MATRIX / f"{old}-{new}.json").read_text()
