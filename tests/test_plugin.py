@@ -599,6 +599,24 @@ def test_an_ended_command_ends_its_run_and_says_what_came_of_it(suite: pytest.Py
     assert child.returncode == found["exit"]
 
 
+@pytest.mark.parametrize(("interrupts", "ends", "status"), [(1, 1, 2), (0, 1, 1), (1, 0, 0), (1, 2, 2), (3, 1, 2)])
+def test_an_interrupt_before_pytest_has_begun_is_no_verdict(interrupts: int, ends: int, status: int) -> None:
+    """Python that is interrupted while it starts ends with 1, as does a run that has failed."""
+    child = (
+        f"import os, signal, sys; input(); [os.kill(os.getppid(), signal.SIGINT) for _ in range({interrupts})]; sys.exit({ends})"
+    )
+    code = (
+        "import subprocess, sys\n"
+        "from harness.cli.run import ending, wait\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE)\n"
+        "with ending(child) as noted:\n"
+        "    child.stdin.write(b'\\n'); child.stdin.close()\n"
+        "    sys.exit(wait(child, noted))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (status, "")
+
+
 def test_the_live_display(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_other").replace("== {}", "== 5"))
     master, slave = pty.openpty()

@@ -19,7 +19,10 @@ from harness.plugin.places import PACKAGED, installed_suites
 from harness.plugin.progress import LAST_WORDS, VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+#: The exit status of a run that was interrupted, as pytest has it.
+_INTERRUPTED = 2
 
 
 class BadUse(click.UsageError):
@@ -184,16 +187,11 @@ def _run_json(arguments: list[str]) -> int:
     child = subprocess.Popen([*arguments, "-q"], stdout=2, env=environment, pass_fds=(write,))
     os.close(write)
     found: dict[str, object] = {"verdict": None, "exit": None, "report": None}
-    with ending(child), open(read, encoding="utf-8") as events:
-        while True:
-            try:
-                for line in events:
-                    said = json.loads(line)
-                    found.update({key: said[key] for key in ("verdict", "report") if key in said})
-                break
-            except KeyboardInterrupt:  # pytest got it too, and has its verdict still to tell
-                continue
-        found["exit"] = status = wait(child)
+    with ending(child) as noted, open(read, encoding="utf-8") as events:
+        for line in events:
+            said = json.loads(line)
+            found.update({key: said[key] for key in ("verdict", "report") if key in said})
+        found["exit"] = status = wait(child, noted)
     click.echo(json.dumps(found))
     return status
 
@@ -203,15 +201,15 @@ def run_plain(arguments: list[str]) -> int:
     environment = {**os.environ, LAST_WORDS: "1"}
     if sys.stdout.isatty():
         child = subprocess.Popen(arguments, env=environment)
-        with ending(child):
-            return wait(child)
+        with ending(child) as noted:
+            return wait(child, noted)
     # Through our own stdout, for that is patient: a reader that goes (`| head`) does not take the verdict with it.
     child = subprocess.Popen(arguments, stdout=subprocess.PIPE, env=environment)
     assert child.stdout is not None
     reader = threading.Thread(target=_pass_on, args=(child.stdout,))
     reader.start()
-    with ending(child):
-        status = wait(child)
+    with ending(child) as noted:
+        status = wait(child, noted)
     reader.join()
     child.stdout.close()
     return status
@@ -225,26 +223,34 @@ def _pass_on(stream: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def ending(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Hand a TERM on to pytest, which ends what it has started: told to end, a run leaves nothing behind."""
+def ending(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Hand a TERM on to pytest, which ends what it has started: told to end, a run leaves nothing behind.
+
+    An interrupt pytest gets too, and has its servers to end and its verdict to tell: here it is only noted, in what is yielded.
+    """
+    noted: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield noted
         return
-    before = signal.signal(signal.SIGTERM, lambda number, frame: child.terminate())
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, lambda number, frame: child.terminate())}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda number, frame: noted.append(number))
     try:
-        yield
+        yield noted
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def wait(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit status of pytest, as a shell tells it; an interrupt does not hurry it past the end of its servers."""
-    while True:
-        try:
-            status = child.wait()
-        except KeyboardInterrupt:  # pytest got it too
-            continue
-        return status if status >= 0 else 128 - status
+def wait(child: subprocess.Popen[bytes], noted: Sequence[int] = ()) -> int:
+    """Return the exit status of pytest, as a shell tells it; `noted` are the interrupts meanwhile.
+
+    Python itself ends with 1 when it is interrupted before it has begun, which would be the verdict of a run that has failed.
+    """
+    status = child.wait()
+    if noted and status == 1:
+        return _INTERRUPTED
+    return status if status >= 0 else 128 - status
 
 
 def run_live(arguments: list[str]) -> int:
@@ -262,10 +268,10 @@ def run_live(arguments: list[str]) -> int:
     assert child.stdout is not None
     reader = threading.Thread(target=_keep, args=(child.stdout, printed))
     reader.start()
-    with ending(child):
-        with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
+    with ending(child) as noted:
+        with open(read, encoding="utf-8") as events:
             _show(events, console)
-        status = wait(child)
+        status = wait(child, noted)
     reader.join()
     child.stdout.close()
     sys.stdout.buffer.write(_from_first_section(b"".join(printed)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -64,9 +63,9 @@ def _watched(arguments: list[str]) -> tuple[int, str]:
     assert child.stdout is not None
     reader = threading.Thread(target=lambda out: printed.append(out.read()), args=(child.stdout,))
     reader.start()
-    with ending(child):
-        with open(read, encoding="utf-8") as events, contextlib.suppress(KeyboardInterrupt):
+    with ending(child) as noted:
+        with open(read, encoding="utf-8") as events:
             _show(events, Console(stderr=True, quiet=not sys.stderr.isatty()))
-        status = wait(child)
+        status = wait(child, noted)
     reader.join()
     return status, b"".join(printed).decode("utf-8", "replace")
