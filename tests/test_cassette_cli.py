@@ -111,6 +111,7 @@ END = encode_footer(Footer(2))
 AS_TEXT = ASK.replace(b'"msg":{"id":1,"method":"x"}', b'"text":"{\\"id\\":1,\\"method\\":\\"x\\"}\\n"')
 IN_BASE64 = encode_frame(Frame(1, 0.0, "rpc", "client", "msg", b"\xff token=" + TOKEN.encode() + b"\n"))
 NOTICE = encode_frame(Frame(2, 0.1, "rpc", "server", "msg", b'{"method":"y"}\n'))
+TOLD = encode_frame(Frame(2, 0.1, "rpc", "client", "msg", b'{"method":"initialized"}\n'))
 CLOSE = encode_frame(Frame(1, 0.0, "http", "server", "close", b"", "end", 1))
 SLOWLY = encode_frame(Frame(2, 0.0, "http", "server", "close", b"", "slowly", 1))
 OF_0_92 = encode_header(Header("0.92.0", bundle_of("0.92.0"), "c", {"rpc": "authored"}))
@@ -154,6 +155,29 @@ def test_lint_finds_each_fault(name: str, tmp_path: Path) -> None:
     found = json.loads(run("lint", "--json", path).output)
     assert not found["ok"]
     assert check in {finding["check"] for finding in found["files"][0]["findings"]}
+
+
+def test_a_line_that_was_taken_out_is_told_once(tmp_path: Path) -> None:
+    """And not of each frame that follows, of which there may be thousands."""
+    path = tmp_path / "c.ndjson"
+    frames = [TOLD.replace(b'"n":2', b'"n":%d' % n) for n in range(3, 40)]
+    path.write_bytes(b"".join([HEADER, ASK, ANSWER, *frames[1:], encode_footer(Footer(38))]))
+    assert run("lint", path).output.splitlines() == [
+        f"{path}, line 4 (frame 4): numbering: the frame has number 4, but frame 2 stands before it",
+        "1 cassette(s), 38 frames: 1 not sound.",
+    ]
+    path.write_bytes(b"".join([HEADER, TOLD, encode_footer(Footer(1))]))
+    assert "line 2 (frame 2): numbering: the frame has number 2, but it is the first" in run("lint", path).output
+
+
+def test_of_a_line_that_is_no_json_nothing_else_is_told(tmp_path: Path) -> None:
+    """Nothing holds for it: neither a form, nor a schema."""
+    path = tmp_path / "c.ndjson"
+    path.write_bytes(OF_0_92 + NOTICE.replace(b'"n":2', b'"n":1').replace(b"}}\n", b"}\n") + TOLD + END)
+    result = run("lint", path)
+    first, *rest = result.output.splitlines()
+    assert first.startswith(f"{path}, line 2 (frame 1): schema: the line is not JSON (")
+    assert rest == ["1 cassette(s), 2 frames: 1 not sound."]
 
 
 def test_the_lint_samples_are_sound_without_their_fault(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ class _Linter:
         self._streams = Streams()
         self._unseen = Unseen()
         self._time = 0.0
+        self._number = 0  # of the frame before
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (who asked, id) -> requests that wait for a reply
         self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
         self._conns: dict[int | None, str] = {}  # connection -> kind of its latest frame
@@ -140,15 +141,16 @@ class _Linter:
         self._report.findings.append(Finding(level, check, line, None if frame is None else frame.n, message))
 
     def _frame(self, frame: Frame, line: bytes, number: int) -> None:
-        self._line_checks(line, number, frame)
-        if frame.n != self._report.frames:
-            self._add(
-                "error", "numbering", number, frame, f"the frame has number {frame.n}, but it is number {self._report.frames}"
-            )
+        readable = self._line_checks(line, number, frame)
+        if frame.n != self._number + 1:
+            # Told where the numbers break off, and not of every frame that follows.
+            before = f"frame {self._number} stands before it" if self._number else "it is the first"
+            self._add("error", "numbering", number, frame, f"the frame has number {frame.n}, but {before}")
+        self._number = frame.n
         if frame.t < self._time:
             self._add("error", "time", number, frame, f"the frame is of {frame.t:g} s, but the one before it of {self._time:g} s")
         self._time = max(self._time, frame.t)
-        if encode_frame(frame) != line:
+        if readable and encode_frame(frame) != line:
             self._add("error", "form", number, frame, _form(line))
         self._seen.add(f"{frame.seam}.{frame.sender}")
         self._streams.add(frame, self._report.frames)
@@ -159,16 +161,17 @@ class _Linter:
             self._pairing(frame, number)
         else:
             self._connection(frame, number)
-        for check in self._checks:
+        for check in self._checks if readable else ():
             for remark in check(frame):
                 self._add(remark.level, remark.check, number, frame, remark.message)
 
-    def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> None:
+    def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> bool:
+        """Check a line as it stands; tell whether it is JSON, without which there is no more to say of it."""
         try:
             value = loads(line)
         except NotJson as reason:
             self._add("error", "schema", number, frame, f"the line is not JSON ({reason})")
-            return
+            return False
         for error in _schema().iter_errors(value):
             where = "".join(f"[{part!r}]" for part in error.instance_path)
             message = self._redactor.text(error.message)  # it quotes the value
@@ -180,6 +183,7 @@ class _Linter:
             # Never the secret itself: what lint prints ends up in logs.
             text = f"a secret ({what}) of {end - start} bytes stands at byte {start}; use `codex-replay cassette redact`"
             self._add("error", "secret", number, frame, text)
+        return True
 
     def _bodies(self, frame: Frame, number: int) -> None:
         """Tell the bodies of which nobody knows what is in them."""
