@@ -8,8 +8,8 @@ such clients speak that one: so what they notice is compared too, and `drift_cli
 
 Where to look: `drift_rules` what breaks whom; `drift_walk` methods, params, results, events; `drift_shapes` two types, with
 `drift_limits` (bounds, free keys) and `drift_variants` (unions); `drift_read` what a schema admits, with `drift_model` (its form)
-and `drift_sets` (unions and ``allOf``); `drift_same` what need not be compared;
-`drift_clients` who notices; `drift_findings` what is found, in its order; `drift_report` the JSON; `drift_use` which cassettes are hit.
+and `drift_sets` (unions and ``allOf``); `drift_same` what need not be compared; `drift_clients` who notices; `drift_findings`
+what is found, in its order; `drift_report` the JSON; `drift_use` which cassettes are hit.
 """
 
 from __future__ import annotations
