@@ -163,6 +163,17 @@ def test_an_editor_that_says_nothing_is_ended_and_said_so(tmp_path: Path) -> Non
     assert "A report 'end' did not come within 0.5 s. The editor still runs." in done.stdout
 
 
+def test_an_editor_that_dies_is_said_to_be_dead_and_why(tmp_path: Path) -> None:
+    """Its stdout ends before it does, and what it died of stands above a trace of ten calls, as Node.js writes it."""
+    trace = "TypeError: no id\\n" + "    at a call\\n" * 10 + "\\nNode.js v20\\n"
+    (tmp_path / "editor.py").write_text(f"import os, sys\nos.close(1)\nsys.stderr.write('{trace}')\nos._exit(3)\n")
+    command = f"{sys.executable} {tmp_path / 'editor.py'} {{codex}}"
+    done = pytest_on(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
+    assert done.returncode == 1
+    assert "The editor ended with status 3." in done.stdout
+    assert "TypeError: no id" in done.stdout
+
+
 def test_an_editor_whose_words_are_no_reports(tmp_path: Path) -> None:
     command = f"""{sys.executable} -c 'print("Welcome!")' {{codex}}"""
     done = pytest_on(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")

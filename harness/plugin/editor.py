@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from harness.shell.backend_process import BackendSession
 
 KINDS = ("text", "reasoning", "output", "diff", "plan", "approval", "error", "end")
+#: Lines of stderr that are shown: Node.js writes a dozen below the one that tells what went wrong.
+STDERR = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,8 @@ class Editor(Wire):
                 if self._ended or left <= 0:
                     break
                 self._changed.wait(left)
+        if self._ended:
+            self.process.wait(0.5)  # its status is worth a moment: it tells why
         raise SubjectFailure(self.tell(f"{what} " + ("never came" if self._ended else f"did not come within {self.timeout:g} s")))
 
     # -- for people ----------------------------------------------------------------------------------------------------------
@@ -217,7 +221,8 @@ class Editor(Wire):
     def tell(self, what: str) -> str:
         """Return the sentence `what` with the editor's state and what both of its ends saw."""
         status = self.process.status
-        state = "The editor still runs." if status is None else f"The editor ended with status {status}."
+        closed = ", but has closed its stdout" if self._ended else ""
+        state = f"The editor still runs{closed}." if status is None else f"The editor ended with status {status}."
         return f"{what}. {state}\n{self.traffic(8)}"
 
     def traffic(self, most: int = 30) -> str:
@@ -225,7 +230,7 @@ class Editor(Wire):
         with self._changed:
             reports = [short(json.dumps(report, ensure_ascii=False)) for report in self.reports[-most:]]
             nonsense = [f"no report: {line!r}" for line in self._nonsense[:3]]
-        said = self.process.stderr_tail(8)
+        said = self.process.stderr_tail(STDERR)
         parts = [
             ("What the user saw:", [*reports, *nonsense]),
             ("What passed on the wire:", self.passed(most)),
