@@ -40,6 +40,14 @@ def test_an_answer_of_the_script_is_the_failure_that_a_case_means(tmp_path: Path
     assert ended(tmp_path, *requests).failure() == "It failed."
 
 
+def test_a_client_that_never_asks_has_met_no_fault(tmp_path: Path) -> None:
+    """One that posts to another address fails as well as one whose stream breaks off; a refresh is no request to the model."""
+    for requests in ((), (asked(200, path="/oauth/token"),)):
+        with pytest.raises(SubjectFailure, match=r"^The client failed \(exit status 1\), and had asked the model nothing.\n"):
+            ended(tmp_path, *requests).failure()
+    assert ended(tmp_path).failure(asked=False) == "It failed."
+
+
 @pytest.mark.parametrize(
     ("requests", "after"),
     [

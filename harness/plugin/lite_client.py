@@ -90,11 +90,11 @@ class Run:
             raise SubjectFailure(f"The client's stdout is not UTF-8.\n{self._brief()}") from None
         return text.removesuffix("\n").removesuffix("\r")
 
-    def failure(self) -> str:
+    def failure(self, *, asked: bool = True) -> str:
         """Return the message on stderr; raises `SubjectFailure` unless the run failed as a program should, for the case's reason.
 
-        A request that breaks a rule is refused before the case's own trouble can come: that the client fails then says nothing
-        of what the case is about.
+        A request that breaks a rule is refused before the case's own trouble can come, and where none is sent it cannot come
+        either: that the client fails then says nothing of what the case is about. `asked` is False where no request is to come.
         """
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
@@ -107,6 +107,9 @@ class Run:
             raise SubjectFailure(f"The client failed without a message on stderr.\n{self._brief()}")
         if any(noise in self.stderr for noise in CRASHES):
             raise SubjectFailure(f"The client fell over instead of saying what went wrong.\n{self._brief()}")
+        if asked and not self.turns:
+            failed = f"The client failed (exit status {self.status})"
+            raise SubjectFailure(f"{failed}, and had asked the model nothing.\n{self._brief()}")
         return self.stderr
 
     def tell(self) -> str:

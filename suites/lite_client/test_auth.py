@@ -121,5 +121,5 @@ def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
 def test_a_login_that_cannot_be_used(lite_client: LiteClient, auth: object) -> None:
     """Without a token or a key nothing is sent; a message says so."""
     run = lite_client("Hello", script={"turns": []}, auth=auth)
-    run.failure()
+    run.failure(asked=False)
     assert run.requests == []

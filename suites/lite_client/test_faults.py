@@ -36,7 +36,7 @@ def test_a_backend_that_never_answers(lite_client: LiteClient) -> None:
 @pytest.mark.spec("fault-unreachable", FAULTS, "Every case ends")
 def test_a_backend_that_is_not_there(lite_client: LiteClient) -> None:
     """Nobody listens at the base URL."""
-    lite_client(base="http://127.0.0.1:9/backend-api/codex", env=SHORT).failure()
+    lite_client(base="http://127.0.0.1:9/backend-api/codex", env=SHORT).failure(asked=False)
 
 
 @pytest.mark.spec("fault-malformed-end", FAULTS, "Malformed SSE JSON, EOF: stream closed before response.completed")

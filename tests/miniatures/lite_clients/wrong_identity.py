@@ -31,6 +31,12 @@ def chatgpt_path_always() -> None:
 
 
 @variant
+def asks_elsewhere() -> None:
+    """Posts to an address of its own, whatever the base URL is."""
+    Client.url = lambda self: "http://127.0.0.1:9/backend-api/codex/responses"  # type: ignore[method-assign]
+
+
+@variant
 def asks_twice() -> None:
     """Sends every request twice and uses the second answer."""
     old = Client.ask
