@@ -555,6 +555,7 @@ def test_a_failed_case_of_an_installed_suite_can_be_named_again(tmp_path: Path) 
     assert done.returncode == 1, case["again"]
     found = json.loads((tmp_path / "out" / "again" / "report.json").read_text())["cases"]
     assert [each["nodeid"] for each in found] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing else is left in somebody's project"
 
 
 @pytest.mark.parametrize(
