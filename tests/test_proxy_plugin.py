@@ -132,7 +132,7 @@ def test_one_that_does_not_start_is_started_once_and_told_whole_once(suite: pyte
     assert text.count("no database") == 1
     told = "The proxy ended (status 3) before it answered GET /v1/models. (An earlier case tells the whole.)\n"
     assert text.count(f"\n{told}") == 3
-    assert f"3 cases: {told}" in text
+    assert f"3 cases: Failed: {told}" in text
     assert "in start" not in text  # where the harness starts it is of no help
 
 
