@@ -379,6 +379,28 @@ def test_a_broken_cassette_is_a_sentence_with_its_place_and_status_two(tmp_path:
         assert b"line 5" in done.stderr
 
 
+STREAM = [
+    ("server", {"method": "item/x/delta", "params": {"threadId": THREAD, "turnId": "0", "part": {"delta": f"{{{n}"}}})
+    for n in range(5)
+]
+
+
+@pytest.mark.parametrize("number", range(1, 16))
+def test_a_line_that_lost_its_last_brace_is_no_frame_wherever_it_stands(tmp_path: Path, number: int) -> None:
+    """Not even in a stream, whose frames are not decoded: here each ends in the braces of a value of its own."""
+    entries = conversation()[:6] + STREAM + conversation()[6:]
+    lines = write(tmp_path / "a.ndjson", *entries).read_bytes().splitlines(keepends=True)
+    assert lines[number].endswith(b"}\n")
+    lines[number] = lines[number][:-2] + b"\n"
+    path = tmp_path / "broken.ndjson"
+    path.write_bytes(b"".join(lines))
+    done = run(said_by("client", entries), cassette=path)
+    assert done.returncode == 2
+    sentence = f"{path}, line {number + 1}: it is not JSON: a '}}' is missing at its end; record the cassette again"
+    assert done.stderr.startswith(f"fake-codex: {sentence}".encode())
+    assert all(json.loads(said) for said in done.stdout.splitlines())
+
+
 def test_a_recording_does_not_race(tmp_path: Path) -> None:
     """A known setting in the wrong place is said to be that, and not a word that nobody knows."""
     done = run(b"", cassette=write(tmp_path / "a.ndjson", *conversation()), pace="race:1")

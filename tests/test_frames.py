@@ -351,13 +351,33 @@ def test_a_missing_file_and_a_folder_are_refused_in_a_sentence(tmp_path: Path) -
         CassetteWriter(tmp_path / "no" / "where", HEADER)
 
 
-@pytest.mark.parametrize("bad", [b"garbage\n", b"{}\n", encode_header(HEADER)])
+BAD_MESSAGES = [b'{"n":3,"t":0.2,"seam":"rpc","from":"server","msg":%s}\n' % said for said in (b"nonsense", b"null", b'{"a":1')]
+
+
+@pytest.mark.parametrize("bad", [b"garbage\n", b"{}\n", encode_header(HEADER), *BAD_MESSAGES])
 def test_a_broken_line_in_the_middle_is_told_with_its_number(tmp_path: Path, bad: bytes) -> None:
     path = tmp_path / "c.ndjson"
     lines = _write(path).splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], bad, *lines[2:]]))
     with CassetteReader(path) as reader, pytest.raises(CassetteError, match="line 3"):
         list(reader)
+
+
+@pytest.mark.parametrize("raw", [b"nonsense\n", b'{"a":1\n', b"null\n", b"\xff\n", b"\n"])
+def test_what_a_server_said_that_is_no_message_is_no_broken_line(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "c.ndjson"
+    with CassetteWriter(path, HEADER) as writer:
+        writer.write(Frame(0, 0.0, "rpc", "server", "msg", raw))
+    with CassetteReader(path) as reader:
+        assert [frame.raw for frame in reader] == [raw]
+
+
+@pytest.mark.parametrize("kind", ["request", "response", "sse", "chunk"])
+def test_what_an_http_frame_carries_may_have_a_member_called_msg(kind: str) -> None:
+    payload = {"data": {"type": "object", "msg": {"a": '"seam":"rpc"'}}, "msg": 1}
+    frame = parse_line(encode_frame(Frame(1, 0.0, "http", "client", kind, b"", payload, 1)))
+    assert isinstance(frame, Frame)
+    assert frame.payload == payload
 
 
 def test_a_view_may_have_a_member_called_msg() -> None:

@@ -165,9 +165,15 @@ def is_canonical(raw: bytes, value: Any) -> bool:
 def parse_line(line: bytes) -> Header | Frame | Footer:
     """Return what one line of a cassette says; raises `BadLine`."""
     at = line.find(b',"msg":')
-    if at > 0 and line.startswith(b'{"n":') and line.endswith(b"}\n") and b',"view":' not in line[:at]:
+    if (
+        at > 0
+        and line.startswith(b'{"n":')
+        and line.endswith(b"}\n")
+        and line.find(b'"seam":"rpc"', 0, 64) > 0
+        and b',"view":' not in line[:at]
+    ):
         # The message's bytes are lifted out undecoded. Nothing before ',"msg":' is free text, so the first one is the key,
-        # unless it stands inside the view of a line that is kept as text.
+        # unless it stands inside the view of a line that is kept as text, or in what an http frame carries.
         return _frame(_object(line[:at] + b"}"), line[at + 7 : -2] + b"\n")
     fields = _object(line)
     if "n" in fields:
@@ -177,6 +183,24 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
     if "end" in fields:
         return _footer(fields)
     raise BadLine("it is neither a header, a frame nor a footer")
+
+
+def why_no_message(frame: Frame, line: bytes) -> str | None:
+    """Return why the message that stands under "msg" in a frame's line is none, None for every other frame.
+
+    Bytes of the server that are no JSON have a form of their own ("text", "base64"): here they are a line that was damaged.
+    """
+    if frame.value is not None or frame.seam != "rpc" or b',"msg":' not in line:
+        return None
+    try:
+        loads(frame.raw)
+    except NotJson as error:
+        try:
+            loads(frame.raw[:-1] + b"}")
+        except NotJson:
+            return f"its message is not JSON ({error})"
+        return "it is not JSON: a '}' is missing at its end"
+    return "its message is null"
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -163,7 +163,8 @@ class Track:
         method = b'{"method":' + dumps(value["method"])
         if type(params.get("turnId")) is str:
             begin = method + b',"params":{"threadId":%s,"turnId":%s,"' % (thread, dumps(params["turnId"]))
-            end = b"}}}\n"
+            # With all its braces and what stands before them: a line that has lost its last one is no such line.
+            end = frame.raw[len(frame.raw.rstrip(b"}\n")) - 1 : -1] + b"}\n"
         elif type(params.get("id")) is str:
             begin = method + b',"params":{"id":%s,"msg":{"' % dumps(params["id"])
             end = b',"conversationId":%s}}}\n' % thread

@@ -15,6 +15,7 @@ from harness.core.frames import (
     encode_frame,
     encode_header,
     parse_line,
+    why_no_message,
 )
 
 TYPE_CHECKING = False
@@ -119,8 +120,11 @@ class CassetteReader:
             )
         return frame
 
-    def parse(self, line: bytes) -> Frame | None:
-        """Return the frame of a line from `read_line`, or None if it ends the cassette."""
+    def parse(self, line: bytes, damaged: bool = False) -> Frame | None:
+        """Return the frame of a line from `read_line`, or None if it ends the cassette.
+
+        With `damaged`, a frame whose message is no JSON is returned all the same, for whoever looks into that.
+        """
         if not line:
             self.truncated = f"{self.path}: the recording was cut short after line {self._line - 1} (it has no footer)."
             return None
@@ -130,15 +134,18 @@ class CassetteReader:
             if not line.endswith(b"\n"):
                 self.truncated = f"{self.path}: the recording was cut short in line {self._line}; that line is left out."
                 return None
-            raise CassetteError(
-                f"{self.path}, line {self._line}: {error}; record the cassette again, or remove the line."
-            ) from None
+            raise self._damaged(str(error)) from None
         if isinstance(item, Footer):
             self.footer = item
             return None
         if isinstance(item, Header):
             raise CassetteError(f"{self.path}, line {self._line}: a second header; one file holds one recording.")
+        if not damaged and (why := why_no_message(item, line)):
+            raise self._damaged(why)
         return item
+
+    def _damaged(self, why: str) -> CassetteError:
+        return CassetteError(f"{self.path}, line {self._line}: {why}; record the cassette again, or remove the line.")
 
     @property
     def line(self) -> int:

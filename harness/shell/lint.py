@@ -130,7 +130,7 @@ class _Linter:
     def _frames(self, reader: CassetteReader) -> None:
         while True:
             line = reader.read_line()
-            frame = reader.parse(line)
+            frame = reader.parse(line, damaged=True)
             if frame is None:
                 break
             self._report.frames += 1
