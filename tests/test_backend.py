@@ -86,7 +86,7 @@ def test_a_script_that_is_used_up_is_a_miss(backend: BackendProcess) -> None:
     ask(session.url + "/v1/responses", request_body())
     answer = ask(session.url + "/v1/responses", request_body())
     assert (answer[0], code_of(answer)) == (501, "replay_miss")
-    assert "All 1 turns of the script are used" in session.problems()[0]
+    assert "The only turn of the script is used" in session.problems()[0]
 
 
 def test_markers_choose_turns_for_many_at_once(backend: BackendProcess) -> None:

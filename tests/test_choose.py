@@ -92,3 +92,7 @@ def test_a_used_script_says_so() -> None:
     assert [choice.choose({"input": "x"}, None)[:1], choice.choose({"input": "y"}, None)[:1]] == [(1,), (0,)]
     assert str(choice.choose({"input": "z"}, None)).startswith("All 2 turns of the script are used")
     assert choice.unused() == []
+    choice = Choice([Turn()])
+    assert isinstance(choice.choose({"input": "x"}, None), tuple)
+    assert str(choice.choose({"input": "y"}, None)).startswith("The only turn of the script is used: add a turn, or")
+    assert Choice([]).choose({"input": "x"}, None) == "The script has no turns: add one."

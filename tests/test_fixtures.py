@@ -181,7 +181,7 @@ def test_what_the_script_does_not_have_fails_the_test(project: pytest.Pytester) 
     )
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(
-        ["*The model was asked what the script of fake_codex does not have*", "*All 1 turns of the script are used*"]
+        ["*The model was asked what the script of fake_codex does not have*", "*The only turn of the script is used*"]
     )
 
 

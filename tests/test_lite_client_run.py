@@ -36,7 +36,7 @@ def test_a_refused_request_is_not_the_failure_that_a_case_means(tmp_path: Path) 
 
 def test_an_answer_of_the_script_is_the_failure_that_a_case_means(tmp_path: Path) -> None:
     """A status that the script gives has no sentence, a token that is not good is a case's own; one more try is no fault."""
-    requests = asked(400), asked(401, "The access token has expired."), asked(501, "All 1 turns of the script are used.")
+    requests = asked(400), asked(401, "The access token has expired."), asked(501, "The only turn of the script is used.")
     assert ended(tmp_path, *requests).failure() == "It failed."
 
 

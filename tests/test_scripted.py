@@ -152,7 +152,7 @@ def test_a_turn_is_chosen_by_its_marker_and_a_miss_is_told(start: Callable[..., 
     assert texts(fake.turn(thread, "beta")) == ["for beta"]
     missed = fake.turn(fake.thread(config={"model_providers.mock.stream_max_retries": 0}), "other")
     assert status(missed) == "failed"
-    assert "All 1 turns of the script are used" in missed[-1]["params"]["turn"]["error"]["message"]
+    assert "The only turn of the script is used" in missed[-1]["params"]["turn"]["error"]["message"]
     assert fake.ledger()[-1]["status"] == 501
 
 

@@ -55,7 +55,7 @@ class Choice:
         if plain is not None:
             return self._use(plain)
         if not left:
-            return f"All {len(self._turns)} turns of the script are used: add a turn, or let the last one be used again (times)."
+            return _used_up(len(self._turns))
         return "No turn of the script matches this request. " + " ".join(refusals)
 
     def _markers_in(self, texts: Sequence[str]) -> set[str]:
@@ -77,3 +77,10 @@ class Choice:
     def unused(self) -> list[int]:
         """Return the indexes of the turns that nothing has asked for; one that may be used always counts after its first use."""
         return [i for i, turn in enumerate(self._turns) if self._used.get(i, 0) < (turn.times or 1)]
+
+
+def _used_up(turns: int) -> str:
+    if not turns:
+        return "The script has no turns: add one."
+    said = "The only turn of the script is used" if turns == 1 else f"All {turns} turns of the script are used"
+    return f"{said}: add a turn, or let the last one be used again (times)."
