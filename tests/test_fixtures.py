@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.frames import Frame, Header
+from harness.core.jsontext import dumps
+from harness.shell.cassette import CassetteWriter
+
 pytest_plugins = ["pytester"]
 
 #: A client that an outside project may have: one prompt, one answer; it knows nothing of codex-replay.
@@ -107,6 +111,109 @@ def test_of_a_recording_and_a_script_the_later_holds(project: pytest.Pytester) -
         """,
     )
     result.assert_outcomes(passed=1)
+
+
+def recorded(project: pytest.Pytester, name: str, *turns: str) -> str:
+    """Write a cassette of the client of these tests, that asks these prompts; return its path."""
+    thread = "01a1fa03-daf3-7c40-a0be-c9e3464a450e"
+    said: list[tuple[str, object]] = [
+        ("client", {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "outside", "version": "1"}}}),
+        ("server", {"id": 1, "result": {"userAgent": "outside/0.92.0"}}),
+        ("client", {"method": "initialized"}),
+        ("client", {"id": 2, "method": "thread/start", "params": {}}),
+        ("server", {"id": 2, "result": {"thread": {"id": thread}}}),
+    ]
+    for number, text in enumerate(turns):
+        params = {"threadId": thread, "input": [{"type": "text", "text": text}]}
+        turn = {"id": str(number)}
+        said += [
+            ("client", {"id": 3, "method": "turn/start", "params": params}),
+            ("server", {"id": 3, "result": {"turn": turn}}),
+            ("server", {"method": "turn/completed", "params": {"threadId": thread, "turn": turn}}),
+        ]
+    path = project.path / name
+    with CassetteWriter(path, Header("0.92.0", "unknown", "a", {"rpc": "authored"})) as writer:
+        for sender, message in said:
+            writer.write(Frame(0, 0.0, "rpc", sender, raw=dumps(message) + b"\n"))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "how", "outcomes", "told"),
+    [
+        (1, "", {"passed": 1}, ""),
+        (0, "", {"passed": 1, "errors": 1}, "frame 6 of */a.ndjson never came from the client: turn/start"),
+        (0, "partial=True", {"passed": 1}, ""),
+        (2, "", {"passed": 1, "errors": 1}, "no recorded frame is left for turn/start: the recording ends before it"),
+        (2, "partial=True", {"passed": 1, "errors": 1}, "no recorded frame is left for turn/start*"),
+    ],
+)
+@pytest.mark.parametrize("end", ["close", "process.kill"])
+def test_a_recording_must_be_played_to_its_end(
+    project: pytest.Pytester, asked: int, how: str, outcomes: dict[str, int], told: str, end: str
+) -> None:
+    """Though the client throws away what fake-codex says, or leaves it no time to say it."""
+    path = recorded(project, "a.ndjson", "Hi")
+    result = run(
+        project,
+        f"""
+        def test_it(fake_codex):
+            fake_codex.cassette({path!r}, {how})
+            client = Client(fake_codex.command)
+            for n in range({min(asked, 1)}):
+                client.ask("Hi")
+            for n in range({asked - 1}):
+                client.send({{"id": 9, "method": "turn/start", "params": {{"threadId": client.thread, "input": []}}}})
+                assert client.read()["error"]["code"] == -32001
+            client.{end}()
+            client.process.stdin.close(), client.process.stdout.close(), client.process.wait()
+        """,
+    )
+    result.assert_outcomes(**outcomes)
+    if told:
+        result.stdout.fnmatch_lines(["*The client did not say what was recorded*partial=True*", f"*{told}"])
+
+
+def test_each_start_is_told_apart_and_judged_by_what_held_for_it(project: pytest.Pytester) -> None:
+    one, two = recorded(project, "one.ndjson", "Hi"), recorded(project, "two.ndjson", "Hi", "More")
+    result = run(
+        project,
+        f"""
+        import subprocess
+
+        def test_side_by_side(fake_codex):
+            fake_codex.cassette({one!r})
+            a = Client(fake_codex.command)
+            fake_codex.cassette({two!r})
+            b = Client(fake_codex.command)
+            subprocess.run([fake_codex.path, "--version"], check=True)
+            b.ask("Hi"), a.ask("Hi")
+            assert len(fake_codex.unplayed) == 1 and "frame 9 of {two}" in fake_codex.unplayed[0]
+            b.ask("More")
+            a.close(), b.close()
+            assert fake_codex.unplayed == []
+
+        def test_nobody_starts_it(fake_codex):
+            fake_codex.cassette({one!r})
+
+        def test_lenient(fake_codex):
+            fake_codex.cassette({one!r})
+            fake_codex.lenient = True
+            Client(fake_codex.command).close()
+
+        def test_with_a_fault(fake_codex):
+            fake_codex.cassette({one!r})
+            fake_codex.fault("dies-in-turn")
+            Client(fake_codex.command).close()
+
+        def test_fails_itself(fake_codex):
+            fake_codex.cassette({one!r})
+            Client(fake_codex.command).close()
+            assert not "this alone is told"
+        """,
+    )
+    result.assert_outcomes(passed=4, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*no client has started the app-server, so none of the recorded frames was sent"])
 
 
 def test_approvals_and_outputs(project: pytest.Pytester) -> None:
@@ -210,6 +317,7 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
             (lambda fake: fake.cassette("nope.ndjson"), "nope.ndjson: the cassette cannot be opened"),
             (lambda fake: fake.cassette(__file__), "no cassette header"),
             (lambda fake: fake.cassette("empty"), "no cassette"),
+            (lambda fake: fake.cassette("b.ndjson"), "b.ndjson, line 2: it is not JSON: a '}' is missing at its end"),
             (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "has one of them"),
             (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "has one of them"),
         ]
@@ -220,6 +328,8 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
             monkeypatch.chdir(tmp_path)
             (tmp_path / "empty").mkdir()
             (tmp_path / "a.ndjson").write_text(HEADER + '\\n{"end":true,"frames":0}\\n')
+            broken = '{"n":1,"t":0.0,"seam":"rpc","from":"client","msg":{"method":"initialized"}'
+            (tmp_path / "b.ndjson").write_text(HEADER + "\\n" + broken + '\\n{"end":true,"frames":1}\\n')
             with pytest.raises(Exception, match=sentence):
                 say(fake_codex)
 
@@ -228,7 +338,7 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
                 fake_codex.fault(name)
         """,
     )
-    result.assert_outcomes(passed=8)
+    result.assert_outcomes(passed=9)
 
 
 def test_a_client_that_does_not_send(project: pytest.Pytester) -> None:

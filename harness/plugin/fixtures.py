@@ -7,7 +7,8 @@
         assert len(fake_codex.model_calls) == 1
 
 Both fakes are programs of their own, reached over the same pipes and sockets as the real ones; docs/fixtures.md is the page for
-their users. A request to the model for which the script has no turn fails the test at its end, unless `lenient` is set.
+their users. A request to the model for which the script has no turn fails the test at its end, unless `lenient` is set; so does
+what a client left out of a recording that it was to be told.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import pytest
 from harness.plugin.asked import Request, request_of
 from harness.plugin.editor_client import stand_in
 from harness.plugin.programs import program
+from harness.plugin.replayed import Replays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,6 +72,9 @@ class FakeCodex:
         self._folder = folder
         self._program = program
         self._env: dict[str, str] = {}
+        self._replays = Replays(program)
+        self._partial = False
+        self._start = ""
         for name in ("home", "models"):
             (folder / name).mkdir(parents=True)
         self._write()
@@ -92,13 +97,19 @@ class FakeCodex:
 
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
-    def cassette(self, path: Path | str) -> None:
-        """Replay a recording, or a directory of them, instead of a script. `CassetteError` for what is none."""
+    def cassette(self, path: Path | str, *, partial: bool = False) -> None:
+        """Replay a recording, or a directory of them, instead of a script. `CassetteError` for what is none.
+
+        At the end of the test each start must have been sent all that was recorded of the client; `partial` lets it leave out.
+        """
         from harness.shell.cassette import CassetteReader
         from harness.shell.lint import find_files
 
         for file in find_files([str(path)]):
-            CassetteReader(file).close()
+            with CassetteReader(file) as reader:
+                for _ in reader:  # a broken line in it is told here
+                    pass
+        self._partial = partial
         self._env.pop("FAKE_CODEX_SCRIPT", None)
         self._env["FAKE_CODEX_CASSETTE"] = str(Path(path).absolute())
         self._order()
@@ -137,7 +148,16 @@ class FakeCodex:
         # Each start writes a ledger of its own; making a directory is how two that start at once do not get the same.
         ledger = f'cd "{self._folder}/models"; n=0; until mkdir $n 2>/dev/null; do n=$((n+1)); done; cd "$OLDPWD"'
         start = f'{ledger}; FAKE_CODEX_LEDGER="{self._folder}/models/$n/ledger.ndjson" exec "$0" "$@"'
+        if self._replaying:
+            start = f": cassette {len(self._replays)}; {start}"  # tells in the ledger of the wire what held for this start
+            self._replays.add(start, env, self._partial)
+        self._start = start
         stand_in(Path(self.path), [*tap, start, self._program], env)
+
+    @property
+    def _replaying(self) -> bool:
+        # What a fault does to a recording may well keep the client from going on with it.
+        return "FAKE_CODEX_CASSETTE" in self._env and "FAKE_CODEX_FAULT" not in self._env
 
     # -- afterwards ----------------------------------------------------------------------------------------------------------
 
@@ -172,6 +192,11 @@ class FakeCodex:
     def problems(self) -> list[str]:
         """A sentence for each request to the model that the script had no answer for."""
         return [call.sentence for call in self.model_calls if call.sentence]
+
+    @property
+    def unplayed(self) -> list[str]:
+        """A sentence for each recorded frame that the client has not sent, and for each that it sent beside the recording."""
+        return self._replays.problems(self.wire, self._start)
 
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
         """Wait until the client has sent so many messages of a method; return them. AssertionError when it does not."""
@@ -267,8 +292,16 @@ def _judge(fake: FakeCodex | CodexBackend, name: str) -> None:
         pytest.fail(f"{what} (set {name}.lenient = True where that is meant):\n    {told}", pytrace=False)
 
 
+def _judge_replay(fake: FakeCodex) -> None:
+    __tracebackhide__ = True
+    if not fake.lenient and (found := fake.unplayed):
+        told = "\n    ".join([*found[:5], *([f"... and {len(found) - 5} more"] if len(found) > 5 else [])])
+        meant = "cassette(path, partial=True) where it may leave out, fake_codex.lenient = True where anything may differ"
+        pytest.fail(f"The client did not say what was recorded ({meant}):\n    {told}", pytrace=False)
+
+
 @pytest.fixture
-def fake_codex(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCodex]:
+def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCodex]:
     """A drop-in `codex`: `fake_codex.script(["Hello."])`, then give a client `fake_codex.command`."""
     from harness.plugin.subjects import BadSubject, parse_app_server
 
@@ -277,8 +310,11 @@ def fake_codex(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCodex]:
     except BadSubject as error:
         raise pytest.UsageError(str(error)) from None
     fake = FakeCodex(tmp_path_factory.mktemp("fake_codex"), program)
+    failed = request.session.testsfailed
     yield fake
     _judge(fake, "fake_codex")
+    if request.session.testsfailed == failed:  # of a test that failed before its end the rest was never sent
+        _judge_replay(fake)
 
 
 @pytest.fixture

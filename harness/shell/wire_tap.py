@@ -4,9 +4,10 @@
 
 With PIECE the client gets what the server says in pieces of so many bytes, each in a write of its own; else line by line.
 Each line is one of LEDGER, before it goes on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and first
-of all `{"run": N, "pid": ..., "argv": [...]}`. Unlike a recording it is redacted of nothing, so it belongs into a test's own
-folder, where the credentials are made up. The recorder is `harness.shell.recorder`'s: bytes, end of file, signals and exit
-status pass unchanged. A suite starts a hundred of these, so it imports as little as it can.
+of all `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run whose line it is. Unlike a recording it is redacted
+of nothing, so it belongs into a test's own folder, where the credentials are made up. The recorder is
+`harness.shell.recorder`'s: bytes, end of file, signals and exit status pass unchanged. A suite starts a hundred of these, so it
+imports as little as it can.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ class Tap:
     def __init__(self, path: str) -> None:
         self.on = True
         self._path = path
+        self._whose: dict[str, int] = {}
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
 
     def begin(self, words: list[str]) -> None:
         """Tell that a run begins, with these words after the command."""
+        self._whose = {"of": os.getpid()}
         self.add(run=_count(self._path), pid=os.getpid(), argv=words)
 
     def add(self, **said: Any) -> None:
@@ -44,7 +47,8 @@ class Tap:
 
     def line(self, sender: str, raw: bytes) -> None:
         """Take down a line of one side."""
-        self.add(**{"got" if sender == "client" else "said": raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")})
+        text = raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")
+        self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
     def give_up(self, why: str) -> None:
         """The recorder passes on what is too long to keep."""
