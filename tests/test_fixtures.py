@@ -318,6 +318,9 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
             (lambda fake: fake.cassette(__file__), "no cassette header"),
             (lambda fake: fake.cassette("empty"), "no cassette"),
             (lambda fake: fake.cassette("b.ndjson"), "b.ndjson, line 2: it is not JSON: a '}' is missing at its end"),
+            (lambda fake: fake.config(aproval_policy="untrusted"), "no key of the config.toml .* did you mean 'approval_policy'"),
+            (lambda fake: fake.config(approvalPolicy="untrusted"), "did you mean 'approval_policy'"),
+            (lambda fake: fake.config(colour="red"), "'colour' is no key of the config.toml of Codex 0.92.0, which leaves it"),
             (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "has one of them"),
             (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "has one of them"),
         ]
@@ -336,9 +339,10 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
         def test_what_can_be(fake_codex):
             for name in ("dies-in-turn", "dies-in-turn:3"):
                 fake_codex.fault(name)
+            fake_codex.config(model="m", features={"apps": True}, mcp_servers={"one": {"command": "x"}})
         """,
     )
-    result.assert_outcomes(passed=9)
+    result.assert_outcomes(passed=12)
 
 
 def test_a_client_that_does_not_send(project: pytest.Pytester) -> None:

@@ -92,9 +92,19 @@ class FakeCodex:
         self._write()
 
     def config(self, **settings: Any) -> None:
-        """Say what its config.toml says, as `approval_policy="untrusted"`. ValueError for what TOML has no form for."""
+        """Say what its config.toml says, as `approval_policy="untrusted"`.
+
+        ValueError for what TOML has no form for, and for a key that Codex does not have: it would be left unread.
+        """
+        from harness.protocol.known import nearest
+        from harness.protocol.tables import load
         from harness.shell.codex.home import toml
 
+        keys: list[str] = load("config-keys")["keys"]
+        for key in settings:
+            if key not in keys:
+                meant = f"; did you mean {near!r}?" if (near := nearest(key, keys)) else ", which leaves it unread."
+                raise ValueError(f"{key!r} is no key of the config.toml of Codex 0.92.0{meant}")
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
     def cassette(self, path: Path | str, *, partial: bool = False) -> None:
