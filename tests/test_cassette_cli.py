@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.cassette import group
 from harness.core.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
+from harness.core.jsontext import dumps
 from harness.shell.cassette import CassetteReader, CassetteWriter
 from harness.shell.codex_origin import bundle_of
 
@@ -277,6 +278,30 @@ def test_diff_prints_the_smallest_difference_first(tmp_path: Path) -> None:
     )
     found = json.loads(run("diff", "--json", SHELL, changed).output)
     assert (found["equal"], found["differences"][0]["path"]) == (False, "$.msg.params.turn.status")
+
+
+def test_of_an_id_that_is_another_throughout_the_first_place_is_told(tmp_path: Path) -> None:
+    """What else differs is not drowned in it; two ids are two causes, and a value that is no id is told each time."""
+    frames = [
+        {"method": "a", "params": {"turnId": turn, "turn": {"id": turn}, "item": item, "n": [n, str(n)]}}
+        for n, (turn, item) in enumerate([("2", "x"), ("2", "x"), ("4", "x")])
+    ]
+    paths = []
+    for name, changes in (("a", {}), ("b", {'"2"': '"3"', '"4"': '"5"', '"x"': '"y"'})):
+        lines = [dumps(frame) + b"\n" for frame in frames]
+        for old, new in changes.items():
+            lines = [line.replace(f":{old}".encode(), f":{new}".encode()) for line in lines]
+        paths.append(write(tmp_path / f"{name}.ndjson", *lines, sender="server"))
+    head, *told = run("diff", *paths).output.splitlines()
+    assert head == "Different: 9 difference(s) between 3 and 3 events, the smallest first."
+    of_ids = [line for line in told if "Id" in line or ".id" in line]
+    assert [line.partition("frame ")[2][:1] + line.partition(": ")[2].rpartition(": ")[2] for line in of_ids] == [
+        '1"2" and "3" (and so in 3 more places that name it)',
+        '3"4" and "5" (and so in 1 more place that names it)',
+    ]
+    assert len(told) == 5
+    assert run("diff", "--max", "1", *paths).output.splitlines()[-1] == "  ... and 5 more (--max)."
+    assert len(json.loads(run("diff", "--json", *paths).output)["differences"]) == 9
 
 
 def test_what_follows_a_footer_is_said_by_every_verb(tmp_path: Path) -> None:

@@ -26,9 +26,11 @@ from harness.shell.cassette import CassetteReader
 def diff(a: str, b: str, most: int, as_json: bool) -> None:
     """Compare two cassettes after normalisation: ids, times, paths and declared races do not count.
 
-    The smallest difference stands first. Exit status: 0 equal, 1 different, 2 could not compare.
+    The smallest difference stands first; of those of one id the first is told, and the others are counted.
+    Exit status: 0 equal, 1 different, 2 could not compare.
     """
     from harness.protocol.compare import compare
+    from harness.protocol.followers import following, gathered
 
     version, left = _whole(a)
     _, right = _whole(b)
@@ -44,10 +46,11 @@ def diff(a: str, b: str, most: int, as_json: bool) -> None:
         click.echo(
             f"Different: {len(found.differences)} difference(s) between {found.a} and {found.b} events, the smallest first."
         )
-        for one in found.differences[:most]:
-            click.echo(f"  {printable(one.sentence())}")
-        if len(found.differences) > most:
-            click.echo(f"  ... and {len(found.differences) - most} more (--max).")
+        told = gathered(found.differences)
+        for one, more in told[:most]:
+            click.echo(f"  {printable(one.sentence())}{following(more)}")
+        if left_out := sum(1 + more for _, more in told[most:]):
+            click.echo(f"  ... and {left_out} more (--max).")
     if not found.equal:
         raise SystemExit(1)
 

@@ -18,6 +18,7 @@ from harness.core.counted import counted
 from harness.core.frames import Frame, Header
 from harness.plugin.subjects import BadSubject, Subject, parse_app_server
 from harness.protocol.compare import Comparison, compare
+from harness.protocol.followers import following, gathered
 from harness.shell.cassette import CassetteReader
 from harness.shell.client import Client, SubjectFailure
 from harness.shell.process import CannotStart
@@ -246,10 +247,11 @@ def _tell(
         out.print(failure)
     for problem in () if same else problems:
         out.print(f"The model was asked what it does not answer: {problem}")
-    for difference in found.differences[:SHOWN]:
-        out.print(printable(difference.sentence("the recording", "the live run")))
-    if len(found.differences) > SHOWN:
-        out.print(f"... and {len(found.differences) - SHOWN} more differences.")
+    told = gathered(found.differences)
+    for difference, more in told[:SHOWN]:
+        out.print(printable(difference.sentence("the recording", "the live run")) + following(more))
+    if left_out := sum(1 + more for _, more in told[SHOWN:]):
+        out.print(f"... and {left_out} more differences.")
     if same:
         out.print(f"identical: {counted(found.a, 'event')}, the same as recorded")
     if note:

@@ -1,0 +1,41 @@
+"""Differences that follow from one: an id that is another in one frame is another in each frame that names it.
+
+Two recordings of which one has a turn more differ in the id of every later turn, in each of its frames: told one by one, dozens
+of `"2" and "3"` hide what is to be seen. So of the differences of one id the first is told, and the others are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.protocol.compare import Difference
+
+
+def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
+    """Return the differences in their order, those that say of one id the same as an earlier one only as its count."""
+    found: list[Difference] = []
+    counts: list[int] = []
+    first: dict[tuple[str, str], int] = {}
+    for one in differences:
+        if _is_id(one) and (place := first.setdefault((one.left, one.right), len(found))) < len(found):
+            counts[place] += 1
+            continue
+        found.append(one)
+        counts.append(0)
+    return list(zip(found, counts, strict=True))
+
+
+def following(count: int) -> str:
+    """Say behind a difference how many more there are of its id; nothing for none."""
+    return f" (and so in {count} more place{'s' if count > 1 else ''} that name{'' if count > 1 else 's'} it)" if count else ""
+
+
+def _is_id(one: Difference) -> bool:
+    """Tell whether two ids were compared, by the last key of the path."""
+    key = one.path.rpartition(".")[2]
+    return (
+        one.kind == "changed"
+        and one.only is None
+        and type(one.left) is type(one.right) is str
+        and (key in ("id", "ids") or key.endswith(("Id", "_id")))
+    )
