@@ -247,10 +247,10 @@ def _tell(
         out.print(failure)
     for problem in () if same else problems:
         out.print(f"The model was asked what it does not answer: {problem}")
-    told = gathered(found.differences)
-    for difference, more in told[:SHOWN]:
+    shown = gathered(found.differences)
+    for difference, more in shown[:SHOWN]:
         out.print(printable(difference.sentence("the recording", "the live run")) + following(more))
-    if left_out := sum(1 + more for _, more in told[SHOWN:]):
+    if left_out := sum(1 + more for _, more in shown[SHOWN:]):
         out.print(f"... and {left_out} more differences.")
     if same:
         out.print(f"identical: {counted(found.a, 'event')}, the same as recorded")
