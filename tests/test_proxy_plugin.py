@@ -14,6 +14,7 @@ import pytest
 from harness.plugin.proxy import marker_of
 from harness.plugin.proxy_fields import fields, table
 from harness.plugin.proxy_http import Exchange
+from harness.plugin.proxy_process import free_port
 from harness.plugin.proxy_subject import CAPABILITIES, BadProxy, parse_proxy
 from harness.plugin.proxy_wire import Wire, WireFrame
 from harness.plugin.vectors import load_vectors
@@ -74,7 +75,7 @@ def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> Non
         ("exits", "The proxy ended (status 3) before it answered GET /v1/models. It said on stderr:*no database"),
         ("http10", "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
         ("always500", "The proxy was not ready within 5 s: GET /v1/models gave status 500."),
-        ("deaf", "The proxy was not ready within 1 s: GET /v1/models gave the connection failed (ConnectionRefusedError"),
+        ("deaf", "The proxy was not ready within 1 s: GET /v1/models gave a refused connection: nobody listens at http://"),
         ("garbage", "The proxy was not ready within 5 s: GET /v1/models gave the connection failed (BadStatusLine"),
         ("post500", "POST /v1/chat/completions must succeed, but was answered 500"),
         ("hangs", "POST /v1/responses: no end of the answer within 1 s."),
@@ -277,6 +278,17 @@ def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: p
         result.assert_outcomes(passed=3, skipped=3, failed=1)
         assert "natively does not claim to be capable of what these cases need: 3 for text-tools." in shown
         assert "FAILED: 1 of 7 cases, 3 skipped; proxy natively" in shown
+
+
+def test_of_a_url_where_nobody_listens_it_is_said_so(suite: pytest.Pytester) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    suite.path.joinpath("pyproject.toml").write_text(
+        f'[tool.pytest.ini_options]\n[tool.codex-replay.proxy.away]\nready_seconds = 1\nurl = "{url}"\n'
+    )
+    result = run(suite)
+    result.assert_outcomes(failed=2)
+    sentence = f"within 1 s: GET /v1/models gave a refused connection: nobody listens at {url}. Start it before the run"
+    assert sentence in result.stdout.str()
 
 
 def test_a_proxy_that_runs_is_attached_to_and_left_alone(suite: pytest.Pytester) -> None:

@@ -155,6 +155,8 @@ def exchange(
     except http.client.IncompleteRead as error:
         pieces.append(error.partial)
         done.problem = "the answer broke off"
+    except ConnectionRefusedError:
+        done.problem = f"a refused connection: nobody listens at {url}"
     except (OSError, http.client.HTTPException) as error:
         done.problem = f"the connection failed ({type(error).__name__}: {reason(error)})"
     finally:

@@ -138,6 +138,8 @@ class RunningProxy:
             else:
                 time.sleep(0.05)
         why = f"The proxy was not ready within {self.subject.ready_seconds:g} s: GET {self.subject.ready} gave {last}."
+        if self.process is None:
+            why += " Start it before the run, or correct the URL."
         raise self._not_ready(why)
 
     def _not_ready(self, why: str) -> SubjectFailure:
