@@ -10,7 +10,7 @@ import pytest
 from test_report_data import case, report_of
 
 from harness.plugin.spec import place
-from harness.report.alike import LEAST, MOST, alike, sentences
+from harness.report.alike import FEW, LEAST, MOST, alike, sentences
 from harness.report.markdown import markdown
 from harness.report.page import write_html
 
@@ -30,8 +30,26 @@ def test_the_first_lines_that_several_cases_say_are_counted() -> None:
     assert sentences(cases) == [f"{LEAST + 1} cases: Another.", f"{LEAST} cases: {REFUSED}"]
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("The proxy answered {} and not 200.", "The proxy answered \u2026 and not \u2026."),
+        ('The header "x-{}" isn\'t there, for it\'s "{}".', "The header \u2026 isn't there, for it's \u2026."),
+        ("assert {{'id': 'a {}'}} == {{'id': 'b'}}", "assert {\u2026: \u2026} == {\u2026: \u2026}"),
+        ('The answer begins "cut {}', "The answer begins \u2026"),
+    ],
+)
+def test_lines_that_differ_in_a_value_alone_are_one_where_they_are_many(line: str, told: str) -> None:
+    """Of a few each is told: 401 and 500 are two causes."""
+    many = [each for n in range(FEW + 1) for each in failed(1, line.format(n, n), f"m{n}-")]
+    assert alike(many) == [(told, FEW + 1)]  # type: ignore[arg-type]
+    few = [each for n in range(FEW) for each in failed(LEAST + 1, line.format(n, n), f"m{n}-")]
+    assert alike(few) == [(line.format(n, n), LEAST + 1) for n in range(FEW)]  # type: ignore[arg-type]
+    assert alike([*many, *failed(9, "Something else.", "e")]) == [("Something else.", 9), (told, FEW + 1)]  # type: ignore[arg-type,list-item]
+
+
 def test_no_more_are_told_than_a_reader_takes_in() -> None:
-    cases = [each for i in range(9) for each in failed(LEAST, f"Line {i}." + "x" * 999, f"c{i}-")]
+    cases = [each for i in range(9) for each in failed(LEAST, f"Line {'abcdefghi'[i]}." + "x" * 999, f"c{i}-")]
     assert len(alike(cases)) == MOST  # type: ignore[arg-type]
     assert max(map(len, sentences(cases))) < 320  # type: ignore[arg-type]
 

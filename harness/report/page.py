@@ -32,7 +32,7 @@ from string import Template
 from typing import IO, Any
 
 from harness.core.brief import cut
-from harness.report.alike import LONGEST, alike, said_first
+from harness.report.alike import LONGEST, groups
 from harness.report.model import Case, Report, Story
 from harness.report.stories import StoryText, as_text, finite
 from harness.shell.files import named
@@ -61,11 +61,11 @@ def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path 
         "mode": "report",
         "cases": [_light(case, places) for case in cases],
     }
-    if said := [line for line, _ in alike(cases)]:
-        data["alike"] = [cut(line, LONGEST) for line in said]
-        for i, case in enumerate(cases):
-            if (line := said_first(case)) in said:
-                data["cases"][i]["alike"] = said.index(line)
+    if said := groups(cases):
+        data["alike"] = [cut(line, LONGEST) for line, _ in said]
+        for number, (_, indexes) in enumerate(said):
+            for i in indexes:
+                data["cases"][i]["alike"] = number
     chunks: Iterable[tuple[str, bytes]] = _chunks(cases, stories, places)
     if "drift" in report:
         data["drift"] = _glance(report["drift"])

@@ -427,3 +427,11 @@ def test_what_several_failed_cases_say_leads_to_them(browser: Browser, show: Sho
     assert browser.texts(".count") == ["6 cases"]
     show((report([case("green")]), []))
     assert browser.texts(".alike") == []
+
+
+def test_what_differs_in_a_value_alone_leads_to_all_of_it(browser: Browser, show: Show) -> None:
+    many = [case(f"f{i}", outcome="failed", message=f"The answer was {i} and not 200.") for i in range(40)]
+    show((report([case("green"), *many, case("alone", outcome="failed", message="Something else.")]), []))
+    assert browser.texts(".alike li") == ["40 cases The answer was \u2026 and not \u2026."]
+    browser.click(".alike button")
+    assert browser.texts(".count") == ["40 of 42 cases"]
