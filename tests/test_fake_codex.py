@@ -387,7 +387,7 @@ STREAM = [
 
 @pytest.mark.parametrize("number", range(1, 16))
 def test_a_line_that_lost_its_last_brace_is_no_frame_wherever_it_stands(tmp_path: Path, number: int) -> None:
-    """Not even in a stream, whose frames are not decoded: here each ends in the braces of a value of its own."""
+    """In a stream as well, whose frames end in the braces of a value of their own (`test_replay` has them undecoded)."""
     entries = conversation()[:6] + STREAM + conversation()[6:]
     lines = write(tmp_path / "a.ndjson", *entries).read_bytes().splitlines(keepends=True)
     assert lines[number].endswith(b"}\n")

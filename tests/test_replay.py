@@ -434,3 +434,22 @@ def test_undecoded_frames_are_the_same_bytes_as_decoded_ones(deltas: list[str], 
     for n in (0, 2):
         player.receive(frames[n])
     assert drain(player)[2:] == [f.raw for f in itertools.islice(frames, 4, None)]
+
+
+@pytest.mark.parametrize("value", [{"delta": "{"}, {"delta": 1}, {"deep": {"delta": "}"}}, {"all": [{"a": {}}]}, "plain", 1])
+def test_a_line_that_lost_its_last_brace_carries_no_stream_on(value: Any) -> None:
+    """It is handed to the source, which knows that it is broken; the lines around it need no look."""
+    params = {"threadId": THREAD, "turnId": "0", "part": value}
+    frames = log(*opening(), *[("server", {"method": "item/x/delta", "params": params})] * 4)
+    source = Lines(frames)
+    player = Deck([Track("broken", source, TABLE, Matcher(lambda: Rules(load("normalise"))))])
+    for n in (0, 2):
+        player.receive(frames[n])
+    drained = [frame for frame in player.advance(3, raw=True) if isinstance(frame, bytes)]
+    assert drained == [frames[5].raw]  # the first of the stream was decoded, and this one known by it
+    looked: list[bytes] = []
+    parse = source.parse
+    source.parse = lambda line: looked.append(line) or parse(line)  # type: ignore[method-assign,func-returns-value]
+    source._lines[6] = source._lines[6][:-2] + b"\n"
+    player.advance(1, raw=True)
+    assert looked == [source._lines[6]]
