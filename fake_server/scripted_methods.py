@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     Method = Callable[[Session, Any, dict[str, Any]], None]
 
 
+#: No tokens at all.
+NOTHING = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"), 0)
+
+
 # -- v2: threads ----------------------------------------------------------------------------------------------------------
 
 
@@ -159,8 +163,7 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
         users = [i for i, item in enumerate(thread.history) if item.get("role") == "user"]
         if users:
             del thread.history[users[-1] :]
-    if thread.total is not None:
-        thread.last = dict.fromkeys(thread.total, 0)
+    thread.total, thread.last = thread.total or NOTHING, NOTHING
     usage = usage_values(thread.total, thread.last, thread.settings.window(), thread.limits)
     thread.emit("usage", {"turn": number, **usage})
     thread.emit("thread-rolled-back", {"turn": number, "count": count})

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
-    """Find a thread that has something to be loaded from, loaded or not, but not archived."""
+    """Find a thread that is kept, loaded or not, but not archived; it is kept before anything is said in it."""
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(text.lower())
-    if thread is None or thread.archived or thread.ephemeral or not thread.preview:
+    if thread is None or thread.archived or thread.ephemeral:
         raise Refused(f"no rollout found for {word} id {text}")
     return thread
 
@@ -62,14 +62,14 @@ def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> 
     settings = settings_again(session, thread, params, api)
     thread.words = words_of(thread)
     thread.settings, thread.told = settings, settings.told()
-    thread.dynamic_tools, thread.approved = [], set()
+    thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
     thread.restart()
 
 
-def loaded(session: Session, thread: Thread) -> None:
-    """Tell what there is to tell of a thread that is loaded: that its model is another now, raw items, MCP's start."""
-    if thread.model not in (None, thread.settings.model):
+def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
+    """Tell what there is to tell of a thread that is loaded: of another model (if it is no fork), raw items, MCP's start."""
+    if not fork and thread.model not in (None, thread.settings.model):
         values = {"old": thread.model, "new": thread.settings.model}
         said = fill(session.table["sentences"]["other-model"], values)
         thread.emit("warning", {"turn": "auto-compact-0", "message": said})  # its number, as of raw items before a turn
@@ -89,7 +89,8 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
     thread.words = words_of(source)
     thread.preview, thread.history, thread.turns = source.preview, list(source.history), list(source.turns)
     thread.said = list(source.said)
-    thread.total, thread.last = source.total, source.last
+    thread.asked = source.asked
+    thread.total, thread.last, thread.model = source.total, source.last, source.model
     return thread
 
 
@@ -138,7 +139,7 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
 
 def spoken(session: Session, providers: Any = None) -> list[Thread]:
     """Return the threads that are kept and have been spoken in, the latest first; of these providers, if any is named."""
-    kept = [thread for thread in reversed(session.threads.values()) if thread.preview and not thread.ephemeral]
+    kept = [thread for thread in reversed(session.threads.values()) if thread.asked and not thread.ephemeral]
     return [thread for thread in kept if not providers or thread.settings.provider in providers]
 
 

@@ -56,14 +56,14 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
     _told_again(session, request, thread)
 
 
-def _told_again(session: Session, request: Any, thread: Thread) -> None:
+def _told_again(session: Session, request: Any, thread: Thread, fork: bool = False) -> None:
     """Answer with what was said in a conversation, which sessionConfigured tells as well."""
     settings, path = thread.settings, thread.path
     about = {"sessionId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}
     session.send({"method": "sessionConfigured", "params": {**about, "historyLogId": 0, "historyEntryCount": 0, **messages}})
     session.answer(request, {"conversationId": thread.id, "model": settings.model, **messages})
-    loaded(session, thread)
+    loaded(session, thread, fork)
 
 
 def fork_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -71,7 +71,8 @@ def fork_conversation(session: Session, request: Any, params: dict[str, Any]) ->
     if params.get("path") is None and params.get("conversationId") is None:
         raise Refused("either path or conversation id must be provided")
     source = _named_v1(session, params)
-    _told_again(session, request, copy(session, source, settings_again(session, source, params.get("overrides") or {}, "v1")))
+    settings = settings_again(session, source, params.get("overrides") or {}, "v1")
+    _told_again(session, request, copy(session, source, settings), fork=True)
 
 
 def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
@@ -139,10 +140,12 @@ def interrupt_conversation(session: Session, request: Any, params: dict[str, Any
 
 def archive_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Put a conversation away."""
-    path = params["rolloutPath"]
-    if not path.startswith(f"{session.home}/sessions/"):
-        raise Refused(f"rollout path `{path}` must be in sessions directory")
-    archive(stored(session, params["conversationId"], "conversation"))
+    path, name = params["rolloutPath"], params["conversationId"]
+    if path not in [thread.path for thread in session.threads.values() if not thread.archived and not thread.ephemeral]:
+        raise Refused(f"rollout path `{path}` must be in sessions directory")  # so too where nothing is
+    if not path.endswith(f"-{name}.jsonl"):
+        raise Refused(f"rollout path `{path}` does not match thread id {name}")
+    archive(stored(session, name, "conversation"))
     session.answer(request, {})
 
 

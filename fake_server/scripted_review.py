@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import time
 
 from fake_server.scripted_ids import uuid4, uuid7
-from fake_server.scripted_methods_both import copy
+from fake_server.scripted_methods_both import copy, settings_again
 from fake_server.scripted_refused import Refused
 from fake_server.scripted_turn import Turn, user_history, user_values
 from fake_server.scripted_waits import Pause
@@ -187,7 +187,7 @@ def rendered(output: dict[str, Any] | None, failed: str) -> str:
             place = finding["code_location"]
             where = f"{place['absolute_file_path']}:{place['line_range']['start']}-{place['line_range']['end']}"
             lines += ["", f"- {finding['title']} \u2014 {where}", *(f"  {line}" for line in finding["body"].splitlines())]
-        parts.append("\n".join(lines))
+        parts.append("\n".join(lines).strip())
     return "\n\n".join(parts) or failed
 
 
@@ -212,7 +212,8 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
     form = "titled" if shown.get("title") else "plain"
     hint = fill(row.get(f"hint-{form}", row["hint"]), given)
     if params.get("delivery") == "detached":
-        thread = copy(session, thread, thread.settings.copy())
+        # As it is begun with the server's own settings and in its place, whatever the thread had.
+        thread = copy(session, thread, settings_again(session, thread, {"cwd": session.cwd}, "v2"))
         session.listen(thread, "v2")
         thread.emit("mcp-startup-complete")
         thread.emit("thread-started", {"threadObject": thread.as_v2()})

@@ -43,6 +43,14 @@ _KEPT_SAYINGS = {
     "agent-message-completed": "agent_message",
     "reasoning-completed": "agent_reasoning",
     "usage": "token_count",
+    "turn-aborted": "turn_aborted",
+    "thread-rolled-back": "thread_rolled_back",
+    "review-entered": "entered_review_mode",
+    "review-exited": "exited_review_mode",
+    "review-said": "agent_message",
+    "agent-message-plain": "agent_message",
+    "user-message-again": "user_message",
+    "reasoning-completed-again": "agent_reasoning",
 }
 _SLICE = 200  # happenings between two looks at the client
 
@@ -55,10 +63,11 @@ class Thread:
         self.settings = settings
         self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
         self.told = settings.told()  # what the model was told of them last
-        self.model: str | None = None  # that of the latest turn
+        self.model: str | None = None  # that of the latest turn; a review is none
         self.words: list[str] = []  # what the developer had told the model before it was loaded again
         self.created = self.updated = now
         self.preview = ""
+        self.asked = False  # whether the client has asked anything in it, or in what it is a fork of: else it is not listed
         self.archived = self.ephemeral = False
         self.loaded = True
         self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it hears raw items)
@@ -71,7 +80,7 @@ class Thread:
         self.allowed = list(out.rules)  # command prefixes that need no approval
         self.total: dict[str, int] | None = None
         self.last: dict[str, int] | None = None
-        self.limits: dict[str, Any] | None = None  # rate limits, as the last answer told them
+        self.limits: dict[str, Any] | None = None  # rate limits, as answers told them since it was loaded; None without an answer
         self.interrupts: list[Any] = []  # interrupt requests without an answer: (id, api)
         self.steered: list[list[dict[str, Any]]] = []  # input that came while a turn ran
         self.turn: Turn | None = None
@@ -166,7 +175,7 @@ class Thread:
             self.raw(*changes(before, self.settings), turn=turn)
 
     def _keep(self, name: str, values: dict[str, Any]) -> None:
-        """Keep what v1 tells again to who resumes: the words of the user and the model, and the counts."""
+        """Keep what v1 tells again to who resumes: the words of the user and the model, counts, aborts."""
         wanted = _KEPT_SAYINGS[name]
         for frame in frames(self._out.table["frames"][name], "v1", values):
             message = (frame.get("params") or {}).get("msg") or {}
@@ -197,7 +206,6 @@ class Thread:
     def begin(self, turn: Turn) -> None:
         """Start a turn."""
         self.turn = turn
-        self.model = self.settings.model
         self._run = turn.run()
         self._waits = Pause()
 

@@ -62,7 +62,7 @@ class Turn:
             self.abort()
             return
         status = "failed" if self._error is not None else "completed"
-        self._shown["status"], self._shown["error"] = status, self._error
+        # Errors are not kept, so the turn is shown again as completed.
         thread.emit("task-complete", {"lastMessage": self._last_message, "status": status, "error": self._error})
 
     def abort(self) -> None:
@@ -82,6 +82,7 @@ class Turn:
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
         thread.preview = thread.preview or values["message"]
+        thread.asked, thread.model = True, thread.settings.model
         # A text of white space alone is not among what is shown again later.
         content = [part for part in values["contentV2"] if part["type"] != "text" or part["text"].strip()]
         self._shown["items"].append({"type": "userMessage", "content": content})
@@ -114,8 +115,8 @@ class Turn:
         self._tools.ran = 0
         while True:
             reply = self._model.ask(self.body(), {"thread": self.thread.id, "turn": self.id}, self.thread.settings.url())
-            thread.limits = reply.limits or thread.limits
             if reply.failure is None:
+                thread.limits = reply.limits or thread.limits or {}
                 self._usage()
                 yield from self._stream(reply.acts, reply.results, sampling)
                 if sampling.end is not None and "completed" in sampling.end:
@@ -149,7 +150,7 @@ class Turn:
                     if name == "agent-message-completed":
                         self._shown["items"].append({"type": "agentMessage", "text": values["text"]})
                     elif name == "reasoning-completed":
-                        shown = {"type": "reasoning", "summary": values["summary"], "content": values["content"]}
+                        shown = {"type": "reasoning", "summary": values["summary"], "content": values["shown"]}
                         self._shown["items"].append(shown)
                 thread.history += sampling.history[done:]
                 thread.raw(*sampling.history[done:])

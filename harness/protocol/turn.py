@@ -126,14 +126,19 @@ def _window_v2(window: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def usage_values(
     total: Mapping[str, int] | None, last: Mapping[str, int] | None, window: int | None, told: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the values of the happening "usage": what v1 and v2 are told of the tokens (counts) and rate limits (`told`)."""
+    """Return the values of the happening "usage": what v1 and v2 are told of the tokens (counts) and rate limits.
+
+    `told` is what answers of the model have told of the limits, if it be nothing; None while there was no answer.
+    """
     info = tokens = None
     if total is not None and last is not None:
         info = {"total_token_usage": dict(total), "last_token_usage": dict(last), "model_context_window": window}
         tokens = {"total": _tokens_v2(total), "last": _tokens_v2(last), "modelContextWindow": window}
-    limits: dict[str, Any] = {name: (told or {}).get(name) for name in ("primary", "secondary")}
-    limits_v2 = {**{name: _window_v2(value) for name, value in limits.items()}, "credits": None, "planType": None}
-    limits |= {"credits": None, "plan_type": None}
+    limits = limits_v2 = None
+    if told is not None:
+        windows = {name: told.get(name) for name in ("primary", "secondary")}
+        limits_v2 = {**{name: _window_v2(value) for name, value in windows.items()}, "credits": None, "planType": None}
+        limits = {**windows, "credits": None, "plan_type": None}
     return {"info": info, "tokenUsage": tokens, "rateLimits": limits, "rateLimitsV2": limits_v2}
 
 
