@@ -61,7 +61,7 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
 	$(call again,tests/browser -n $(JOBS))
 
-differential: $(STAMP) ## 600 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
+differential: $(STAMP) ## 820 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
 	@$(codex)
 	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/test_differential.py -s
 

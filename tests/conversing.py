@@ -6,8 +6,11 @@ A conversation is JSON, so that a counterexample can be read, kept and played ag
         {"thread": 0, "text": "...", "params": {...of turn/start}, "decide": {"call_1": decision}, "answer": {"call_2": result},
          "interrupt": "the method after which to interrupt", "steer": "text", "steer_after": "a method", "gate": "name"},
         {"thread": 0, "call": "thread/read", "params": {...}},
-        {"thread": 0, "review": {...the target of review/start}},
+        {"thread": 0, "review": {...the target of review/start}, "params": {...}},
+        {"thread": 0, "load": "thread/resume", "params": {...}},          or thread/fork, resumeConversation, forkConversation
         [{...}, {...}]]}                                                  steps of several threads at once
+
+A fork, a thread that is made of a history and one that a detached review is given come last of all threads, and are counted on.
 
 With `raw` the client asks for raw items. `decide` is by call id, with "*" for all others; so is `answer` (dynamic tools, user
 input). A "cancel" and an interrupt wait until the model's reply has been read to its end, where the reply has one: before that
@@ -61,6 +64,7 @@ class Conversation:
         self.client, self.told, self.work, self.gates = client, told, work, gates
         self.v1 = told["api"] == "v1"
         self.threads: list[str] = []
+        self.paths: dict[str, Any] = {}  # where v1 says that a conversation is kept
 
     def play(self) -> None:
         for _ in range(self.told.get("threads", 1)):
@@ -74,23 +78,57 @@ class Conversation:
 
     def open_thread(self) -> None:
         settings = {"cwd": self.work, **self.told.get("settings", {})}
-        raw = {"experimentalRawEvents": True} if self.told.get("raw") else {}
         if self.v1:
-            opened = self.client.request("newConversation", settings)["conversationId"]
-            self.client.request("addConversationListener", {"conversationId": opened, **raw})
+            opened = self.listen(self.client.request("newConversation", settings))
         else:
-            opened = self.client.request("thread/start", {**settings, **raw})["thread"]["id"]
+            opened = self.client.request("thread/start", {**settings, **self.raw})["thread"]["id"]
             self.client.wait("thread/started", lambda m: is_started(m, opened))
         self.client.wait("mcp_startup_complete", lambda m: is_about(m, opened, "codex/event/mcp_startup_complete"))
         self.threads.append(opened)
 
+    @property
+    def raw(self) -> dict[str, Any]:
+        return {"experimentalRawEvents": True} if self.told.get("raw") else {}
+
+    def listen(self, result: Any) -> str:
+        """Listen to the conversation that this result of v1 has opened; return its id."""
+        opened: str = result["conversationId"]
+        self.paths[opened] = result["rolloutPath"]
+        self.client.request("addConversationListener", {"conversationId": opened, **self.raw})
+        return opened
+
+    def load(self, step: dict[str, Any], thread: str) -> None:
+        """Load a thread again, or a fork of it; where that is refused, nothing has changed."""
+        named = {"conversationId" if self.v1 else "threadId": thread}
+        reply = self.client.call(step["load"], {**named, **step.get("params", {})})
+        if "error" in reply:
+            return
+        opened = self.listen(reply["result"]) if self.v1 else reply["result"]["thread"]["id"]
+        if step["load"] == "thread/fork":
+            self.client.wait("thread/started", lambda m: is_started(m, opened))
+        self.client.wait("mcp_startup_complete", lambda m: is_about(m, opened, "codex/event/mcp_startup_complete"))
+        if opened not in self.threads:
+            self.threads.append(opened)
+
+    def call(self, step: dict[str, Any], thread: str) -> None:
+        """Ask something that is answered at once, be it with a refusal."""
+        named = {"conversationId": thread} if self.v1 else {"threadId": thread}
+        if step["call"] == "archiveConversation":
+            named["rolloutPath"] = self.paths[thread]
+        self.client.call(step["call"], {**named, **step.get("params", {})})
+
     def begin(self, step: dict[str, Any]) -> None:
         thread = self.threads[step.get("thread", 0)]
         if "call" in step:
-            self.client.call(step["call"], {"threadId": thread, **step.get("params", {})})
+            self.call(step, thread)
+        elif "load" in step:
+            self.load(step, thread)
         elif "review" in step:
             begun = self.client.request("review/start", {"threadId": thread, "target": step["review"], **step.get("params", {})})
             step["turn"] = begun["turn"]["id"]
+            if begun["reviewThreadId"] not in self.threads:
+                self.threads.append(begun["reviewThreadId"])
+            step["thread"] = self.threads.index(begun["reviewThreadId"])
         elif self.v1:
             items = [{"type": "text", "data": {"text": step["text"]}}]
             params = {"conversationId": thread, "items": items}
@@ -101,7 +139,7 @@ class Conversation:
             step["turn"] = self.client.request("turn/start", params)["turn"]["id"]
 
     def finish(self, step: dict[str, Any]) -> None:
-        if "call" in step:
+        if "call" in step or "load" in step:
             return
         thread = self.threads[step.get("thread", 0)]
         after = step.get("interrupt") or step.get("steer_after")

@@ -4,6 +4,9 @@
 - the end of a cancelled or interrupted call, and the diff behind it, may be lost, when the abort is quicker (`without_lost`);
 - the output of such a call, as a raw item, says that it was rejected or that it was aborted, whichever is quicker;
 - the files of one patch stand in no fixed order within an event (`sorted_changes`).
+
+And with one for what the fake cannot know: how many tokens are left in the context after a rollback (`without_estimate`). The
+real server estimates that out of texts of its own. Such a usage is known by its having nothing but a total.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ PARALLEL = "parallel calls"
 
 def differences(kind: str, real: list[Frame], fake: list[Frame]) -> list[str]:
     """Return a sentence for each difference between two runs of a scenario of this class."""
-    sides = [sorted_changes(without_lost(frames)) for frames in (real, fake)]
+    sides = [without_estimate(sorted_changes(without_lost(frames))) for frames in (real, fake)]
     if not kind.startswith(PARALLEL):
         return told(compare(*sides))
     left, right = map(apart, sides)
@@ -94,6 +97,27 @@ def is_lost(message: Any, calls: set[str]) -> bool:
     if event.get("type") in ("exec_command_end", "patch_apply_end"):
         return event.get("call_id") in calls
     return message.get("method") == "item/completed" and item.get("id") in calls and item.get("status") == "failed"
+
+
+def without_estimate(frames: list[Frame]) -> list[Frame]:
+    """Leave out, from the first rollback on, each total of a last usage that has nothing but a total."""
+    found: list[Frame] = []
+    rolled_back = False
+    for frame in frames:
+        rolled_back = rolled_back or b'"method":"thread/rollback"' in frame.raw
+        counts = rolled_back and frame.sender == "server" and (b'"last_token_usage"' in frame.raw or b'"tokenUsage"' in frame.raw)
+        found.append(_unestimated(frame) if counts else frame)
+    return found
+
+
+def _unestimated(frame: Frame) -> Frame:
+    value = deepcopy(frame.value)
+    params = value.get("params") or {}
+    info = (params.get("msg") or {}).get("info") or {}
+    for last in (info.get("last_token_usage"), (params.get("tokenUsage") or {}).get("last")):
+        if last is not None and not any(count for name, count in last.items() if name not in ("total_tokens", "totalTokens")):
+            last.update({name: "an estimate" for name in last if name in ("total_tokens", "totalTokens")})
+    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, dumps(value) + b"\n")
 
 
 def sorted_changes(frames: list[Frame]) -> list[Frame]:

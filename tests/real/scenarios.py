@@ -405,7 +405,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def _raw(scenario: dict[str, Any]) -> dict[str, Any]:
+def with_raw(scenario: dict[str, Any]) -> dict[str, Any]:
     """The same for a client that asks for raw items."""
     return {**scenario, "conversation": {**scenario["conversation"], "raw": True}}
 
@@ -420,5 +420,5 @@ _pictures = st.lists(
     max_size=3,
 ).map(lambda items: conversation([GREETING, GREETING], [{"input": items}, NEXT]))
 # Calls of one reply are compared apart from each other, so they have a class of their own.
-KINDS["raw items"] = st.one_of(_pictures, *(KINDS[kind] for kind in KINDS if kind != "parallel calls")).map(_raw)
-KINDS["parallel calls, raw items"] = KINDS["parallel calls"].map(_raw)
+KINDS["raw items"] = st.one_of(_pictures, *(KINDS[kind] for kind in KINDS if kind != "parallel calls")).map(with_raw)
+KINDS["parallel calls, raw items"] = KINDS["parallel calls"].map(with_raw)

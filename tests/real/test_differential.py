@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -38,13 +39,20 @@ from harness.shell.codex_origin import bundle_of
 from tests.conversing import Conversation, initialize
 from tests.differing import differences
 from tests.in_process import InProcess
-from tests.real import vocabulary
-from tests.real.scenarios import KINDS, numbered
+from tests.real import broken_lives, lives, vocabulary
+from tests.real.scenarios import KINDS as PLAIN
+from tests.real.scenarios import numbered
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[2] / "reports" / "differential"
-#: So many scenarios of each class, of which there are 17; `make differential` asks for 40.
-SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "12"))
+#: The classes of scenarios.
+KINDS = {**PLAIN, **lives.KINDS}
+#: So many scenarios of each class, of which there are 24, and of lives of threads half as many: each is several turns long. `make
+#: differential` asks for 40.
+USUAL = 12
+SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", USUAL))
+#: What differs from run to run: ids and times.
+NAMES = re.compile(rb'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{10}|\d{4}-\d\d-\d\dT[^"]*')
 WAIT = 60.0
 COUNTS: Counter[str] = Counter()
 #: Scenarios that were equal at the second try only, by class; of all scenarios at most so many in a hundred.
@@ -73,8 +81,9 @@ class Real:
         vocabulary.fill(work)
         begin = len(self.client.timeline)
         Conversation(self.client, scenario["conversation"], str(work), self.session).play()
-        # An amendment is a rule for every thread to come.
-        shutil.rmtree(self.home.home / "rules", ignore_errors=True)
+        # An amendment is a rule for every thread to come, and a thread that is kept is listed beside every thread to come.
+        for folder in ("rules", "sessions", "archived_sessions"):
+            shutil.rmtree(self.home.home / folder, ignore_errors=True)
         return self.client.timeline[begin:]
 
 
@@ -88,7 +97,8 @@ def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> list[Frame]:
     try:
         initialize(client)
         begin = len(client.timeline)
-        Conversation(client, scenario["conversation"], str(home.work)).play()
+        # As with the real one: another place than the server's own, which some threads have.
+        Conversation(client, scenario["conversation"], str(home.work / "0")).play()
         client.close()
         return client.timeline[begin:]
     finally:
@@ -103,7 +113,7 @@ def play_mutated(root: Path, url: str, scenario: dict[str, Any], table: Any) -> 
     client = InProcess(script, home.home, str(home.work), table)
     initialize(client)
     begin = len(client.timeline)
-    Conversation(client, scenario["conversation"], str(home.work)).play()
+    Conversation(client, scenario["conversation"], str(home.work / "0")).play()
     return client.timeline[begin:]
 
 
@@ -161,7 +171,7 @@ def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_fa
     numbers = itertools.count()
 
     @settings(
-        max_examples=SCENARIOS,
+        max_examples=SCENARIOS // 2 if kind in lives.KINDS else SCENARIOS,
         deadline=None,
         database=None,
         derandomize=True,
@@ -214,10 +224,39 @@ def test_a_mutated_row_is_found(real: Real, tmp_path: Path) -> None:
         )
 
 
-def _examples(kind: str) -> Iterator[dict[str, Any]]:
+@pytest.mark.parametrize("kind", broken_lives.BROKEN)
+def test_a_broken_life_is_found(kind: str, real: Real, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each class of lives of threads shows what is wrong in its part of the fake, in one of its scenarios in the usual lane."""
+    url, table = real.session.url, load_table()
+
+    def imitated(scenario: dict[str, Any], number: str, broken: bool) -> list[Frame]:
+        with monkeypatch.context() as patched:
+            if broken:
+                broken_lives.BROKEN[kind](patched)
+            return play_mutated(tmp_path / number, url, scenario, table)
+
+    for n, scenario in enumerate(_examples(kind, USUAL // 2)):
+        sides = [(broken, imitated(scenario, f"{n}{broken}", broken)) for broken in (False, True)]
+        (_, right), (_, wrong) = sides
+        roughly = [[NAMES.sub(b"", f.raw.replace(str(tmp_path / f"{n}{b}").encode(), b"")) for f in side] for b, side in sides]
+        if roughly[0] != roughly[1] and differences(kind, right, wrong):
+            break
+    else:
+        pytest.fail("no scenario shows it")
+    for again in range(2):
+        said = real.play(scenario)
+        if not (found := differences(kind, said, imitated(scenario, f"r{again}", broken=False))):
+            break
+    assert found == []
+    assert differences(kind, said, wrong) != []
+
+
+def _examples(kind: str, count: int = 1) -> Iterator[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
-    @settings(max_examples=1, database=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=count, database=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    )
     @given(st.data())
     def draw(data: st.DataObject) -> None:
         found.append(data.draw(KINDS[kind]))
