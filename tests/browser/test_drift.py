@@ -362,7 +362,7 @@ def test_a_comparison_of_some_cases_names_the_expression_that_chose_them(browser
 def test_the_published_drifts_are_shown_whole(browser: Browser, alone: Alone, name: str) -> None:
     found = json.loads((PUBLISHED / f"{name}.json").read_text())
     alone(found)
-    number = len(found["findings"]) + len(found.get("single", ()))
+    number = len(found["findings"]) + sum(len(found.get(key, ())) for key in ("single", "racy"))
     assert browser.texts(".findings .count") == [f"{number} changes" if number != 1 else "1 change"]
     assert browser.texts(".drifted > .notice") == []
     assert browser.console() == []
