@@ -89,6 +89,15 @@ class Wire:
         __tracebackhide__ = True
         return [message for message in self.sent() if "method" not in message]
 
+    def answer_to(self, number: int) -> dict[str, Any]:
+        """Wait for the editor's answer to the server's request with this id, for which the server may not wait; return it."""
+        __tracebackhide__ = True
+        self._until_wire(
+            lambda: any(answer.get("id") == number for answer in self.answers()),
+            f"The editor did not answer the server's request {number}",
+        )
+        return next(answer for answer in self.answers() if answer.get("id") == number)
+
     def violations(self) -> list[str]:
         """Return a sentence for each thing that the editor sent and Codex 0.92 does not have: wrong types, unknown keys.
 

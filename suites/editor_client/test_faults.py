@@ -87,6 +87,7 @@ def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) ->
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     assert (turn.status, turn.text) == ("completed", FIRST)
+    editor.answer_to(9999)
     assert ["error" in answer for answer in editor.answers() if answer["id"] == 9999] == [True]
 
 
