@@ -14,6 +14,7 @@ import pytest
 
 from fake_server.rules import RULES
 from harness.shell.backend_process import BackendProcess
+from tests.suite_run import PYTEST
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = Path(__file__).parent / "miniatures" / "backends"
@@ -94,18 +95,7 @@ def test_every_check_has_a_name_a_source_and_a_docstring() -> None:
 
 
 def pytest_on(backend: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-o",
-        "addopts=",
-        "--report",
-        str(tmp_path / "report"),
-    ]
+    argv = [*PYTEST, "--report", str(tmp_path / "report")]
     return subprocess.run([*argv, "--backend", backend, *options], cwd=ROOT, capture_output=True, text=True, check=False)
 
 

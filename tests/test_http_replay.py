@@ -24,6 +24,7 @@ from harness.protocol.compare import compare
 from harness.protocol.script_keys import ITEM_KEYS
 from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
 from harness.shell.cassette import CassetteReader, CassetteWriter
+from tests.suite_run import PYTEST
 
 MINIATURES = Path(__file__).parent / "miniatures" / "backends" / "broken_replays.py"
 RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record"]
@@ -588,21 +589,7 @@ SEEN = {
 @pytest.mark.parametrize("variant", SEEN)
 def test_a_backend_that_replays_wrongly_is_seen(variant: str) -> None:
     name = SEEN[variant].partition("[")[0]
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-o",
-        "addopts=",
-        "--tb=no",
-        "-rf",
-        "-k",
-        name,
-        __file__,
-    ]
+    argv = [*PYTEST, "--tb=no", "-rf", "-k", name, __file__]
     done = subprocess.run(argv, env={**os.environ, "BROKEN_REPLAY": variant}, capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     assert any(SEEN[variant] in line for line in done.stdout.splitlines() if line.startswith("FAILED")), done.stdout

@@ -25,6 +25,7 @@ from harness.reference.lite_client import auth, client, refresh, reply, settings
 from harness.reference.lite_client.errors import Problem
 from harness.shell.backend_process import BackendProcess
 from suites.lite_client import expected
+from tests.suite_run import PYTEST
 
 ROOT = Path(__file__).resolve().parent.parent
 LITE_CLIENTS = Path(__file__).parent / "miniatures" / "lite_clients"
@@ -72,18 +73,7 @@ def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
 
 
 def pytest_on(client: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-o",
-        "addopts=",
-        "--report",
-        str(tmp_path / "report"),
-    ]
+    argv = [*PYTEST, "--report", str(tmp_path / "report")]
     return subprocess.run([*argv, "--lite-client", client, *options], cwd=ROOT, capture_output=True, text=True, check=False)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.plugin.unread import LONGEST, sentence
+from tests.suite_run import PYTEST
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITE = Path("suites/backend/test_stream.py")
@@ -65,17 +65,7 @@ def sparse() -> Iterator[str]:
 
 
 def test_a_report_tells_it(sparse: str, tmp_path: Path) -> None:
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-o",
-        "addopts=",
-        f"{SUITE}::test_created_comes_first",
-    ]
+    argv = [*PYTEST, f"{SUITE}::test_created_comes_first"]
     subprocess.run([*argv, "--backend", sparse, "--report", str(tmp_path)], cwd=ROOT, capture_output=True, check=False)
     (case,) = json.loads((tmp_path / "report.json").read_text())["cases"]
     assert case["message"] == f"What the subject said has not what the case reads in `{LINE}`: KeyError: 'output'"
