@@ -97,14 +97,14 @@ class Plugin {
       }, cannot)
     } else if (this.thread === null) {
       this.opening = true
-      this.request('thread/start', { cwd: process.cwd() }, (result) => {
+      this.request('thread/start', { cwd: process.cwd(), sandbox: null }, (result) => {
         Object.assign(this, { thread: result.thread.id, opening: false })
         this.advance()
       }, cannot)
     } else {
       Object.assign(this, { running: true, turn: null, complaint: '' })
       const input = [{ type: 'text', text: this.prompts.shift() }]
-      this.request('turn/start', { threadId: this.thread, input }, (result) => this.begun(result?.turn?.id), (why) => {
+      this.request('turn/start', { threadId: this.thread, input, cwd: process.cwd() }, (result) => this.begun(result?.turn?.id), (why) => {
         this.show('error', { message: why })
         this.end('failed')
       })
