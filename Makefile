@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test real differential browser wheel-test docs drift-matrix bench strength lint record lock clean
+.PHONY: help fuzz setup conformance test real differential browser wheel-test pythons docs drift-matrix bench strength mutants lint record lock clean
 
 PYTHON ?= python3
 CODEX ?= 0.92.0
@@ -13,10 +13,8 @@ SHARED := -n $(JOBS) --dist worksteal
 # The suites use none of this plugin, which takes longer to load than a hundred cases to run.
 LEAN := -p no:hypothesispytest
 
-# Real processes race, the more so on a busy machine: what failed is run again, up to twice, and that is said. Red to the end is red.
-again = $(BIN)/python -m pytest $(1) || \
-  { echo "=== SECOND TRY of what failed above ==="; $(BIN)/python -m pytest $(1) --last-failed --last-failed-no-failures none; } || \
-  { echo "=== THIRD TRY of what failed above ==="; $(BIN)/python -m pytest $(1) --last-failed --last-failed-no-failures none; }
+# A real server or a browser may race: only the cases that tests/racy.toml lists run a second time, and the last lines count them.
+gate := $(BIN)/python -m tests.gate
 codex = for try in 1 2 3; do $(BIN)/codex-replay codex install $(CODEX) && exit 0; echo "not installed (try $$try of 3)"; sleep 5; done; exit 1
 
 help: ## what can be made
@@ -42,10 +40,16 @@ conformance: $(STAMP) ## the suites on the embedded fakes: no network, no accoun
 	$(BIN)/python -m pytest suites/proxy $(LEAN) $(SHARED) --profile as-specified --report reports/proxy-as-specified
 
 test: $(STAMP) lint ## the project's own tests, lint and types
-	$(call again,tests -n $(JOBS) --ignore tests/real --ignore tests/browser --ignore tests/wheel)
+	$(BIN)/python -m pytest tests $(SHARED) --ignore tests/real --ignore tests/browser --ignore tests/wheel
 
 strength: $(STAMP) ## the proxy suite's checks on broken proxies: each must be found, each check must find one
-	$(BIN)/python -m pytest suites/proxy $(LEAN) --strength --strength-jobs $(JOBS)
+	$(BIN)/python -m pytest suites/proxy $(LEAN) -p tests.strength.plugin --strength-jobs $(JOBS) $(if $(VARIANTS),--variants '$(VARIANTS)') $(if $(CHECKS),-k '$(CHECKS)')
+
+fuzz: $(STAMP) ## hostile input of every kind; resumable: FUZZ="--seed 2 backend_bodies"
+	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+mutants: $(STAMP) ## machine-made mutants of what the reference proxy sends: each must be found by a check, or be allowed by the table
+	$(BIN)/python -m pytest suites/proxy $(LEAN) -p tests.mutants.plugin --mutants-jobs $(JOBS) $(if $(MUTANTS),--mutants '$(MUTANTS)') $(if $(JSON),--mutants-report '$(JSON)')
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
@@ -54,30 +58,35 @@ lint: $(STAMP) ## ruff and mypy
 
 real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offline
 	@$(codex)
-	$(call again,suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy)
-	$(call again,suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile works-on-0.92 --report reports/proxy-$(CODEX))
-	$(call again,tests/real)
+	$(gate) suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy
+	$(gate) suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile works-on-0.92 --report reports/proxy-$(CODEX)
+	@# The tool-call vectors judge the proxy's parser alone; they have run in the profile before.
+	$(gate) suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile as-specified --report reports/proxy-$(CODEX)-as-specified --ignore suites/proxy/test_tool_calls.py
+	$(gate) tests/real
 
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
-	$(call again,tests/browser -n $(JOBS))
+	$(gate) tests/browser -n $(JOBS)
 
 differential: $(STAMP) ## 820 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
 	@$(codex)
-	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/test_differential.py -s
+	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/differential/test_differential.py -s
 
 record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is the drift
 	@$(codex)
 	$(BIN)/python -m pytest suites/app_server --app-server codex@$(CODEX) --record all
 
 drift-matrix: $(STAMP) ## reports/drift: what each Codex version breaks; resumable, one binary at a time
-	$(BIN)/python -m harness.cli.drift_matrix
+	$(BIN)/python -m codex_replay.cli.drift.matrix
 
 wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
 	$(BIN)/python -m pytest tests/wheel
 
+pythons: $(STAMP) ## the wheel on every declared Python that is here: python3.X on PATH, or pyenv's
+	$(BIN)/python -m pytest tests/wheel/test_pythons.py
+
 docs: .venv/.docs ## the documentation as a site, in build/site: no warning, nothing from elsewhere
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
-	$(BIN)/python tests/documents.py build/site
+	$(BIN)/python tests/project/documents.py build/site
 
 .venv/.docs: $(STAMP) requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock

@@ -62,7 +62,7 @@ def running(command: list[str], ready: bytes) -> Iterator[tuple[int, bytes, floa
 
 def ours(script: Path) -> tuple[list[str], bytes]:
     """Return the command of our backend and what it says when it is ready."""
-    return [sys.executable, "-m", "fake_server.backend", "--port", "0", "--script", str(script)], b'"url"'
+    return [sys.executable, "-P", "-m", "codex_fakes.backend", "--port", "0", "--script", str(script)], b'"url"'
 
 
 def theirs(fixtures: Path) -> tuple[list[str], bytes]:
@@ -94,7 +94,14 @@ def request(size: int) -> bytes:
 def ask(url: str, body: bytes, count: int) -> int:
     """Send a request so many times over one connection; return the length of a reply."""
     parts = urlsplit(url)
-    lines = ["POST /v1/responses HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {len(body)}", "", ""]
+    lines = [
+        "POST /v1/responses HTTP/1.1",
+        "host: localhost",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "",
+        "",
+    ]
     head = "\r\n".join(lines).encode()
     length = 0
     with socket.create_connection((parts.hostname, parts.port), timeout=30) as sock:

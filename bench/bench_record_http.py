@@ -35,7 +35,7 @@ def receive(sock: socket.socket, size: int) -> None:
 def stream(listener: socket.socket, address: tuple[str, int]) -> tuple[socket.socket, socket.socket]:
     """Open a stream to `address`; return the backend's and the client's end."""
     client = socket.create_connection(address)
-    client.sendall(b"POST /v1/responses HTTP/1.1\r\nHost: x\r\ncontent-length: 2\r\n\r\n{}")
+    client.sendall(b"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\ncontent-length: 2\r\n\r\n{}")
     backend, _ = listener.accept()
     backend.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     data = b""

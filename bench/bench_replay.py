@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from bench.common import CASSETTE, FAKE, Row
-from harness.core.frames import Frame
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.shell.cassettes.file import CassetteReader
 
 DELTAS = 200_000
 FEW = 2_000

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from bench.bench_startup import once
 from bench.common import FAKE, INITIALIZE, Row, real_codex
-from harness.shell.backend_process import BackendProcess
-from harness.shell.codex import HermeticHome
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess
 
 STARTS = 15
 TURNS = 60

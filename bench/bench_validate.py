@@ -26,8 +26,8 @@ LIMIT_US, LIMIT_LOAD_MS = 10.0, 150.0
 LOAD = """
 import time
 start = time.perf_counter()
-from harness.protocol.bundle import load
-from harness.protocol.validate import RpcChecker, Validator
+from codex_replay.protocol.schema.bundle import load
+from codex_replay.protocol.schema.validate import RpcChecker, Validator
 checker = RpcChecker(load(), Validator(load()))
 checker.check("client", {"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "n", "version": "1"}}})
 print((time.perf_counter() - start) * 1e3)
@@ -36,7 +36,7 @@ print((time.perf_counter() - start) * 1e3)
 
 def traffic(folder: Path) -> list[list[tuple[str, Any]]]:
     """Return the rpc frames of each cassette under `folder`, decoded: (sender, value)."""
-    from harness.shell.cassette import CassetteReader
+    from codex_replay.shell.cassettes.file import CassetteReader
 
     found = []
     for path in sorted(folder.rglob("*.ndjson")):
@@ -47,7 +47,7 @@ def traffic(folder: Path) -> list[list[tuple[str, Any]]]:
 
 def one_round(validator: Any, connections: list[list[tuple[str, Any]]]) -> list[float]:
     """Return the microseconds that each frame took, connection after connection."""
-    from harness.protocol.validate import RpcChecker
+    from codex_replay.protocol.schema.validate import RpcChecker
 
     clock = time.perf_counter_ns
     took = []
@@ -82,8 +82,8 @@ def second_opinion(validator: Any, connections: list[list[tuple[str, Any]]]) -> 
 
 def measure(folder: Path, rounds: int) -> dict[str, Any]:
     """Return the figures, times in microseconds unless the key says ms."""
-    from harness.protocol.bundle import load
-    from harness.protocol.validate import Validator
+    from codex_replay.protocol.schema.bundle import load
+    from codex_replay.protocol.schema.validate import Validator
 
     connections = traffic(folder)
     validator = Validator(load())

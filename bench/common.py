@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.shell.codex import find_installed
+from codex_replay.shell.codex.cache import find_installed
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE = str(Path(sys.executable).with_name("fake-codex"))

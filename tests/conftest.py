@@ -7,14 +7,29 @@ repeated.
 from __future__ import annotations
 
 import os
-import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.suite_run import LEAN
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CODEX_REPLAY_CI") else "any machine")
 
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    # Started by nohup: what the tests start would inherit that, and a signal that is ignored is rightly not passed on.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+@pytest.fixture(autouse=True, scope="session")
+def lean_children() -> Iterator[None]:
+    """Start every pytest that a test starts without the plugin of hypothesis."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_ADDOPTS", LEAN)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _suites_plugin(request: pytest.FixtureRequest) -> None:
+    """Load the suites' plugin into the projects that pytester makes; the users' fixtures are tested without it."""
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("pytester")  # which forgets PYTEST_ADDOPTS
+        request.getfixturevalue("monkeypatch").setenv("PYTEST_ADDOPTS", f"-p codex_replay.suites {LEAN}")

@@ -4,10 +4,12 @@ Start-up is a feature: a client's first answer must come sooner than from the re
 argparse, json, re, dataclasses or anything third-party; what is rarely needed is imported where it is needed.
 
     argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`
-    FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (a deck: the client's frames choose among them)
+    FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (the client's frames choose among them)
     FAKE_CODEX_MATCH          method or exact: how like the recorded one a client frame must be; without it by method, and what
                               differs in content is told at the end
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
+    FAKE_CODEX_ENDING         with a cassette: a file that gets a line of JSON at the end: which recorded frames never came, which
+                              came with other content, and which frames matched nothing
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette (never with one): what the model says; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
@@ -21,7 +23,6 @@ from __future__ import annotations
 
 import sys
 
-CODEX_VERSION = "0.92.0"
 EXIT_CANNOT = 2
 # clap's own words, from the real binary.
 _USAGE = {
@@ -50,7 +51,7 @@ def main(argv: list[str]) -> int:
         if command == "app-server":
             return _app_server(overrides)
         if command == "exec":
-            from fake_server.exec import run
+            from codex_fakes.exec.command import run
 
             return run(rest, overrides)
         return _generate_json_schema(command)
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
         _say(f"{error}\n")
         return EXIT_CANNOT
     except KeyboardInterrupt:
-        from fake_server.stdio import die
+        from codex_fakes.stdio.loop import die
 
         die(2)  # SIGINT
         raise
@@ -122,28 +123,52 @@ def _help() -> str:
 
 def _version() -> str:
     """The recorded Codex's version, so that a client that asks for it meets the one whose frames it gets."""
+    from codex_replay.protocol.data_tables import no_version
+    from codex_replay.protocol.versions import DEFAULT, is_version
+
+    recorded = _recorded_version()
+    if recorded is None or is_version(recorded):
+        return recorded or DEFAULT
+    _say(f"fake-codex: {no_version(recorded)}; --version prints {DEFAULT}, which the recording may not be of.\n")
+    return DEFAULT
+
+
+def _recorded_version() -> str | None:
+    """Return what the header of the cassette states (of a folder, that of its first one), None without a cassette."""
     import os
 
     path = os.environ.get("FAKE_CODEX_CASSETTE", "")
-    if path and os.path.isfile(path):
-        from harness.shell.cassette import CassetteError, CassetteReader
+    if not path:
+        return None
+    from codex_fakes.replaying.app_server import cassettes
+    from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
 
-        try:
-            with CassetteReader(path) as reader:
-                return reader.header.codex if reader.header.codex[:1].isdecimal() else CODEX_VERSION
-        except CassetteError as error:
-            raise Usage(f"fake-codex: {error}") from None
-    return CODEX_VERSION
+    try:
+        with CassetteReader(cassettes(path)[0]) as reader:
+            return reader.header.codex
+    except (CassetteError, ValueError) as error:
+        raise Usage(f"fake-codex: {error}") from None
 
 
 def _generate_json_schema(command: str) -> int:
     import os
 
-    from harness.protocol.schema_files import schema_files
+    from codex_replay.protocol.data_tables import MissingTable, no_version, schema
+    from codex_replay.protocol.versions import DEFAULT, is_version
 
     target = command.removeprefix("schema:")
+    version = _recorded_version() or DEFAULT
+    if not is_version(version):
+        raise Usage(f"fake-codex: {no_version(version)}, so no schemas are written; `record --codex V` names the version.")
     try:
-        for name, data in schema_files(CODEX_VERSION):
+        files = schema(version)
+    except MissingTable:
+        raise Usage(
+            f"fake-codex: There is no schema bundle of Codex {version} here; `codex-replay codex install {version}` and then "
+            f"`codex-replay schema regen {version} --out DIR` write it."
+        ) from None
+    try:
+        for name, data in files.items():
             path = os.path.join(target, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
@@ -164,12 +189,12 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
         _say_empty(settings)
         return _improvise(settings, overrides)
     except Exception as error:
-        from harness.core.reason import reason
-        from harness.shell.cassette import CassetteError  # without a cassette or a capture it is not loaded otherwise
+        from codex_replay.core.text.error_text import error_text
+        from codex_replay.shell.cassettes.file import CassetteError  # without a cassette or a capture it is not loaded otherwise
 
         if not isinstance(error, (ValueError, OSError, CassetteError)):
             raise
-        raise Usage(f"fake-codex: {reason(error)}") from None
+        raise Usage(f"fake-codex: {error_text(error)}") from None
 
 
 def _say_empty(settings: dict[str, str]) -> None:
@@ -188,19 +213,19 @@ def _refuse_both(settings: dict[str, str]) -> None:
 
 
 def _replay(settings: dict[str, str]) -> int:
-    from fake_server.app_server import AppServer
+    from codex_fakes.replaying.app_server import AppServer
 
     server = AppServer(settings)
-    server.heed_signals()
+    server.install_signal_handlers()
     server.run()
     return server.close()
 
 
 def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> int:
-    from fake_server.scripted import ScriptedServer
+    from codex_fakes.scripted.server import ScriptedServer
 
     server = ScriptedServer(settings, overrides)
-    server.heed_signals()
+    server.install_signal_handlers()
     server.run()
     return server.close()
 

@@ -1,4 +1,4 @@
-"""What the frames of a turn say, written out from real-codex-0.92.md section 4 and app-server-payloads.md.
+"""What the frames of a turn say, written out from docs/contract/real-0.92.md, section 4 and docs/contract/payloads.md.
 
 `thread` is the thread's id, `turn` the turn's (a counter from "0"), `item` the id of the user's message. What the documents
 leave open is `SOME_INT` (the size of the model's context, durations).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin import Server
+from codex_replay.plugin import Server
 
 Events = list[tuple[str, dict[str, Any]]]
 MARKER = "printf marker"

@@ -1,6 +1,6 @@
 """Accounts: what is told of a login; logging in by key and, as far as it goes offline, by ChatGPT; logging out; limits; refresh.
 
-Source: real-codex-0.92.md sections 1 and 2, and the bundle's Account, LoginAccountParams, GetAuthStatusResponse and
+Source: docs/contract/real-0.92.md, sections 1 and 2, and the bundle's Account, LoginAccountParams, GetAuthStatusResponse and
 RateLimitSnapshot.
 Secrets and addresses are not in a recording, so they are compared on a live server only.
 """
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.plugin import AppServer
+from codex_replay.plugin import AppServer
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import last_words, open_thread, run
 
@@ -56,7 +56,7 @@ def test_api_key(app_server: AppServer) -> None:
 
 
 def test_chatgpt(app_server: AppServer) -> None:
-    """A login by ChatGPT: the address and the plan are those of the id token."""
+    """A login by ChatGPT: the address and the plan are those of the id token. (REAL-07, REAL-08)"""
     server = app_server(script("chatgpt"), auth="chatgpt", config=WANTS_LOGIN)
     server.initialize()
     read = server.request("account/read", {})
@@ -148,7 +148,10 @@ def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
 
 
 def test_rate_limits(app_server: AppServer) -> None:
-    """account/rateLimits/read asks the ChatGPT backend; windows are in minutes there, seconds in the backend's own words."""
+    """account/rateLimits/read asks the ChatGPT backend; windows are in minutes there, seconds in the backend's own words.
+
+    Source: REAL-23.
+    """
     window = {"used_percent": 12, "limit_window_seconds": 18000, "reset_after_seconds": 60, "reset_at": 1900000000}
     limits = {
         "plan_type": "pro",
@@ -184,7 +187,7 @@ def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
 
 
 def test_refresh_of_an_expired_token(app_server: AppServer) -> None:
-    """A 401, the file read again, a 401 again, one refresh, and the turn goes well; the client sees nothing of it."""
+    """A 401, the file read again, a 401 again, one refresh, and the turn goes well; the client sees nothing of it. (REAL-12)"""
     auth = {"access_token": "fake-access-token", "access": "expired", "refresh_token": "fake-refresh-token"}
     server = app_server(script(auth, "Hello"), auth="chatgpt", config=WANTS_LOGIN, refused=True)
     thread = open_thread(server)
@@ -208,7 +211,10 @@ REFRESHES = {
 
 @pytest.mark.parametrize("row", REFRESHES)
 def test_refresh_refused(app_server: AppServer, row: str) -> None:
-    """A refresh that is refused fails the turn, with words of its own for each reason; codexErrorInfo is unauthorized."""
+    """A refresh that is refused fails the turn, with words of its own for each reason; codexErrorInfo is unauthorized.
+
+    Source: REAL-17, REAL-18, REAL-19, REAL-20.
+    """
     server = app_server(script({"access": "expired", "refresh": row}), auth="chatgpt", config=WANTS_LOGIN, refused=True)
     thread = open_thread(server)
     turn = run(server, thread)
@@ -218,7 +224,7 @@ def test_refresh_refused(app_server: AppServer, row: str) -> None:
 
 
 def test_no_last_refresh(app_server: AppServer) -> None:
-    """Tokens without the time of their last refresh cannot be used: the turn fails before the model is asked."""
+    """Tokens without the time of their last refresh cannot be used: the turn fails before the model is asked. (REAL-09)"""
     tokens = {"id_token": "", "access_token": "fake-access-token", "refresh_token": "fake-refresh-token", "account_id": "fake"}
     claims = "eyJhbGciOiJub25lIn0.e30.c2lnbmF0dXJl"
     auth = {"OPENAI_API_KEY": None, "tokens": {**tokens, "id_token": claims}}

@@ -1,7 +1,7 @@
 """Commands that need the client's approval: the request, each decision, and what follows.
 
-Source: real-codex-0.92.md section 4, "Turns, tools and approvals". One prompt, several decisions: in a replay the client's own
-decision chooses how the turn goes on.
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". One prompt, several decisions: in a replay the
+client's own decision chooses how the turn goes on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import (
     MARKER,
     Events,
@@ -65,7 +65,10 @@ def ended(thread: str, shell: list[str], cwd: str, output: str, error: str, stat
 
 
 def test_request(app_server: AppServer) -> None:
-    """The order before the request, and the request word for word; its id is the server's own, an integer from 0."""
+    """The order before the request, and the request word for word; its id is the server's own, an integer from 0.
+
+    Source: REAL-36, REAL-51, REAL-52.
+    """
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     thread = start_turn(server)
     request = server.server_request("item/commandExecution/requestApproval")
@@ -99,7 +102,7 @@ def test_request(app_server: AppServer) -> None:
 
 
 def test_accept(app_server: AppServer) -> None:
-    """accept: output, exec_command_end, one item/completed; the model goes on."""
+    """accept: output, exec_command_end, one item/completed; the model goes on. (REAL-53)"""
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     thread = start_turn(server)
     server.reply(server.server_request("item/commandExecution/requestApproval"), {"decision": "accept"})
@@ -119,7 +122,10 @@ def test_accept(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["decline", "anything"])
 def test_decline(app_server: AppServer, decision: str) -> None:
-    """decline: two item/completed for one id, `declined` and `failed`; the turn goes on. An invalid decision is a decline."""
+    """decline: two item/completed for one id, `declined` and `failed`; the turn goes on. An invalid decision is a decline.
+
+    Source: REAL-54, REAL-56.
+    """
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Then not.")]}], bad_input=decision == "anything")
     thread = start_turn(server)
     server.reply(server.server_request("item/commandExecution/requestApproval"), {"decision": decision})
@@ -137,7 +143,7 @@ def test_decline(app_server: AppServer, decision: str) -> None:
 
 
 def test_cancel(app_server: AppServer) -> None:
-    """cancel: the item is declined, turn_aborted, and the turn is `interrupted`; the model is not asked again."""
+    """cancel: the item is declined, turn_aborted, and the turn is `interrupted`; the model is not asked again. (REAL-55)"""
     server = app_server([{"items": [shell_call(MARKER)]}], racy="the end of the declined command may be cut off by the abort")
     thread = start_turn(server)
     server.reply(server.server_request("item/commandExecution/requestApproval"), {"decision": "cancel"})
@@ -155,7 +161,7 @@ def test_cancel(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize(("decision", "status"), [("approved", "completed"), ("denied", "failed")])
 def test_v1(app_server: AppServer, decision: str, status: str) -> None:
-    """A v1 conversation is asked by execCommandApproval, with the command in words, and decides approved or denied."""
+    """A v1 conversation is asked by execCommandApproval, with the command in words, and decides approved or denied. (REAL-58)"""
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     server.initialize()
     settings = {"cwd": server.work, "approvalPolicy": "untrusted", "sandbox": "danger-full-access"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import text
 from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread, run
 

@@ -1,6 +1,7 @@
 """The configuration: read with its origins and layers, written key by key, in batches, against a version, and refused.
 
-Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; real-codex-0.92.md section 4 has the methods.
+Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; docs/contract/real-0.92.md, section 4 has
+the methods.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import last_words, open_thread, run
 

@@ -1,7 +1,7 @@
 """Tools that the client declares and executes: the call, what may be replied, and what the model is told.
 
-Source: real-codex-0.92.md section 4, "Turns, tools and approvals"; schema-0.92-tools.md. What the model is told is held to on a
-live server, by the script's `expect`.
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals"; docs/contract/schema-tools.md. What the model is
+told is held to on a live server, by the script's `expect`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, event, events, text
 from suites.app_server.turns import asked, conversation, ended, last_words, msgs, open_thread, run, say, start
 
@@ -31,7 +31,10 @@ def script(told: str, item: dict[str, Any] | None = None) -> list[dict[str, Any]
 
 
 def test_call(app_server: AppServer) -> None:
-    """The event (camelCase inside, as no other) and then the request; the reply's output goes to the model as it is."""
+    """The event (camelCase inside, as no other) and then the request; the reply's output goes to the model as it is.
+
+    Source: REAL-47, REAL-62, REAL-63, REAL-64, SCHEMA-11, SCHEMA-13.
+    """
     declared = {"type": "function", "name": "get_time", "description": "Tells the time.", "strict": False, "parameters": SCHEMA}
     server = app_server(script("12:00 \N{EURO SIGN}\n"))
     thread = open_thread(server, dynamicTools=[CLOCK])
@@ -63,7 +66,7 @@ REPLIES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("row", REPLIES)
 def test_reply(app_server: AppServer, row: str) -> None:
-    """Whatever is replied, the turn goes on; a reply that is none is told to the model as such."""
+    """Whatever is replied, the turn goes on; a reply that is none is told to the model as such. (REAL-63, REAL-65)"""
     reply, told = REPLIES[row]
     server = app_server(script(told), bad_input=row not in ("success", "failure", "empty"))
     thread = open_thread(server, dynamicTools=[CLOCK])
@@ -75,7 +78,7 @@ def test_reply(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """A JSON-RPC error leaves the turn hanging until turn/interrupt."""
+    """A JSON-RPC error leaves the turn hanging until turn/interrupt. (REAL-57)"""
     server = app_server([{"items": [call()]}])
     thread = open_thread(server, dynamicTools=[CLOCK])
     start(server, thread)
@@ -98,7 +101,7 @@ BAD_CALLS = {
 
 @pytest.mark.parametrize("row", BAD_CALLS)
 def test_bad_call(app_server: AppServer, row: str) -> None:
-    """A call that cannot be made is not put to the client; only the model is told."""
+    """A call that cannot be made is not put to the client; only the model is told. (REAL-66, REAL-67)"""
     item, told = BAD_CALLS[row]
     server = app_server(script(told, item))
     thread = open_thread(server, dynamicTools=[CLOCK])
@@ -131,7 +134,10 @@ def serve(server: Server, calls: int) -> list[str]:
 
 
 def test_parallel(app_server: AppServer) -> None:
-    """Two calls of one answer come one after the other, in no fixed order; the outputs go back in the order of the calls."""
+    """Two calls of one answer come one after the other, in no fixed order; the outputs go back in the order of the calls.
+
+    Source: REAL-69, REAL-70.
+    """
     calls = [call(call_id="call_1"), call({"zone": "CET"}, call_id="call_2")]
     outputs: list[dict[str, Any]] = [
         {"type": "function_call_output", "call_id": f"call_{n}", "output": f"for call_{n}"} for n in (1, 2)
@@ -162,8 +168,60 @@ def test_resume_forgets_the_tools(app_server: AppServer) -> None:
     assert last_words(server) == ["Hello", "Pity."]
 
 
+NO_SCHEMA = "dynamic tool input schema is not supported for get_time: "
+#: name -> (what is wrong with a declared tool, the error's message)
+BAD_TOOLS: dict[str, tuple[dict[str, Any], str]] = {
+    "no-description": ({"description": ...}, "Invalid request: missing field `description`"),
+    "no-input-schema": ({"inputSchema": ...}, "Invalid request: missing field `inputSchema`"),
+    "no-name": ({"name": ...}, "Invalid request: missing field `name`"),
+    "null-description": ({"description": None}, "Invalid request: invalid type: null, expected a string"),
+    "number-as-name": ({"name": 5}, "Invalid request: invalid type: integer `5`, expected a string"),
+    "number-as-schema": ({"inputSchema": 5}, f"{NO_SCHEMA}invalid type: integer `5`, expected internally tagged enum JsonSchema"),
+    "list-as-schema": ({"inputSchema": []}, f"{NO_SCHEMA}missing field `type`"),
+    "unknown-type": (
+        {"inputSchema": {"type": "text"}},
+        f"{NO_SCHEMA}unknown variant `text`, expected one of `boolean`, `string`, `integer`, `number`, `array`, `object`",
+    ),
+    "number-as-properties": ({"inputSchema": {"properties": 5}}, f"{NO_SCHEMA}invalid type: integer `5`, expected a map"),
+    "number-as-property": (
+        {"inputSchema": {"type": "object", "properties": {"zone": 5}}},
+        f"{NO_SCHEMA}invalid type: integer `5`, expected internally tagged enum JsonSchema",
+    ),
+    "null-as-schema": ({"inputSchema": None}, f"{NO_SCHEMA}invalid type: null, expected internally tagged enum JsonSchema"),
+    "text-as-schema": (
+        {"inputSchema": "any"},
+        f'{NO_SCHEMA}invalid type: string "any", expected internally tagged enum JsonSchema',
+    ),
+}
+
+
+@pytest.mark.parametrize("row", BAD_TOOLS)
+def test_bad_tool(app_server: AppServer, row: str) -> None:
+    """A tool without one of its three members, or with a wrong one, is refused, and no thread starts.
+
+    Source: SCHEMA-07, SCHEMA-08, SCHEMA-18. The bundle allows any value as a schema; the server does not.
+    """
+    wrong, message = BAD_TOOLS[row]
+    tool = {name: value for name, value in {**CLOCK, **wrong}.items() if value is not ...}
+    server = app_server(bad_input=True)
+    server.initialize()
+    error = server.request_error("thread/start", {"cwd": server.work, "dynamicTools": [tool]})
+    assert error == {"code": -32600, "message": message}
+    assert server.request("thread/loaded/list", {})["data"] == []
+
+
+@pytest.mark.parametrize("schema", [{}, True], ids=["empty", "true"])
+def test_least_tool(app_server: AppServer, schema: Any) -> None:
+    """An empty description is enough, and so is an empty schema, or the schema `true`. (SCHEMA-07, SCHEMA-08)"""
+    server = app_server()
+    server.initialize()
+    tool = {"name": "get_time", "description": "", "inputSchema": schema}
+    thread = server.request("thread/start", {"cwd": server.work, "dynamicTools": [tool]})["thread"]["id"]
+    assert server.request("thread/loaded/list", {})["data"] == [thread]
+
+
 def test_v1_ignores_dynamic_tools(app_server: AppServer) -> None:
-    """newConversation accepts dynamicTools without a word and has no such tool: the call is unsupported."""
+    """newConversation accepts dynamicTools without a word and has no such tool: the call is unsupported. (REAL-46, SCHEMA-17)"""
     server = app_server(script("unsupported call: get_time"), bad_input=True)
     talk = conversation(server, dynamicTools=[CLOCK])
     say(server, talk)

@@ -1,6 +1,6 @@
 """What is refused, word for word: unknown methods, missing and wrong params, threads that do not exist.
 
-Source: real-codex-0.92.md section 4, "Bad input". Only -32600 occurs here.
+Source: docs/contract/real-0.92.md, section 4, "Bad input". Only -32600 occurs here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer
+from codex_replay.plugin import AppServer
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 NO_UUID = "invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], found `x` at 1"
@@ -32,7 +32,7 @@ METHODS = [
 
 
 def test_unknown_method(app_server: AppServer) -> None:
-    """An unknown method is refused with the names of all 55 that there are."""
+    """An unknown method is refused with the names of all 55 that there are. (REAL-81, REAL-88)"""
     server = app_server(bad_input=True)
     server.initialize()
     names = ", ".join(f"`{method}`" for method in METHODS)
@@ -65,7 +65,7 @@ REFUSALS: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("row", REFUSALS)
 def test_refused(app_server: AppServer, row: str) -> None:
-    """Each row is refused with its own words, and the connection stays good."""
+    """Each row is refused with its own words, and the connection stays good. (REAL-81, REAL-89, REAL-90, REAL-91)"""
     method, params, message = REFUSALS[row]
     server = app_server(bad_input=True)
     server.initialize()
@@ -76,7 +76,7 @@ def test_refused(app_server: AppServer, row: str) -> None:
 
 @pytest.mark.parametrize("initialized", [False, True], ids=["before-initialize", "after-initialize"])
 def test_params_are_judged_before_the_state(app_server: AppServer, initialized: bool) -> None:
-    """A request that cannot be read is refused for that, initialized or not; `initialize` itself as well."""
+    """A request that cannot be read is refused for that, initialized or not; `initialize` itself as well. (REAL-85, REAL-89)"""
     server = app_server(bad_input=True)
     if initialized:
         server.initialize()

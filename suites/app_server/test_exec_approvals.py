@@ -1,6 +1,6 @@
 """Who is asked about a command, what may be answered, and what each answer leads to.
 
-Source: real-codex-0.92.md section 4, "Turns, tools and approvals", and the bundle's CommandExecutionApprovalDecision and
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals", and the bundle's CommandExecutionApprovalDecision and
 ReviewDecision. The request word for word, accept, decline and cancel are in test_approvals. What the model is told of a
 command is held to on a live server, by the script's `expect`.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import MARKER, all_of, shell_call, text
 from suites.app_server.turns import (
     ABANDONED,
@@ -45,7 +45,7 @@ def statuses(server: Server) -> list[tuple[str, str, int | None]]:
 
 
 def test_accept_for_session(app_server: AppServer) -> None:
-    """acceptForSession: an identical command of the same session is not asked about again."""
+    """acceptForSession: an identical command of the same session is not asked about again. (REAL-52)"""
     server = app_server(TWICE)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -56,7 +56,7 @@ def test_accept_for_session(app_server: AppServer) -> None:
 
 
 def test_accept_is_for_once(app_server: AppServer) -> None:
-    """accept: the same command is asked about again; the server counts its requests."""
+    """accept: the same command is asked about again; the server counts its requests. (REAL-53)"""
     server = app_server(TWICE)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -69,7 +69,10 @@ def test_accept_is_for_once(app_server: AppServer) -> None:
 
 
 def test_accept_with_amendment(app_server: AppServer) -> None:
-    """acceptWithExecpolicyAmendment: whatever begins with the amended words is not asked about again, in later turns too."""
+    """acceptWithExecpolicyAmendment: whatever begins with the amended words is not asked about again, in later turns too.
+
+    Source: REAL-52.
+    """
     script = [{"items": [shell_call(MARKER)]}, {"items": [text("One")]}]
     script += [{"items": [shell_call(f"{MARKER} more", "call_2")]}, {"items": [text("Two", id="msg_2")]}]
     server = app_server(script)
@@ -92,7 +95,7 @@ NO_DECISION: dict[str, Any] = {"no-decision": {}, "null": None, "number": 5, "wr
 
 @pytest.mark.parametrize("row", NO_DECISION)
 def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
-    """An answer without a valid decision counts as decline: the command does not run, and the turn goes on."""
+    """An answer without a valid decision counts as decline: the command does not run, and the turn goes on. (REAL-56)"""
     server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED, "Then not.")], bad_input=True)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -104,7 +107,10 @@ def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """A JSON-RPC error in place of a decision leaves the turn hanging until turn/interrupt, and the server never ends."""
+    """A JSON-RPC error in place of a decision leaves the turn hanging until turn/interrupt, and the server never ends.
+
+    Source: REAL-57, REAL-93.
+    """
     server = app_server([{"items": [shell_call(MARKER)]}], ends=None, racy=ABANDONED)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -150,7 +156,7 @@ POLICIES: dict[str, tuple[str, str, dict[str, Any], Any, str, int]] = {
 
 @pytest.mark.parametrize("row", POLICIES)
 def test_policy(app_server: AppServer, row: str) -> None:
-    """Each approval policy asks about its commands and no others; what is asked about is accepted here."""
+    """Each approval policy asks about its commands and no others; what is asked about is accepted here. (REAL-51)"""
     policy, sandbox, arguments, reason, status, code = POLICIES[row]
     call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
     server = app_server([{"items": [call]}, {"items": [text("Done")]}])
@@ -196,7 +202,7 @@ def test_blocked_by_policy(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["abort", "approved_for_session"])
 def test_v1_decision(app_server: AppServer, decision: str) -> None:
-    """v1: abort ends the turn with the command undone; approved_for_session covers the next identical command."""
+    """v1: abort ends the turn with the command undone; approved_for_session covers the next identical command. (REAL-58)"""
     aborts = decision == "abort"
     server = app_server(TWICE[:1] if aborts else TWICE, racy=ABANDONED if aborts else "")
     talk = conversation(server, **ASKS)
@@ -216,7 +222,7 @@ def test_v1_decision(app_server: AppServer, decision: str) -> None:
 
 
 def test_v1_amendment(app_server: AppServer) -> None:
-    """v1: approved_execpolicy_amendment names the words that are allowed from now on."""
+    """v1: approved_execpolicy_amendment names the words that are allowed from now on. (REAL-58)"""
     server = app_server(TWICE)
     talk = conversation(server, **ASKS)
     say(server, talk)
@@ -229,7 +235,7 @@ def test_v1_amendment(app_server: AppServer) -> None:
 
 
 def test_v1_invalid_decision(app_server: AppServer) -> None:
-    """v1: v2's word `accept` is no decision, and counts as denied."""
+    """v1: v2's word `accept` is no decision, and counts as denied. (REAL-58)"""
     server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED)], bad_input=True)
     talk = conversation(server, **ASKS)
     say(server, talk)

@@ -1,7 +1,7 @@
 """What the client sees of a model that fails: messages, codexErrorInfo, retries, and what the next turn's model is told.
 
-Source: real-codex-0.92.md section 5, row by row. The faults are those of the fake backend, which is the upstream of a live
-server; here nothing is retried unless a case says so.
+Source: docs/contract/real-0.92.md, section 5, row by row. The faults are those of the fake backend, which is the upstream of a
+live server; here nothing is retried unless a case says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import Events, all_of, events, text
 from suites.app_server.turns import ESTIMATE, asked_upstream, ended, items_of, last_words, methods, msgs, open_thread, run, texts
 
@@ -118,7 +118,10 @@ def end_of(server: Server, turn: str) -> Events:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(app_server: AppServer, name: str) -> None:
-    """The turn fails with the row's words, told three times over, and the thread is good for the next turn."""
+    """The turn fails with the row's words, told three times over, and the thread is good for the next turn.
+
+    Source: REAL-98, REAL-99, REAL-100, REAL-101, REAL-103, REAL-104, REAL-105, REAL-106, REAL-107, REAL-108, REAL-109, REAL-112.
+    """
     answer, message, info, kept = FAULTS[name]
     server = app_server([answer, {"items": [text("Again", id="msg_2")]}], config=IMPATIENT)
     thread = open_thread(server)
@@ -163,7 +166,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_harmless(app_server: AppServer, name: str) -> None:
-    """The turn goes well, and nobody hears of it."""
+    """The turn goes well, and nobody hears of it. (REAL-110, REAL-111)"""
     server = app_server([HARMLESS[name]])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -173,7 +176,7 @@ def test_harmless(app_server: AppServer, name: str) -> None:
 
 
 def test_no_usage_is_no_count(app_server: AppServer) -> None:
-    """Without `usage` there is no thread/tokenUsage/updated; with it there is one."""
+    """Without `usage` there is no thread/tokenUsage/updated; with it there is one. (REAL-111)"""
     server = app_server([{"items": WORDS, "usage": None}, {"items": [text("Again", id="msg_2")]}])
     thread = open_thread(server)
     run(server, thread)
@@ -183,7 +186,7 @@ def test_no_usage_is_no_count(app_server: AppServer) -> None:
 
 
 def test_context_window(app_server: AppServer) -> None:
-    """No room is left: the turn fails, and the next one begins by having the thread put into fewer words."""
+    """No room is left: the turn fails, and the next one begins by having the thread put into fewer words. (REAL-102)"""
     full = fault("failed_context_length_exceeded")
     script = [full, {"items": [text("So far: one.", id="msg_2")]}, {"items": [text("Again", id="msg_3")]}]
     server = app_server(script, racy=ESTIMATE)
@@ -203,7 +206,7 @@ def test_context_window(app_server: AppServer) -> None:
 
 
 def test_bad_image(app_server: AppServer) -> None:
-    """A 400 that complains of an image has words of its own, and is the one badRequest."""
+    """A 400 that complains of an image has words of its own, and is the one badRequest. (REAL-105)"""
     answer = {"status": 400, "body": {"error": {"message": "The image data you provided does not represent a valid image"}}}
     server = app_server([answer])
     thread = open_thread(server)
@@ -232,7 +235,7 @@ def retried(thread: str, n: int, of: int) -> dict[str, Any]:
 
 
 def test_a_stream_is_begun_anew(app_server: AppServer) -> None:
-    """Each retry of a stream is told, with willRetry; when one goes well, so does the turn."""
+    """Each retry of a stream is told, with willRetry; when one goes well, so does the turn. (REAL-97)"""
     broken = {**fault("missing_completed"), "times": 2}
     server = app_server([broken, {"items": [text("Well", id="msg_2")]}], config=retrying(3))
     thread = open_thread(server)
@@ -246,7 +249,7 @@ def test_a_stream_is_begun_anew(app_server: AppServer) -> None:
 
 
 def test_retries_come_to_an_end(app_server: AppServer) -> None:
-    """When no retry is left the turn fails with the last fault's words."""
+    """When no retry is left the turn fails with the last fault's words. (REAL-97)"""
     server = app_server([{**fault("missing_completed"), "times": 2}], config=retrying(1))
     thread = open_thread(server)
     turn = run(server, thread)
@@ -257,7 +260,7 @@ def test_retries_come_to_an_end(app_server: AppServer) -> None:
 
 
 def test_five_retries_of_a_stream_by_default(app_server: AppServer) -> None:
-    """A provider whose retries are not configured has five for a stream."""
+    """A provider whose retries are not configured has five for a stream. (REAL-96)"""
     plain = {"name": "plain", "base_url": "{upstream}/v1", "wire_api": "responses"}
     config = {"model_provider": "plain", "model_providers": {"plain": plain}}
     script = [{**fault("missing_completed"), "times": 5}, {"items": [text("Well", id="msg_2")]}]
@@ -269,7 +272,7 @@ def test_five_retries_of_a_stream_by_default(app_server: AppServer) -> None:
 
 
 def test_requests_are_repeated_unheard(app_server: AppServer) -> None:
-    """A 5xx is asked again as often as is configured; the client hears of none of it."""
+    """A 5xx is asked again as often as is configured; the client hears of none of it. (REAL-96)"""
     server = app_server([{"fault": "http_500", "times": 2}, {"items": [text("Well")]}], config=retrying(0, 2))
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -279,7 +282,7 @@ def test_requests_are_repeated_unheard(app_server: AppServer) -> None:
 
 
 def test_a_429_is_not_repeated(app_server: AppServer) -> None:
-    """A 429 is no matter of retries, whatever its retry-after says: it fails the turn at once."""
+    """A 429 is no matter of retries, whatever its retry-after says: it fails the turn at once. (REAL-107)"""
     server = app_server([{"fault": {"name": "http_429", "retry_after": "1"}}], config=retrying(2, 2))
     thread = open_thread(server)
     turn = run(server, thread)
@@ -289,7 +292,10 @@ def test_a_429_is_not_repeated(app_server: AppServer) -> None:
 
 
 def test_turn_state_is_echoed_within_a_turn(app_server: AppServer) -> None:
-    """`x-codex-turn-state` of an answer comes back with the further requests of the same turn, and not with the next turn's."""
+    """`x-codex-turn-state` of an answer comes back with the further requests of the same turn, and not with the next turn's.
+
+    Source: REAL-25.
+    """
     call = {"type": "function_call", "name": "update_plan", "call_id": "call_1", "arguments": {"plan": []}}
     name = "x-codex-turn-state"
     script = [

@@ -1,6 +1,6 @@
 """File changes: the patch as an item and as an event, its approval, each decision, and the diff of the turn.
 
-Source: real-codex-0.92.md section 4, "Turns, tools and approvals", and the bundle's FileChangeApprovalDecision and
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals", and the bundle's FileChangeApprovalDecision and
 PatchApplyStatus.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, event, events, item_notification, text
 from suites.app_server.turns import (
     ABANDONED,
@@ -59,7 +59,7 @@ def statuses(server: Server) -> list[tuple[str, str]]:
 
 
 def test_request(app_server: AppServer) -> None:
-    """The order before the request, and the request word for word."""
+    """The order before the request, and the request word for word. (REAL-60)"""
     server = app_server([{"items": [patch(ADD)]}, {"items": [text("Done")]}])
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -83,7 +83,10 @@ def test_request(app_server: AppServer) -> None:
 
 
 def test_accept(app_server: AppServer) -> None:
-    """accept: what apply_patch says as output, patch_apply_end, one item/completed, and then the diff of the turn."""
+    """accept: what apply_patch says as output, patch_apply_end, one item/completed, and then the diff of the turn.
+
+    Source: REAL-53, REAL-61.
+    """
     expect = {"outputs": {"call_1": f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{DONE}"}}
     server = app_server([{"items": [patch(ADD)]}, {"items": [text("Done")], "expect": expect}])
     thread = open_thread(server, **ASKS)
@@ -102,7 +105,7 @@ def test_accept(app_server: AppServer) -> None:
 
 
 def test_turn_diff(app_server: AppServer) -> None:
-    """turn/diff/updated has the unified diff of the whole turn so far, and codex/event/turn_diff the same before it."""
+    """turn/diff/updated has the unified diff of the whole turn so far, and codex/event/turn_diff the same before it. (REAL-61)"""
     second = "*** Begin Patch\n*** Add File: second.txt\n+three\n*** End Patch\n"
     server = app_server([{"items": [patch(ADD)]}, {"items": [patch(second, "call_2")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
@@ -124,7 +127,10 @@ def test_turn_diff(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["decline", "anything"])
 def test_decline(app_server: AppServer, decision: str) -> None:
-    """decline: two item/completed for one id, declined and failed, and the turn goes on. An invalid decision is a decline."""
+    """decline: two item/completed for one id, declined and failed, and the turn goes on. An invalid decision is a decline.
+
+    Source: REAL-54, REAL-56.
+    """
     why = "patch rejected by user"
     script = [{"items": [patch(ADD)]}, {"items": [text("Then not.")], "expect": {"outputs": {"call_1": why}}}]
     server = app_server(script, bad_input=decision == "anything")
@@ -140,7 +146,7 @@ def test_decline(app_server: AppServer, decision: str) -> None:
 
 
 def test_cancel(app_server: AppServer) -> None:
-    """cancel: the file change is declined, and the turn is interrupted."""
+    """cancel: the file change is declined, and the turn is interrupted. (REAL-55)"""
     server = app_server([{"items": [patch(ADD)]}], racy=ABANDONED)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -205,7 +211,10 @@ def test_patch_that_does_not_apply(app_server: AppServer) -> None:
     ids=["approved", "denied", "abort"],
 )
 def test_v1(app_server: AppServer, decision: str, status: list[list[str]]) -> None:
-    """v1 asks by applyPatchApproval, and never tells the turn's diff as a notification; abort may leave the item open."""
+    """v1 asks by applyPatchApproval, and never tells the turn's diff as a notification; abort may leave the item open.
+
+    Source: REAL-48, REAL-59.
+    """
     script = [{"items": [patch(ADD)]}, {"items": [text("Done")]}]
     aborts = decision == "abort"
     server = app_server(script[:1] if aborts else script, racy=ABANDONED if aborts else "")

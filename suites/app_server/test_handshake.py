@@ -1,6 +1,6 @@
 """The handshake: initialize, what may come before it, and the envelope of every answer.
 
-Source: real-codex-0.92.md section 4, "JSON-RPC surface" and "Bad input".
+Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Bad input".
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from harness.plugin import AppServer
+from codex_replay.plugin import AppServer
 
 REFUSED = -32600
 
@@ -18,6 +18,8 @@ def test_initialize(app_server: AppServer) -> None:
     """`initialize` answers `{"userAgent": ...}`, not `user_agent`, and nothing else; the frame has no `jsonrpc` key.
 
     The user agent is `<client>/0.92.0 (<os>; <arch>) <term> (<client>; <version>)` (section 3).
+
+    Source: REAL-35, REAL-41.
     """
     server = app_server()
     reply = server.call("initialize", {"clientInfo": {"name": "an-editor", "title": "An Editor", "version": "9.8.7"}})
@@ -28,7 +30,7 @@ def test_initialize(app_server: AppServer) -> None:
 
 
 def test_initialized_is_not_required(app_server: AppServer) -> None:
-    """A client that never sends `initialized` is served all the same."""
+    """A client that never sends `initialized` is served all the same. (REAL-87)"""
     server = app_server()
     server.request("initialize", {"clientInfo": {"name": "codex-replay", "version": "1.0.0"}})
     assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": False}
@@ -36,7 +38,7 @@ def test_initialized_is_not_required(app_server: AppServer) -> None:
 
 
 def test_initialized_is_not_answered(app_server: AppServer) -> None:
-    """`initialized` is a notification: the next frame of the server is the answer to the next request."""
+    """`initialized` is a notification: the next frame of the server is the answer to the next request. (REAL-87)"""
     server = app_server()
     server.initialize()
     server.request("account/read", {})
@@ -44,7 +46,7 @@ def test_initialized_is_not_answered(app_server: AppServer) -> None:
 
 
 def test_before_initialize(app_server: AppServer) -> None:
-    """Every request but `initialize` is refused with `Not initialized`; the connection stays good."""
+    """Every request but `initialize` is refused with `Not initialized`; the connection stays good. (REAL-85)"""
     server = app_server()
     assert server.request_error("account/read", {}) == {"code": REFUSED, "message": "Not initialized"}
     assert server.request_error("thread/start", {}) == {"code": REFUSED, "message": "Not initialized"}
@@ -54,7 +56,7 @@ def test_before_initialize(app_server: AppServer) -> None:
 
 
 def test_initialize_twice(app_server: AppServer) -> None:
-    """A second `initialize` is refused with `Already initialized`; the connection stays good."""
+    """A second `initialize` is refused with `Already initialized`; the connection stays good. (REAL-86)"""
     server = app_server()
     server.initialize()
     info = {"clientInfo": {"name": "another", "version": "1"}}
@@ -63,7 +65,10 @@ def test_initialize_twice(app_server: AppServer) -> None:
 
 
 def test_the_shape_of_answers(app_server: AppServer) -> None:
-    """No frame has a `jsonrpc` key, though the client sends one; an error frame is `{"error": {code, message}, "id"}`."""
+    """No frame has a `jsonrpc` key, though the client sends one; an error frame is `{"error": {code, message}, "id"}`.
+
+    Source: REAL-35, REAL-37.
+    """
     server = app_server()
     server.send({"jsonrpc": "2.0", "id": 1, "method": "account/read", "params": {}})
     refused = server.reply_to(1)
@@ -78,7 +83,7 @@ def test_the_shape_of_answers(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("given", ["a", "", 0, -5, 2**63 - 1], ids=["string", "empty", "zero", "negative", "largest"])
 def test_ids_come_back_as_they_were(app_server: AppServer, given: object) -> None:
-    """An id is a string or an integer of 64 bits, and comes back as it was sent, in results and in errors."""
+    """An id is a string or an integer of 64 bits, and comes back as it was sent, in results and in errors. (REAL-84)"""
     server = app_server()
     server.initialize()
     assert server.call("account/read", {}, id=given)["result"]["account"] is None
@@ -86,7 +91,7 @@ def test_ids_come_back_as_they_were(app_server: AppServer, given: object) -> Non
 
 
 def test_one_id_twice(app_server: AppServer) -> None:
-    """Two open requests may have the same id: each gets its answer."""
+    """Two open requests may have the same id: each gets its answer. (REAL-84)"""
     server = app_server()
     server.initialize()
     server.send(b'{"id":7,"method":"account/read","params":{}}\n{"id":7,"method":"account/read","params":{}}\n')
@@ -94,7 +99,7 @@ def test_one_id_twice(app_server: AppServer) -> None:
 
 
 def test_every_line_ends_in_one_newline(app_server: AppServer) -> None:
-    """The server writes one compact JSON object a line, ended by a bare newline."""
+    """The server writes one compact JSON object a line, ended by a bare newline. (REAL-35)"""
     server = app_server()
     server.initialize()
     server.request_error("initialize", {"clientInfo": {"name": "c", "version": "1"}})
@@ -105,7 +110,7 @@ def test_every_line_ends_in_one_newline(app_server: AppServer) -> None:
 
 
 def test_end_of_input(app_server: AppServer) -> None:
-    """The server ends with status 0 when its stdin does, initialized or not."""
+    """The server ends with status 0 when its stdin does, initialized or not. (REAL-92)"""
     assert app_server().close() == 0
     server = app_server()
     server.initialize()

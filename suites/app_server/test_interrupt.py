@@ -1,6 +1,6 @@
 """Interrupts: in the midst of the model's words, of a command, of an approval; with a wrong turn id; on an idle thread.
 
-Source: real-codex-0.92.md section 4, "Turns, tools and approvals".
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals".
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, event, shell_call, text, turn_notification
 from suites.app_server.turns import (
     ABANDONED,
@@ -56,7 +56,10 @@ def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("turn", ["0", "7", "no turn"], ids=["right-turn", "wrong-turn", "no-turn"])
 def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
-    """turn_aborted, the response `{}`, turn/completed; the open agentMessage never completes. Any turn id will do."""
+    """turn_aborted, the response `{}`, turn/completed; the open agentMessage never completes. Any turn id will do.
+
+    Source: REAL-73, REAL-74, REAL-75.
+    """
     server = app_server([CUT_SHORT])
     thread = open_thread(server)
     start(server, thread)
@@ -72,7 +75,10 @@ def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
 
 
 def test_the_next_turn(app_server: AppServer) -> None:
-    """The interrupt takes a number too; the next turn's model sees that it happened, and nothing of the words cut short."""
+    """The interrupt takes a number too; the next turn's model sees that it happened, and nothing of the words cut short.
+
+    Source: REAL-73, REAL-78.
+    """
     server = app_server([CUT_SHORT, {"items": [text("Again", id="msg_2")]}])
     thread = open_thread(server)
     start(server, thread, "one")
@@ -88,7 +94,7 @@ def test_the_next_turn(app_server: AppServer) -> None:
 
 
 def test_a_pending_approval(app_server: AppServer) -> None:
-    """The command is not run, and a decision that comes too late changes nothing."""
+    """The command is not run, and a decision that comes too late changes nothing. (REAL-73)"""
     script = [{"items": [shell_call("printf marker")]}, {"items": [text("Again", id="msg_2")]}]
     server = app_server(script, racy=ABANDONED)
     thread = open_thread(server, **ASKS)
@@ -105,7 +111,7 @@ def test_a_pending_approval(app_server: AppServer) -> None:
 
 
 def test_a_running_command(app_server: AppServer) -> None:
-    """The command is ended, and its item never completes."""
+    """The command is ended, and its item never completes. (REAL-73)"""
     server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
     thread = open_thread(server, **FREE)
     start(server, thread)
@@ -120,7 +126,10 @@ def test_a_running_command(app_server: AppServer) -> None:
 
 
 def test_an_idle_thread(app_server: AppServer) -> None:
-    """On a thread without a running turn the request is never answered; it takes a number, and the thread lives on."""
+    """On a thread without a running turn the request is never answered; it takes a number, and the thread lives on.
+
+    Source: REAL-76, REAL-78.
+    """
     server = app_server([{"items": [text("Hello")]}])
     thread = open_thread(server)
     request = server.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
@@ -132,7 +141,7 @@ def test_an_idle_thread(app_server: AppServer) -> None:
 
 
 def test_v1(app_server: AppServer) -> None:
-    """interruptConversation: the same, answered with the reason."""
+    """interruptConversation: the same, answered with the reason. (REAL-73)"""
     server = app_server([CUT_SHORT])
     talk = conversation(server)
     say(server, talk)
@@ -145,7 +154,7 @@ def test_v1(app_server: AppServer) -> None:
 
 
 def test_v1_a_pending_approval(app_server: AppServer) -> None:
-    """A v1 conversation is interrupted with its approval open."""
+    """A v1 conversation is interrupted with its approval open. (REAL-73)"""
     server = app_server([{"items": [shell_call("printf marker")]}], racy=ABANDONED)
     talk = conversation(server, **ASKS)
     say(server, talk)
@@ -159,7 +168,7 @@ def test_v1_a_pending_approval(app_server: AppServer) -> None:
 
 
 def test_one_of_two_threads(app_server: AppServer) -> None:
-    """An interrupt is for its own thread: the other one's turn goes on."""
+    """An interrupt is for its own thread: the other one's turn goes on. (REAL-73)"""
     cut = {**CUT_SHORT, "match": "first"}
     server = app_server([cut, {"items": [text("Hello", id="msg_2")], "match": "second"}])
     first = open_thread(server)

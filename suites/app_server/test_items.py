@@ -1,6 +1,6 @@
 """What a model's answer holds besides words and calls for commands: plan, reasoning, web search, images, schema, raw items.
 
-Source: real-codex-0.92.md sections 3 and 4, and the bundle's ThreadItem, EventMsg and TurnPlanStepStatus.
+Source: docs/contract/real-0.92.md, sections 3 and 4, and the bundle's ThreadItem, EventMsg and TurnPlanStepStatus.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import Events, all_of, event, events, item_notification, shell_call, text
 from suites.app_server.turns import FREE, ended, items_of, last_words, methods, msgs, open_thread, run
 
@@ -113,7 +113,10 @@ def reasoned(thread: str, summary: list[str], content: list[str], *, raw: bool) 
 
 @pytest.mark.parametrize("raw", [False, True], ids=["as-a-rule", "raw"])
 def test_reasoning(app_server: AppServer, raw: bool) -> None:
-    """Summary parts and contents as they come, then the whole. The whole raw content is an event only where it is asked for."""
+    """Summary parts and contents as they come, then the whole. The whole raw content is an event only where it is asked for.
+
+    Source: REAL-72, EDIT-32.
+    """
     summary, content = ["**Think**", "Then speak."], ["Hm."]
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": summary, "content": content}
     server = app_server([{"items": [reasoning, text("Done")]}], config={"show_raw_agent_reasoning": raw})
@@ -138,7 +141,7 @@ SEARCHES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("row", SEARCHES)
 def test_web_search(app_server: AppServer, row: str) -> None:
-    """The model's own search: begun with an empty query, completed with what stands for its action."""
+    """The model's own search: begun with an empty query, completed with what stands for its action. (REAL-71)"""
     action, query = SEARCHES[row]
     server = app_server([{"items": [{"type": "web_search_call", "id": "ws_1", "action": action}, text("Done")]}])
     thread = open_thread(server)
@@ -209,7 +212,7 @@ def test_an_image_that_is_not_there(app_server: AppServer) -> None:
 
 
 def test_view_image(app_server: AppServer) -> None:
-    """view_image: one event, and an imageView item that is begun and completed at once."""
+    """view_image: one event, and an imageView item that is begun and completed at once. (REAL-33)"""
     script = [{"items": [function_call("view_image", {"path": "a.png"})]}, told("attached local image path")]
     server = app_server(script, prepare=with_image)
     thread = open_thread(server)
@@ -232,7 +235,7 @@ def test_view_image_that_is_not_there(app_server: AppServer) -> None:
 
 
 def test_output_schema(app_server: AppServer) -> None:
-    """An output schema goes to the model as a strict json_schema; the answer is words like any other."""
+    """An output schema goes to the model as a strict json_schema; the answer is words like any other. (REAL-31)"""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
     wanted = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
     server = app_server([{"items": [text('{"a":1}')], "expect": {"body": {"text": {"format": wanted}}}}])
@@ -242,7 +245,7 @@ def test_output_schema(app_server: AppServer) -> None:
 
 
 def test_output_schema_is_for_one_turn(app_server: AppServer) -> None:
-    """The next turn has no output schema any more."""
+    """The next turn has no output schema any more. (REAL-31)"""
     schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     script = [{"items": [text("{}")]}, {"items": [text("Hello", id="msg_2")], "expect": {"absent": ["text"]}}]
     server = app_server(script)

@@ -1,7 +1,7 @@
 """How the server ends: with its stdin, by a signal, without a reader; and when it does not.
 
-Source: real-codex-0.92.md section 4, end of "Bad input". A recording holds no signals and no ends of pipes: what cannot be
-replayed is live only, and is shown as skipped on a fake.
+Source: docs/contract/real-0.92.md, section 4, end of "Bad input". A recording holds no signals and no ends of pipes: what
+cannot be replayed is live only, and is shown as skipped on a fake.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from harness.plugin import AppServer
+from codex_replay.plugin import AppServer
 from suites.app_server.expected import all_of, shell_call, text
 from suites.app_server.turns import ASKS, FREE, asked, items_of, methods, open_thread, run, start
 
@@ -21,7 +21,7 @@ WATCH = 1.0
 
 
 def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
-    """With threads loaded and no turn running, the end of stdin ends the server with status 0 and no further word."""
+    """With threads loaded and no turn running, the end of stdin ends the server with status 0 and no further word. (REAL-92)"""
     server = app_server([{"items": [text("Hello")]}])
     thread = open_thread(server)
     run(server, thread)
@@ -32,7 +32,7 @@ def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
-    """In mid-turn the server ends with status 0 at once: the turn is neither completed nor interrupted."""
+    """In mid-turn the server ends with status 0 at once: the turn is neither completed nor interrupted. (REAL-92)"""
     server = app_server([HELD])
     thread = open_thread(server)
     start(server, thread)
@@ -43,7 +43,7 @@ def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_command(app_server: AppServer) -> None:
-    """So it does while a command runs: the command's item stays open."""
+    """So it does while a command runs: the command's item stays open. (REAL-92)"""
     server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
     thread = open_thread(server, **FREE)
     start(server, thread)
@@ -56,7 +56,7 @@ def test_end_of_input_in_a_command(app_server: AppServer) -> None:
 
 @pytest.mark.live_only("that a server does not end cannot be recorded")
 def test_end_of_input_with_a_pending_approval(app_server: AppServer) -> None:
-    """While an approval is open the server does not end when its stdin does."""
+    """While an approval is open the server does not end when its stdin does. (REAL-93)"""
     server = app_server([{"items": [shell_call("printf marker")]}], ends=None)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -71,6 +71,8 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
     """A last line without its newline is processed when stdin ends, and its answer still comes.
 
     The real server may have ended before it has written the answer (about one run in sixty), so it is asked again.
+
+    Source: REAL-95.
     """
     for _ in range(5):
         server = app_server(racy="the server may end before it has written its last answer")
@@ -86,7 +88,7 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
 @pytest.mark.live_only("a recording holds no signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal(app_server: AppServer, number: signal.Signals) -> None:
-    """A signal ends the server at once: it dies by it."""
+    """A signal ends the server at once: it dies by it. (REAL-94)"""
     server = app_server(ends=-number)
     server.initialize()
     server.signal(number)
@@ -96,7 +98,7 @@ def test_signal(app_server: AppServer, number: signal.Signals) -> None:
 @pytest.mark.live_only("a recording holds no signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None:
-    """So it does in mid-turn, without a word about the turn."""
+    """So it does in mid-turn, without a word about the turn. (REAL-94)"""
     server = app_server([HELD], ends=-number)
     thread = open_thread(server)
     start(server, thread)
@@ -108,7 +110,7 @@ def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None
 
 @pytest.mark.live_only("a recording holds no signals")
 def test_signal_with_a_pending_approval(app_server: AppServer) -> None:
-    """A signal also ends the server that its stdin's end does not."""
+    """A signal also ends the server that its stdin's end does not. (REAL-94)"""
     server = app_server([{"items": [shell_call("printf marker")]}], ends=-signal.SIGTERM)
     thread = open_thread(server, **ASKS)
     start(server, thread)

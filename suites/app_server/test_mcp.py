@@ -1,7 +1,7 @@
 """MCP servers: how they start up, what their tools say, and the requests about them.
 
-Source: the bundle's McpToolCallStatus, McpStartupStatus and ListMcpServerStatusResponse; real-codex-0.92.md section 3 names the
-tools that go with them. The MCP server is a program of a few lines that the real Codex starts itself.
+Source: the bundle's McpToolCallStatus, McpStartupStatus and ListMcpServerStatusResponse; docs/contract/real-0.92.md, section 3
+names the tools that go with them. The MCP server is a program of a few lines that the real Codex starts itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from urllib.request import urlopen
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import SOME_INT, text
 from suites.app_server.turns import another_thread, asked, ended, items_of, last_words, msgs, run, start
 

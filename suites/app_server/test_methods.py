@@ -1,6 +1,6 @@
 """The methods that stand for themselves: models, modes, skills, apps, feedback, commands, files, git, reviews.
 
-Source: the bundle's params and responses of each method; real-codex-0.92.md section 4 names them.
+Source: the bundle's params and responses of each method; docs/contract/real-0.92.md, section 4 names them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread
 

@@ -1,14 +1,14 @@
 """Several calls in one answer of the model: they run one after the other in no fixed order, and are told in theirs.
 
-Source: real-codex-0.92.md section 4, "Turns, tools and approvals". Which call comes first is the server's whim, so each recording
-shows one of its ways, and the cases answer whatever they are asked.
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". Which call comes first is the server's whim, so
+each recording shows one of its ways, and the cases answer whatever they are asked.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, shell_call, text
 from suites.app_server.turns import ASKS, FREE, asked, ended, items_of, last_words, methods, msgs, open_thread, run, start
 
@@ -44,7 +44,7 @@ def told_in_order(server: Server, calls: int) -> None:
 
 
 def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
-    """The next command does not begin before the one before it has ended."""
+    """The next command does not begin before the one before it has ended. (REAL-68)"""
     calls = [shell_call(f"printf {n}", f"call_{n}") for n in (1, 2, 3)]
     server = app_server(script({f"call_{n}": f"{RAN}{n}" for n in (1, 2, 3)}, *calls), racy=WHIM)
     thread = open_thread(server, **FREE)
@@ -59,7 +59,7 @@ def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
 
 
 def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
-    """The second approval is asked for only when the first command is through; each decision holds for its own call."""
+    """The second approval is asked for only when the first command is through; each decision holds for its own call. (REAL-68)"""
     outputs = {"call_1": f"{RAN}1", "call_2": "exec command rejected by user"}
     server = app_server(script(outputs, shell_call("printf 1"), shell_call("printf 2", "call_2")), racy=WHIM)
     thread = open_thread(server, **ASKS)
@@ -76,7 +76,7 @@ def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
 
 
 def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
-    """cancel interrupts the turn: the other call may still be asked about before the abort, and is not done."""
+    """cancel interrupts the turn: the other call may still be asked about before the abort, and is not done. (REAL-55)"""
     calls = [shell_call("printf 1"), shell_call("printf 2", "call_2")]
     server = app_server([{"items": calls}], racy=WHIM, ends=None)  # with a second approval open it does not end
     thread = open_thread(server, **ASKS)
@@ -93,7 +93,10 @@ def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
 
 
 def test_tools_of_all_sorts(app_server: AppServer) -> None:
-    """A command, a patch and a dynamic tool in one answer: all three are done, and all are told in the order of the calls."""
+    """A command, a patch and a dynamic tool in one answer: all three are done, and all are told in the order of the calls.
+
+    Source: REAL-70.
+    """
     outputs = {
         "call_1": f"{RAN}1",
         "call_2": f"{RAN}Success. Updated the following files:\nA new.txt\n",

@@ -1,14 +1,14 @@
 """Input that comes while a turn runs: it steers that turn, whatever turn id it was answered with.
 
-Source: real-codex-0.92.md section 4: turn/start in mid-turn returns a new id, but the input steers the old turn; a turn and a
-message with the same items, pipelined, give one or two model calls, at random.
+Source: docs/contract/real-0.92.md, section 4: turn/start in mid-turn returns a new id, but the input steers the old turn; a
+turn and a message with the same items, pipelined, give one or two model calls, at random.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin import AppServer
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
     asked_upstream,
@@ -31,8 +31,19 @@ SECOND = {"items": [text("Two", id="msg_2")]}
 BOTH = [("user", "first"), ("assistant", "One"), ("user", "second")]
 
 
+def steer(server: Server) -> str:
+    """Steer a running turn by a second input; return its thread once the turn has ended."""
+    thread = open_thread(server)
+    start(server, thread, "first")
+    server.notification("codex/event/agent_message")
+    start(server, thread, "second")
+    release(server, "later")
+    ended(server, thread)
+    return thread
+
+
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
-    """A new turn id and a turn/started of its own, but the words go to the running turn, which alone completes."""
+    """A new turn id and a turn/started of its own, but the words go to the running turn, which alone completes. (REAL-77)"""
     server = app_server([HELD, SECOND])
     thread = open_thread(server)
     assert start(server, thread, "first")["id"] == "0"
@@ -51,34 +62,24 @@ def test_turn_start_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
-    """What steers a turn does not come back as an item, as what began it does."""
+    """What steers a turn does not come back as an item, as what began it does. (REAL-77)"""
     server = app_server([HELD, SECOND])
-    thread = open_thread(server)
-    start(server, thread, "first")
-    server.notification("codex/event/agent_message")
-    start(server, thread, "second")
-    release(server, "later")
-    ended(server, thread)
+    steer(server)
     said = [item["content"][0]["text"] for item in items_of(server, "userMessage")]
     assert said == ["first"]
     assert [item["text"] for item in items_of(server, "agentMessage")] == ["One", "Two"]
 
 
 def test_the_turn_after(app_server: AppServer) -> None:
-    """The number that the steering input took is gone: the next turn has the one after it."""
+    """The number that the steering input took is gone: the next turn has the one after it. (REAL-78)"""
     server = app_server([HELD, SECOND, {"items": [text("Three", id="msg_3")]}])
-    thread = open_thread(server)
-    start(server, thread, "first")
-    server.notification("codex/event/agent_message")
-    start(server, thread, "second")
-    release(server, "later")
-    ended(server, thread)
+    thread = steer(server)
     assert run(server, thread, "third")["id"] == "2"
     assert last_words(server) == ["Two", "Three"]
 
 
 def test_v1_message_in_a_turn(app_server: AppServer) -> None:
-    """sendUserMessage in mid-turn is answered at once, and steers likewise: one task, one end."""
+    """sendUserMessage in mid-turn is answered at once, and steers likewise: one task, one end. (REAL-77)"""
     server = app_server([HELD, SECOND])
     talk = conversation(server)
     say(server, talk, "first")
@@ -94,7 +95,10 @@ def test_v1_message_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_v1_turn_and_message_at_once(app_server: AppServer) -> None:
-    """The proxy's way, a turn and a message with the same words in one write: one or two calls of the model, at random."""
+    """The proxy's way, a turn and a message with the same words in one write: one or two calls of the model, at random.
+
+    Source: REAL-80.
+    """
     reply: dict[str, Any] = {"items": [text("Hello")], "times": "always"}
     server = app_server([reply], racy="the message steers the turn before its first call of the model, or after it")
     talk = conversation(server)

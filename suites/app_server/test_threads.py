@@ -1,7 +1,7 @@
 """The life of threads: start, read, list, resume, fork, archive, unarchive, roll back; several at once; several listeners.
 
-Source: real-codex-0.92.md sections 4 and 6, and the bundle's Thread*Params and Thread*Response. What the next turn's model sees
-of a thread is held to on a live server.
+Source: docs/contract/real-0.92.md, sections 4 and 6, and the bundle's Thread*Params and Thread*Response. What the next turn's
+model sees of a thread is held to on a live server.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
     ESTIMATE,
@@ -281,7 +281,7 @@ NO_SUCH_THREAD = {
 
 @pytest.mark.parametrize("row", NO_SUCH_THREAD)
 def test_no_such_thread(app_server: AppServer, row: str) -> None:
-    """A thread that is nowhere: each method has its own words."""
+    """A thread that is nowhere: each method has its own words. (REAL-91)"""
     method, params, message = NO_SUCH_THREAD[row]
     server = app_server()
     server.initialize()
@@ -320,7 +320,7 @@ def test_ephemeral(app_server: AppServer) -> None:
 
 
 def test_two_threads_at_once(app_server: AppServer) -> None:
-    """Two turns that run at once in two threads: each thread's frames are its own, and whole."""
+    """Two turns that run at once in two threads: each thread's frames are its own, and whole. (REAL-114)"""
     hello = {"items": [text("Hello", "Hel", "lo")], "match": "to the first"}
     server = app_server([hello, {"items": [text("Bye", "B", "ye", id="msg_2")], "match": "to the second"}])
     first = open_thread(server)
@@ -339,7 +339,10 @@ def test_two_threads_at_once(app_server: AppServer) -> None:
 
 
 def test_two_listeners(app_server: AppServer) -> None:
-    """Two listeners of one conversation compete: each event reaches one of them, so that it comes once and not twice."""
+    """Two listeners of one conversation compete: each event reaches one of them, so that it comes once and not twice.
+
+    Source: REAL-50.
+    """
     server = app_server(says("Hello"))
     talk = conversation(server)
     server.request("addConversationListener", {"conversationId": talk})

@@ -1,7 +1,7 @@
 """Questions of the model to the user: item/tool/requestUserInput, in plan mode.
 
-Source: real-codex-0.92.md section 4 (reached with `[features] collaboration_modes = true` and a plan-mode turn), and the bundle's
-ToolRequestUserInputParams and ToolRequestUserInputResponse.
+Source: docs/contract/real-0.92.md, section 4 (reached with `[features] collaboration_modes = true` and a plan-mode turn), and
+the bundle's ToolRequestUserInputParams and ToolRequestUserInputResponse.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin import AppServer
+from codex_replay.plugin import AppServer
 from suites.app_server.expected import all_of, event, events, text
 from suites.app_server.turns import asked, ended, last_words, open_thread, run, start
 
@@ -44,6 +44,8 @@ def test_question(app_server: AppServer) -> None:
     """The event, then the request with the questions; the model is told the client's answers as JSON.
 
     One answer only: of several the server writes the questions in no fixed order.
+
+    Source: REAL-79.
     """
     reply = answers(colour=["red", "or \N{LATIN SMALL LETTER E WITH ACUTE}carlate"])
     server = app_server(script(json.dumps(reply, ensure_ascii=False, separators=(",", ":")), COLOUR, SIZE), config=CONFIG)
@@ -73,7 +75,7 @@ def test_no_answers(app_server: AppServer, reply: Any) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """A JSON-RPC error leaves the turn hanging until turn/interrupt."""
+    """A JSON-RPC error leaves the turn hanging until turn/interrupt. (REAL-57)"""
     server = app_server(script("", COLOUR)[:1], config=CONFIG)
     thread = open_thread(server)
     turn = start(server, thread, **PLAN)["id"]
@@ -87,7 +89,7 @@ def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
 
 
 def test_only_in_plan_mode(app_server: AppServer) -> None:
-    """In a turn without a mode the call is not put to the client; the model is told why."""
+    """In a turn without a mode the call is not put to the client; the model is told why. (REAL-79)"""
     server = app_server(script("request_user_input is unavailable in Custom mode", COLOUR), config=CONFIG)
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"

@@ -1,6 +1,6 @@
 """Conversations of the v1 API, as the proxy uses it: newConversation, a listener, sendUserTurn, sendUserMessage.
 
-Source: real-codex-0.92.md section 4; the proxy's payloads are those of app-server-payloads.md, sections 1 to 3.
+Source: docs/contract/real-0.92.md, section 4; the proxy's payloads are those of docs/contract/payloads.md, sections 1 to 3.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, answer, begin, end, events, prompt, text
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -72,7 +72,10 @@ def test_listener(app_server: AppServer) -> None:
 
 
 def test_user_turn(app_server: AppServer) -> None:
-    """`sendUserTurn` is answered `{}`; the turn's frames are those of v2 but for turn/started, and there is no thread/started."""
+    """`sendUserTurn` is answered `{}`; the turn's frames are those of v2 but for turn/started, and there is no thread/started.
+
+    Source: REAL-44, REAL-48, REAL-49.
+    """
     server = app_server([{"items": [text("Hello", "Hel", "lo")]}])
     conversation = new_conversation(server)
     listen(server, conversation)
@@ -93,7 +96,7 @@ def test_user_turn(app_server: AppServer) -> None:
 
 
 def test_user_message(app_server: AppServer) -> None:
-    """`sendUserMessage` runs a turn with the conversation's own settings, in the same frames."""
+    """`sendUserMessage` runs a turn with the conversation's own settings, in the same frames. (REAL-49)"""
     server = app_server([{"items": [text("Hello")]}])
     conversation = new_conversation(server)
     listen(server, conversation)
@@ -111,7 +114,7 @@ def test_user_message(app_server: AppServer) -> None:
 
 
 def test_turn_then_message(app_server: AppServer) -> None:
-    """Two turns of one conversation, one after the other: the turn ids count up, the conversation stays the same."""
+    """Two turns of one conversation, one after the other: the turn ids count up, the conversation stays the same. (REAL-78)"""
     server = app_server([{"items": [text("One")]}, {"items": [text("Two", id="msg_2")]}])
     conversation = new_conversation(server)
     listen(server, conversation)
@@ -142,7 +145,7 @@ def test_no_listener_no_events(app_server: AppServer) -> None:
 
 
 def test_items_need_data(app_server: AppServer) -> None:
-    """v1 items are `{type, data: {text}}`; an item in v2's form is refused."""
+    """v1 items are `{type, data: {text}}`; an item in v2's form is refused. (REAL-42)"""
     server = app_server(bad_input=True)
     conversation = new_conversation(server)
     given = {"conversationId": conversation, "items": [{"type": "text", "text": "x"}]}
@@ -150,7 +153,10 @@ def test_items_need_data(app_server: AppServer) -> None:
 
 
 def test_the_payloads_of_the_proxy(app_server: AppServer) -> None:
-    """The proxy's own payloads, field by field: all are accepted, the unknown fields among them silently."""
+    """The proxy's own payloads, field by field: all are accepted, the unknown fields among them silently.
+
+    Source: REAL-45, HAND-32, HAND-42.
+    """
     server = app_server([{"items": [text("Hello")]}, {"items": [text("Bye", id="msg_2")]}], bad_input=True)
     conversation = new_conversation(
         server,

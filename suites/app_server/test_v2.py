@@ -1,13 +1,14 @@
 """Threads and turns of the v2 API: what comes, in which order, word for word.
 
-Source: real-codex-0.92.md section 4, "JSON-RPC surface" and "Turns, tools and approvals"; its section 6 tells what may differ.
+Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Turns, tools and approvals"; its section 6 tells what may
+differ.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin import AppServer, Server
+from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import (
     MARKER,
     all_of,
@@ -41,7 +42,7 @@ def run_turn(server: Server, thread: str, words: str) -> Any:
 
 
 def test_thread_start(app_server: AppServer) -> None:
-    """The result has the thread and the settings in force; `thread/started` has the same thread."""
+    """The result has the thread and the settings in force; `thread/started` has the same thread. (REAL-44)"""
     server = app_server()
     server.initialize()
     result = server.request("thread/start", {"cwd": server.work, "approvalPolicy": "never", "sandbox": "read-only"})
@@ -79,7 +80,7 @@ def test_mcp_startup_complete(app_server: AppServer) -> None:
 
 
 def test_text_turn(app_server: AppServer) -> None:
-    """A turn in which the model says something: each frame, in order."""
+    """A turn in which the model says something: each frame, in order. (REAL-38, REAL-39, REAL-40, REAL-43)"""
     server = app_server([{"items": [text("Hello", "Hel", "lo")], "usage": usage(10, 2)}])
     thread = start_thread(server)
     turn = run_turn(server, thread, "Say hello.")
@@ -105,7 +106,10 @@ def test_the_response_comes_before_the_turn(app_server: AppServer) -> None:
 
 
 def test_usage(app_server: AppServer) -> None:
-    """What a turn costs is told twice: as an event in snake_case, and as thread/tokenUsage/updated in camelCase."""
+    """What a turn costs is told twice: as an event in snake_case, and as thread/tokenUsage/updated in camelCase.
+
+    Source: REAL-39, REAL-40.
+    """
     server = app_server(
         [{"items": [text("Hello")], "usage": usage(10, 2)}, {"items": [text("Again", id="msg_2")], "usage": usage(30, 4)}]
     )
@@ -142,7 +146,7 @@ def _tokens(given: int, said: int) -> dict[str, int]:
 
 
 def test_two_turns(app_server: AppServer) -> None:
-    """Turn ids count up; each user message has an id of its own; both turns are whole."""
+    """Turn ids count up; each user message has an id of its own; both turns are whole. (REAL-78, REAL-113)"""
     server = app_server([{"items": [text("Hello")]}, {"items": [text("Bye", id="msg_2")]}])
     thread = start_thread(server)
     assert run_turn(server, thread, "Say hello.")["id"] == "0"
@@ -162,7 +166,7 @@ def test_two_turns(app_server: AppServer) -> None:
 
 
 def test_two_threads(app_server: AppServer) -> None:
-    """Two threads have two ids, and each counts its own turns."""
+    """Two threads have two ids, and each counts its own turns. (REAL-78, REAL-113)"""
     server = app_server([{"items": [text("One")]}, {"items": [text("Two")]}])
     first = start_thread(server)
     second = server.request("thread/start", {"cwd": server.work})["thread"]["id"]
@@ -176,7 +180,7 @@ def test_two_threads(app_server: AppServer) -> None:
 
 
 def test_shell_call(app_server: AppServer) -> None:
-    """A command that needs no approval: begin, its output, end, and then the model's answer."""
+    """A command that needs no approval: begin, its output, end, and then the model's answer. (REAL-53)"""
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     thread = start_thread(server, approvalPolicy="never", sandbox="danger-full-access")
     run_turn(server, thread, "Print the marker.")
@@ -220,7 +224,7 @@ def test_shell_call(app_server: AppServer) -> None:
 
 
 def test_unknown_fields_are_ignored(app_server: AppServer) -> None:
-    """Fields that the protocol does not have are accepted without a word; only a closed-world check finds them."""
+    """Fields that the protocol does not have are accepted without a word; only a closed-world check finds them. (REAL-45)"""
     server = app_server([{"items": [text("Hello")]}], bad_input=True)
     server.initialize()
     thread = server.request("thread/start", {"cwd": server.work, "tools": [], "stream": True})["thread"]["id"]
@@ -241,7 +245,7 @@ def test_requests_in_one_write(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
-    """When its stdin ends in the middle of a turn the server exits with status 0 and leaves the turn open."""
+    """When its stdin ends in the middle of a turn the server exits with status 0 and leaves the turn open. (REAL-92)"""
     server = app_server([{"items": [text("Hello"), {"type": "gate", "name": "never"}]}])
     thread = start_thread(server)
     server.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})

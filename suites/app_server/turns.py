@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin import Server
+from codex_replay.plugin import Server
 from suites.app_server.expected import all_of
 
 #: A thread in which every command but the harmless needs an approval, and an approved one may do anything.

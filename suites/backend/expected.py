@@ -4,32 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin.backend import Answer
+from codex_replay.plugin.backend.conversation import Answer
+from suites.lite_protocol import FIXED
 
-SPEC = "codex-lite-protocol.md"
-REAL = "real-codex-0.92.md"
-KNOWN = "known of the real service"
-API = "the error object of the OpenAI API"
-
-#: "Tool Specs", word for word.
-FUNCTION_TOOL: dict[str, Any] = {
-    "type": "function",
-    "name": "add",
-    "description": "Add two numbers",
-    "strict": False,
-    "parameters": {
-        "type": "object",
-        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-        "required": ["a", "b"],
-    },
-}
-WEB_SEARCH_TOOL: dict[str, Any] = {"type": "web_search", "external_web_access": True}
-CUSTOM_TOOL: dict[str, Any] = {
-    "type": "custom",
-    "name": "apply_patch",
-    "description": "...",
-    "format": {"type": "text", "syntax": "diff", "definition": "..."},
-}
 #: "Tool output follow-up", word for word but for the dots of the call id.
 CALL: dict[str, Any] = {"type": "function_call", "name": "add", "arguments": '{"a":2,"b":3}', "call_id": "call_1"}
 OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "call_1", "output": "5"}
@@ -55,12 +32,7 @@ def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
         "instructions": "You are a helpful assistant.",
         "input": list(items) or [user(HELLO)],
         "tools": [],
-        "tool_choice": "auto",
-        "parallel_tool_calls": False,
-        "reasoning": {"effort": "medium", "summary": "auto"},
-        "store": False,
-        "stream": True,
-        "include": ["reasoning.encrypted_content"],
+        **FIXED,
         "prompt_cache_key": "0199a1b2-0000-7000-8000-000000000001",
         "text": {"verbosity": "medium"},
         **more,

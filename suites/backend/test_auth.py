@@ -1,120 +1,134 @@
-"""Who may ask. Source: codex-lite-protocol.md, "Auth" and "Required Headers"."""
+"""Who may ask. Source: docs/contract/lite.md, "Auth" and "Required Headers"."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.backend import Backend
-from suites.backend.expected import API, REAL, SPEC, body, completed, refused
-
-AUTH = f"{SPEC}, Auth"
-HEADERS = f"{SPEC}, Required Headers"
+from codex_replay.plugin.backend.conversation import CHATGPT, Backend
+from suites.backend.expected import body, completed, refused
 
 
-@pytest.mark.spec("auth-chatgpt", AUTH, "**ChatGPT**: `Authorization: Bearer <access_token>`")
+@pytest.mark.spec("auth-chatgpt", "LITE-05", "LITE-24")
 def test_an_access_token_with_its_account_is_taken(backend: Backend) -> None:
     """The headers of the specification are enough."""
     completed(backend.ask(body()))
 
 
-@pytest.mark.spec("auth-api-key", AUTH, "**API Key**: `Authorization: Bearer <OPENAI_API_KEY>`")
+@pytest.mark.spec("auth-api-key", "LITE-05")
 def test_an_api_key_is_taken(backend: Backend) -> None:
     """An API key is a bearer like any other, and needs no account."""
     backend.login("api_key")
     completed(backend.ask(body()))
 
 
-@pytest.mark.spec("auth-bearer-missing", HEADERS, "- `Authorization: Bearer <token>`")
+@pytest.mark.spec("auth-bearer-missing", "LITE-09", "LITE-24")
 def test_no_bearer(backend: Backend) -> None:
     """Without the header nothing is answered."""
     refused(backend.ask(body(), {"authorization": None}), 401)
 
 
-@pytest.mark.spec("auth-bearer-scheme", HEADERS, "- `Authorization: Bearer <token>`")
+@pytest.mark.spec("auth-bearer-scheme", "LITE-09", "LITE-24")
 def test_another_scheme_is_no_bearer(backend: Backend) -> None:
     """The token counts as a bearer only."""
     refused(backend.ask(body(), {"authorization": "Basic YWNjZXNzLTE6"}), 401)
 
 
-@pytest.mark.spec("auth-bearer-wrong", AUTH, "**ChatGPT**: `Authorization: Bearer <access_token>`")
+@pytest.mark.spec("auth-bearer-wrong", "LITE-05", "LITE-09")
 def test_a_token_that_nobody_issued(backend: Backend) -> None:
     """A made-up token is refused."""
     refused(backend.ask(body(), {"authorization": "Bearer no-such-token"}), 401)
 
 
-@pytest.mark.spec("auth-key-wrong", AUTH, "**API Key**: `Authorization: Bearer <OPENAI_API_KEY>`")
+@pytest.mark.spec("auth-key-wrong", "LITE-05", "LITE-09")
 def test_a_key_that_nobody_issued(backend: Backend) -> None:
     """A made-up key is refused."""
     backend.login("api_key")
     refused(backend.ask(body(), {"authorization": "Bearer sk-no-such-key"}), 401)
 
 
-@pytest.mark.spec("auth-token-expired", f"{SPEC}, Token Refresh (ChatGPT)", "On 401/Unauthorized from responses endpoint")
+@pytest.mark.spec("auth-token-expired", "LITE-09", "LITE-21")
 def test_an_expired_token(backend: Backend) -> None:
     """An access token whose time is over is 401, and the code says so."""
     backend.login(access="expired")
     assert refused(backend.ask(body()), 401)["code"] == "token_expired"
 
 
-@pytest.mark.spec("auth-token-revoked", f"{SPEC}, Token Refresh (ChatGPT)", "On 401/Unauthorized from responses endpoint")
+@pytest.mark.spec("auth-token-revoked", "LITE-09", "LITE-21")
 def test_a_revoked_token(backend: Backend) -> None:
     """An access token that was revoked is 401, and the code says so."""
     backend.login(access="revoked")
     assert refused(backend.ask(body()), 401)["code"] == "token_revoked"
 
 
-@pytest.mark.spec("auth-account-missing", HEADERS, "- `chatgpt-account-id: <account_id>` (chatgpt auth only)")
+@pytest.mark.spec("auth-account-missing", "LITE-06")
 def test_no_account(backend: Backend) -> None:
     """Under ChatGPT auth the account must be said, and the message tells in which header."""
     error = refused(backend.ask(body(), {"chatgpt-account-id": None}), 400, 401, 403)
     assert "chatgpt-account-id" in error["message"]
 
 
-@pytest.mark.spec("auth-account-wrong", AUTH, "include `chatgpt-account-id` header using `tokens.account_id`")
+@pytest.mark.spec("auth-account-wrong", "LITE-06")
 def test_another_account(backend: Backend) -> None:
     """A token is good for its own account."""
     refused(backend.ask(body(), {"chatgpt-account-id": "00000000-0000-0000-0000-000000000000"}), 400, 401, 403)
 
 
-@pytest.mark.spec("auth-account-under-key", HEADERS, "- `chatgpt-account-id: <account_id>` (chatgpt auth only)")
+@pytest.mark.spec("auth-account-under-key", "LITE-08")
 def test_an_account_beside_an_api_key(backend: Backend) -> None:
     """The account belongs to ChatGPT auth, and a client that mixes the two is told."""
     backend.login("api_key")
     refused(backend.ask(body(), {"chatgpt-account-id": "account-1"}), 400)
 
 
-@pytest.mark.spec("header-originator", HEADERS, "- `originator: codex_cli_rs` (or custom string)")
+@pytest.mark.spec("header-originator", "LITE-25")
 def test_no_originator(backend: Backend) -> None:
     """Who asks must be said."""
     refused(backend.ask(body(), {"originator": None}), 400)
 
 
-@pytest.mark.spec("header-originator-custom", HEADERS, "- `originator: codex_cli_rs` (or custom string)")
+@pytest.mark.spec("header-originator-custom", "LITE-25")
 def test_a_custom_originator(backend: Backend) -> None:
     """Any name will do."""
     completed(backend.ask(body(), {"originator": "my_client"}))
 
 
-@pytest.mark.spec("header-session-missing", HEADERS, "- `session_id: <uuid>`")
+@pytest.mark.spec("header-session-missing", "LITE-28")
 def test_no_session(backend: Backend) -> None:
     """The conversation must be said."""
     refused(backend.ask(body(), {"session_id": None}), 400)
 
 
-@pytest.mark.spec("header-session-uuid", HEADERS, "- `session_id: <uuid>`")
+@pytest.mark.spec("header-session-uuid", "LITE-28")
 def test_a_session_that_is_no_uuid(backend: Backend) -> None:
     """A conversation is named by a uuid."""
     refused(backend.ask(body(), {"session_id": "conversation-1"}), 400)
 
 
-@pytest.mark.spec("header-order-and-case", f"{REAL}, 3. The upstream request", "headers in this order")
+@pytest.mark.spec("header-user-agent", "LITE-27")
+def test_no_user_agent(backend: Backend) -> None:
+    """The program that asks must be named."""
+    assert "User-Agent" in refused(backend.ask(body(), {"user-agent": None}), 400)["message"]
+
+
+@pytest.mark.parametrize("name", ["originator", "user-agent", "session_id"])
+@pytest.mark.spec("header-under-key", "LITE-29")
+def test_the_headers_under_an_api_key(backend: Backend, name: str) -> None:
+    """At the path of the ChatGPT backend an API key replaces the account, and no other header."""
+    backend.login("api_key", base=CHATGPT)
+    completed(backend.ask(body()))
+    assert name in refused(backend.ask(body(), {name: None}), 400)["message"].lower()
+
+
+@pytest.mark.spec("header-order-and-case", "REAL-24")
 def test_names_of_headers_in_any_case(backend: Backend) -> None:
     """The case of a header's name means nothing."""
     given = {"Session_ID": "0199A1B2-0000-7000-8000-000000000001", "ORIGINATOR": "codex_cli_rs"}
     completed(backend.ask(body(), {"session_id": None, "originator": None, **given}))
 
 
-@pytest.mark.spec("error-shape", API, '{"error": {"message", "type", "param", "code"}}')
+@pytest.mark.spec(
+    "error-shape", source="the error object of the OpenAI API", says='{"error": {"message", "type", "param", "code"}}'
+)
 def test_a_refusal_has_the_shape_of_the_api(backend: Backend) -> None:
     """A client reads `error.message` and `error.code` whatever went wrong."""
     for answer in (backend.ask(body(), {"authorization": None}), backend.ask(b"{")):

@@ -1,32 +1,15 @@
-"""The six edge cases, and the follow-up. Source: codex-lite-protocol.md, "Edge Case Behavior (Observed)"."""
+"""The six edge cases, and the follow-up. Source: docs/contract/lite.md, "Edge Case Behavior (Observed)"."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.backend import Backend
-from suites.backend.expected import (
-    CALL,
-    CALL_ADD,
-    CUSTOM_CALL,
-    CUSTOM_OUTPUT,
-    CUSTOM_TOOL,
-    FUNCTION_TOOL,
-    KNOWN,
-    OUTPUT,
-    REPEAT,
-    SPEC,
-    body,
-    completed,
-    refused,
-    user,
-)
-
-EDGE = f"{SPEC}, Edge Case Behavior (Observed)"
-FOLLOW_UP = f"{SPEC}, Tool output follow-up"
+from codex_replay.plugin.backend.conversation import Backend
+from suites.backend.expected import CALL, CALL_ADD, CUSTOM_CALL, CUSTOM_OUTPUT, OUTPUT, REPEAT, body, completed, refused, user
+from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL
 
 
-@pytest.mark.spec("edge-1-invalid-schema", EDGE, "1. Invalid tool schema → **200**, tool ignored")
+@pytest.mark.spec("edge-1-invalid-schema", "LITE-63")
 @pytest.mark.parametrize("parameters", [{"type": "banana"}, "no schema", {"type": "object", "properties": [1]}])
 def test_1_an_invalid_schema_is_ignored(backend: Backend, parameters: object) -> None:
     """The request succeeds, and the tool is not called."""
@@ -34,39 +17,39 @@ def test_1_an_invalid_schema_is_ignored(backend: Backend, parameters: object) ->
     assert [item["type"] for item in answer.items if item["type"] == "function_call"] == []
 
 
-@pytest.mark.spec("edge-2-invalid-arguments", EDGE, "2. Invalid `arguments` JSON → **200**, model still responds")
+@pytest.mark.spec("edge-2-invalid-arguments", "LITE-64")
 def test_2_arguments_that_are_no_json(backend: Backend) -> None:
     """What the model once said is history, however it looks."""
     answer = completed(backend.ask(body(user("What is 2 + 3?"), {**CALL, "arguments": '{"a":2,'}, OUTPUT, tools=[FUNCTION_TOOL])))
     assert answer.text
 
 
-@pytest.mark.spec("edge-3-output-without-call", EDGE, "3. Missing `function_call` in follow-up → **400**")
+@pytest.mark.spec("edge-3-output-without-call", "LITE-58", "LITE-65")
 def test_3_an_output_without_its_call(backend: Backend) -> None:
     """`If only function_call_output is provided, backend returns 400`; the message names the call."""
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), OUTPUT)), 400)["message"]
 
 
-@pytest.mark.spec("edge-3-another-call", EDGE, "3. Missing `function_call` in follow-up → **400**")
+@pytest.mark.spec("edge-3-another-call", "LITE-58", "LITE-65")
 def test_3_another_call_does_not_count(backend: Backend) -> None:
     """A call goes with its output by call_id."""
     refused(backend.ask(body(user("What is 2 + 3?"), {**CALL, "call_id": "call_9"}, OUTPUT)), 400)
 
 
-@pytest.mark.spec("edge-3-custom", EDGE, "3. Missing `function_call` in follow-up → **400**")
+@pytest.mark.spec("edge-3-custom", "LITE-58", "LITE-65")
 def test_3_a_custom_output_without_its_call(backend: Backend) -> None:
     """The same for a freeform tool; a function's call is not its call."""
     refused(backend.ask(body(user("Patch it."), CUSTOM_OUTPUT)), 400)
     refused(backend.ask(body(user("Patch it."), {**CALL, "call_id": "call_2"}, CUSTOM_OUTPUT)), 400)
 
 
-@pytest.mark.spec("call-without-output", KNOWN, "a call that nothing answers is 400")
+@pytest.mark.spec("call-without-output", source="known of the real service", says="a call that nothing answers is 400")
 def test_a_call_without_its_output(backend: Backend) -> None:
     """Both or neither."""
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), CALL)), 400)["message"]
 
 
-@pytest.mark.spec("edge-4-no-tools", EDGE, "4. No tools but asked to call → **200**, model replies it can't")
+@pytest.mark.spec("edge-4-no-tools", "LITE-66")
 def test_4_asked_to_call_without_tools(backend: Backend) -> None:
     """The model answers in words."""
     answer = completed(backend.ask(body(user(CALL_ADD.replace("Say nothing else.", "Use the tool or say why you cannot.")))))
@@ -74,13 +57,13 @@ def test_4_asked_to_call_without_tools(backend: Backend) -> None:
     assert answer.text
 
 
-@pytest.mark.spec("edge-5-large-output", EDGE, "5. Large tool output (20k chars) → **200**")
+@pytest.mark.spec("edge-5-large-output", "LITE-67")
 def test_5_a_large_output(backend: Backend) -> None:
     """20,000 characters and more."""
     completed(backend.ask(body(user("How long is it?"), CALL, {**OUTPUT, "output": "x" * 20_000})))
 
 
-@pytest.mark.spec("edge-6-mixed-order", EDGE, "6. Parallel calls, mixed output order → **200** (call_id association)")
+@pytest.mark.spec("edge-6-mixed-order", "LITE-68")
 def test_6_outputs_in_another_order(backend: Backend) -> None:
     """Each output belongs to its call wherever it stands."""
     calls = [{**CALL, "call_id": f"call_{i}"} for i in (1, 2, 3)]
@@ -89,28 +72,28 @@ def test_6_outputs_in_another_order(backend: Backend) -> None:
     assert [f"result-{i}" in answer.text for i in (1, 2, 3)] == [True, True, True], answer.text
 
 
-@pytest.mark.spec("follow-up", FOLLOW_UP, "**Must include both** the function_call and function_call_output")
+@pytest.mark.spec("follow-up", "LITE-57")
 def test_a_follow_up_with_both(backend: Backend) -> None:
     """The model sees what the tool said."""
     answer = completed(backend.ask(body(user(REPEAT), CALL, {**OUTPUT, "output": "zq-771"}, tools=[FUNCTION_TOOL])))
     assert "zq-771" in answer.text
 
 
-@pytest.mark.spec("follow-up-custom", FOLLOW_UP, "**Must include both** the function_call and function_call_output")
+@pytest.mark.spec("follow-up-custom", "LITE-57")
 def test_a_follow_up_of_a_custom_tool(backend: Backend) -> None:
     """The same for a freeform tool."""
     answer = completed(backend.ask(body(user(REPEAT), CUSTOM_CALL, {**CUSTOM_OUTPUT, "output": "zq-772"}, tools=[CUSTOM_TOOL])))
     assert "zq-772" in answer.text
 
 
-@pytest.mark.spec("follow-up-error", f"{SPEC}, Error output format", 'Plain text works: "err: mul failed"')
+@pytest.mark.spec("follow-up-error", "LITE-59")
 def test_an_error_as_plain_text(backend: Backend) -> None:
     """A failure of the tool is an output like any other."""
     answer = completed(backend.ask(body(user(REPEAT), CALL, {**OUTPUT, "output": "err: mul failed"})))
     assert "mul failed" in answer.text
 
 
-@pytest.mark.spec("follow-up-utf8", FOLLOW_UP, '"output":"5"')
+@pytest.mark.spec("follow-up-utf8", "LITE-57")
 def test_text_of_every_script_comes_back(backend: Backend) -> None:
     """Non-ASCII characters survive the way there and back."""
     word = "zoë-漢字-🦀-\u2028end"

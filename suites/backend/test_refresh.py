@@ -1,4 +1,4 @@
-"""The token URL. Source: codex-lite-protocol.md, "Token Refresh (ChatGPT)", and real-codex-0.92.md, "2. Auth and refresh"."""
+"""The token URL. Source: docs/contract/lite.md, "Token Refresh (ChatGPT)", and docs/contract/real-0.92.md, section 2."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.backend import Backend
-from suites.backend.expected import REAL, SPEC, body, completed, refused
-
-REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
-CODES = f"{REAL}, 2. Auth and refresh"
+from codex_replay.plugin.backend.conversation import Backend
+from suites.backend.expected import body, completed, refused
 
 #: "Request body (from codex-rs)", word for word.
 REQUEST: dict[str, Any] = {
@@ -23,7 +20,12 @@ REQUEST: dict[str, Any] = {
 }
 
 
-@pytest.mark.spec("refresh-answer", REFRESH, '{"access_token": "...", "refresh_token": "...", "id_token": "..."}')
+def changed(**fields: str | None) -> dict[str, Any]:
+    """Return the request with other fields; None leaves one out."""
+    return {name: value for name, value in {**REQUEST, **fields}.items() if value is not None}
+
+
+@pytest.mark.spec("refresh-answer", "LITE-17")
 def test_the_answer_of_a_refresh(backend: Backend) -> None:
     """Three tokens come back, all of them strings."""
     answer = backend.refresh(REQUEST)
@@ -33,7 +35,7 @@ def test_the_answer_of_a_refresh(backend: Backend) -> None:
     )
 
 
-@pytest.mark.spec("refresh-form", f"{CODES}", "POST to the token URL")
+@pytest.mark.spec("refresh-form", "REAL-12")
 def test_a_form_is_taken_as_well(backend: Backend) -> None:
     """OAuth's own encoding of the same fields (RFC 6749, section 6)."""
     answer = backend.refresh(REQUEST, form=True)
@@ -41,7 +43,7 @@ def test_a_form_is_taken_as_well(backend: Backend) -> None:
     assert isinstance(answer.value.get("access_token"), str)
 
 
-@pytest.mark.spec("refresh-id-token", f"{REAL}, 1. Running it hermetically", "only `id_token` must parse as a JWT")
+@pytest.mark.spec("refresh-id-token", "REAL-08")
 def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
     """Three parts; the claims carry the e-mail, the plan and the account."""
     parts = backend.refresh(REQUEST).value["id_token"].split(".")
@@ -53,7 +55,7 @@ def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
     assert isinstance(auth["chatgpt_plan_type"], str)
 
 
-@pytest.mark.spec("refresh-new-token", f"{CODES}", "401 again, POST to the token URL, retry")
+@pytest.mark.spec("refresh-new-token", "REAL-12")
 def test_the_new_access_token_is_good(backend: Backend) -> None:
     """After a refresh the expired session goes on."""
     backend.login(access="expired")
@@ -62,14 +64,14 @@ def test_the_new_access_token_is_good(backend: Backend) -> None:
     completed(backend.ask(body(), backend.with_token(fresh)))
 
 
-@pytest.mark.spec("refresh-old-token", f"{CODES}", "401 again, POST to the token URL, retry")
+@pytest.mark.spec("refresh-old-token", "REAL-12")
 def test_the_old_access_token_is_good_no_more(backend: Backend) -> None:
     """A client that goes on with the old token is told that it has expired."""
     backend.refresh(REQUEST)
     assert refused(backend.ask(body()), 401)["code"] == "token_expired"
 
 
-@pytest.mark.spec("refresh-rotates", REFRESH, '"... refresh token was already used ..."')
+@pytest.mark.spec("refresh-rotates", "LITE-19", "REAL-18")
 def test_a_refresh_token_is_good_once(backend: Backend) -> None:
     """The second use is an error of its own, and the token that came back works."""
     fresh = backend.refresh(REQUEST).value["refresh_token"]
@@ -78,41 +80,49 @@ def test_a_refresh_token_is_good_once(backend: Backend) -> None:
     assert backend.refresh({**REQUEST, "refresh_token": fresh}).status == 200
 
 
-@pytest.mark.spec("refresh-expired", REFRESH, "because your refresh token has expired")
+@pytest.mark.spec("refresh-expired", "LITE-18", "REAL-17")
 def test_an_expired_refresh_token(backend: Backend) -> None:
     """The code that the real client tells apart."""
     backend.login(refresh="expired")
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_expired"
 
 
-@pytest.mark.spec("refresh-revoked", REFRESH, '"... refresh token was revoked ..."')
+@pytest.mark.spec("refresh-revoked", "LITE-20", "REAL-19")
 def test_a_revoked_refresh_token(backend: Backend) -> None:
     """The code that the real client tells apart."""
     backend.login(refresh="revoked")
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_invalidated"
 
 
-@pytest.mark.spec("refresh-unknown", f"{CODES}", "any other")
+@pytest.mark.spec("refresh-unknown", "REAL-20")
 def test_a_refresh_token_that_nobody_issued(backend: Backend) -> None:
     """Refused, with none of the three codes that mean something else."""
     error = refused(backend.refresh({**REQUEST, "refresh_token": "made-up"}), 401)
     assert error["code"] not in ("refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated")
 
 
-@pytest.mark.spec("refresh-grant", REFRESH, '"grant_type": "refresh_token"')
+@pytest.mark.spec("refresh-grant", "LITE-15")
 def test_another_grant(backend: Backend) -> None:
     """Only a refresh is asked here."""
     refused(backend.refresh({**REQUEST, "grant_type": "password"}), 400)
 
 
-@pytest.mark.spec("refresh-token-missing", REFRESH, '"refresh_token": "<refresh_token>"')
+@pytest.mark.spec("refresh-token-missing", "LITE-13")
 def test_no_refresh_token(backend: Backend) -> None:
     """Nothing to refresh with, or nothing that can be read."""
     refused(backend.refresh({key: value for key, value in REQUEST.items() if key != "refresh_token"}), 400)
     refused(backend.refresh(b"{"), 400)
 
 
-@pytest.mark.spec("refresh-client", REFRESH, '"client_id": "app_EMoamEEZ73f0CkXaXp7hrann"')
-def test_no_client(backend: Backend) -> None:
-    """Who refreshes must be said."""
-    refused(backend.refresh({key: value for key, value in REQUEST.items() if key != "client_id"}), 400)
+@pytest.mark.parametrize("client", [None, "", "app_of_another"], ids=["none", "empty", "another"])
+@pytest.mark.spec("refresh-client", "LITE-14")
+def test_another_client(backend: Backend, client: str | None) -> None:
+    """The token URL serves the client id of Codex only."""
+    assert "client_id" in refused(backend.refresh(changed(client_id=client)), 400)["message"]
+
+
+@pytest.mark.parametrize("scope", [None, "openid", "openid profile email offline_access"], ids=["none", "less", "more"])
+@pytest.mark.spec("refresh-scope", "LITE-16")
+def test_another_scope(backend: Backend, scope: str | None) -> None:
+    """The scope of a refresh is that of the login, no more and no less."""
+    assert "scope" in refused(backend.refresh(changed(scope=scope)), 400)["message"]

@@ -1,4 +1,4 @@
-"""What may be asked. Source: codex-lite-protocol.md, "Request Body" and "Tool Specs"; what no spec states is said to be known."""
+"""What may be asked. Source: docs/contract/lite.md, "Request Body" and "Tool Specs"; what no spec states is said to be known."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.backend import Backend
-from suites.backend.expected import (
-    CALL,
-    CUSTOM_CALL,
-    CUSTOM_OUTPUT,
-    CUSTOM_TOOL,
-    FUNCTION_TOOL,
-    KNOWN,
-    OUTPUT,
-    REAL,
-    SPEC,
-    WEB_SEARCH_TOOL,
-    body,
-    completed,
-    refused,
-    user,
+from codex_replay.plugin.backend.conversation import Backend
+from suites.backend.expected import CALL, CUSTOM_CALL, CUSTOM_OUTPUT, OUTPUT, body, completed, refused, user
+from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
+
+
+@pytest.mark.spec(
+    "body-whole",
+    "LITE-31",
+    "LITE-32",
+    "LITE-33",
+    "LITE-34",
+    "LITE-35",
+    "LITE-36",
+    "LITE-37",
+    "LITE-38",
+    "LITE-39",
+    "LITE-40",
+    "LITE-41",
+    "LITE-42",
 )
-
-REQUEST = f"{SPEC}, Request Body (Responses API)"
-TOOLS = f"{SPEC}, Tool Specs"
-FOLLOW_UP = f"{SPEC}, Tool output follow-up"
-
-
-@pytest.mark.spec("body-whole", REQUEST, "the whole example")
 def test_the_whole_body_of_the_specification(backend: Backend) -> None:
     """Every key of the example, an output schema among them."""
     schema = {
@@ -44,53 +40,74 @@ def test_the_whole_body_of_the_specification(backend: Backend) -> None:
     completed(backend.ask(body(tools=[FUNCTION_TOOL], text=text)))
 
 
-@pytest.mark.spec("body-least", REQUEST, '"model", "input"')
+@pytest.mark.spec("body-format-unnamed", "LITE-42", "LITE-43")
+def test_a_format_without_a_name(backend: Backend) -> None:
+    """The format of the example: type, strict and schema, and nothing else."""
+    given = {"type": "json_schema", "strict": True, "schema": {"type": "object", "properties": {}, "additionalProperties": False}}
+    completed(backend.ask(body(text={"verbosity": "medium", "format": given})))
+
+
+@pytest.mark.spec("body-least", "LITE-31", "LITE-33")
 def test_what_may_be_left_out(backend: Backend) -> None:
     """No tools, no reasoning, no text, nothing included."""
     left_out: dict[str, Any] = dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls", "reasoning", "include", "text"), ...)
     completed(backend.ask(body(**left_out, prompt_cache_key=...)))
 
 
-@pytest.mark.spec("body-nulls", f"{REAL}, 3. The upstream request", "Unknown models send `reasoning:null, include:[]`")
+@pytest.mark.spec("body-nulls", "REAL-29")
 def test_no_reasoning_is_null(backend: Backend) -> None:
     """What the real client sends for a model that it does not know."""
     completed(backend.ask(body(reasoning=None, include=[])))
 
 
-@pytest.mark.spec("body-gzip", f"{REAL}, 3. The upstream request", "`content-encoding`")
+@pytest.mark.spec("body-gzip", "REAL-26")
 def test_a_compressed_body(backend: Backend) -> None:
     """A body may be compressed; what is in it counts."""
     packed = gzip.compress(json.dumps(body()).encode())
     completed(backend.ask(packed, {"content-encoding": "gzip"}))
 
 
-@pytest.mark.spec("body-json", KNOWN, "a body that is not JSON is 400")
+@pytest.mark.spec("body-json", source="known of the real service", says="a body that is not JSON is 400")
 @pytest.mark.parametrize("data", [b"", b"{", b'{"model":"m",}', b"model=m"], ids=["empty", "open", "comma", "form"])
 def test_no_json(backend: Backend, data: bytes) -> None:
     """What cannot be decoded is refused, and not taken for something else."""
     refused(backend.ask(data), 400)
 
 
-@pytest.mark.spec("body-object", KNOWN, "a body that is no object is 400")
+@pytest.mark.spec("body-object", source="known of the real service", says="a body that is no object is 400")
 @pytest.mark.parametrize("data", [b"[]", b'"hi"', b"null", b"5"])
 def test_no_object(backend: Backend, data: bytes) -> None:
     """JSON, but no request."""
     refused(backend.ask(data), 400)
 
 
-@pytest.mark.spec("body-model", REQUEST, '"model": "gpt-5.2-codex"')
+@pytest.mark.spec("body-model", "LITE-31")
 def test_no_model(backend: Backend) -> None:
     """The model must be named."""
     assert "model" in refused(backend.ask(body(model=...)), 400)["message"]
 
 
-@pytest.mark.spec("body-input", REQUEST, '"input": [<ResponseItem>]')
+@pytest.mark.spec("body-input", "LITE-33")
 def test_no_input(backend: Backend) -> None:
     """There must be something to answer."""
     assert "input" in refused(backend.ask(body(input=...)), 400)["message"]
 
 
-@pytest.mark.spec("body-types", REQUEST, "the types of the example")
+@pytest.mark.spec(
+    "body-types",
+    "LITE-31",
+    "LITE-32",
+    "LITE-33",
+    "LITE-34",
+    "LITE-35",
+    "LITE-36",
+    "LITE-37",
+    "LITE-38",
+    "LITE-39",
+    "LITE-40",
+    "LITE-41",
+    "LITE-42",
+)
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -114,80 +131,80 @@ def test_a_key_of_another_type(backend: Backend, key: str, value: object) -> Non
     assert key in error["message"]
 
 
-@pytest.mark.spec("body-unknown", KNOWN, "a parameter that does not exist is 400")
+@pytest.mark.spec("body-unknown", source="known of the real service", says="a parameter that does not exist is 400")
 def test_an_unknown_key(backend: Backend) -> None:
     """A slip of the pen is said, with the key."""
     error = refused(backend.ask(body(max_tokens=5)), 400)
     assert error["param"] == "max_tokens"
 
 
-@pytest.mark.spec("body-previous-response", REQUEST, "`previous_response_id` is **not supported** by the ChatGPT backend")
+@pytest.mark.spec("body-previous-response", "LITE-44")
 def test_previous_response_id(backend: Backend) -> None:
     """The conversation is in `input`, or nowhere."""
     assert "previous_response_id" in refused(backend.ask(body(previous_response_id="resp_1")), 400)["message"]
 
 
-@pytest.mark.spec("body-store", KNOWN, "`store` must be false on the ChatGPT path")
+@pytest.mark.spec("body-store", "LITE-38", source="known of the real service", says="`store` must be false on the ChatGPT path")
 def test_store(backend: Backend) -> None:
     """Nothing is stored: true is refused, and so is saying nothing, for the API's default is true."""
     for value in (True, ...):
         assert "store" in refused(backend.ask(body(store=value)), 400)["message"]
 
 
-@pytest.mark.spec("body-stream", KNOWN, "`stream` must be true on the ChatGPT path")
+@pytest.mark.spec("body-stream", "LITE-39", source="known of the real service", says="`stream` must be true on the ChatGPT path")
 def test_stream(backend: Backend) -> None:
     """Every answer is a stream."""
     for value in (False, ...):
         assert "stream" in refused(backend.ask(body(stream=value)), 400)["message"].lower()
 
 
-@pytest.mark.spec("tool-function", TOOLS, "### Function tool")
+@pytest.mark.spec("tool-function", "LITE-45")
 def test_a_function_tool(backend: Backend) -> None:
     """As the specification has it."""
     completed(backend.ask(body(tools=[FUNCTION_TOOL])))
 
 
-@pytest.mark.spec("tool-web-search", TOOLS, '{"type":"web_search","external_web_access":true}')
+@pytest.mark.spec("tool-web-search", "LITE-46")
 def test_a_web_search_tool(backend: Backend) -> None:
     """As the specification has it."""
     completed(backend.ask(body(tools=[WEB_SEARCH_TOOL])))
 
 
-@pytest.mark.spec("tool-custom", TOOLS, "### Custom/freeform tool")
+@pytest.mark.spec("tool-custom", "LITE-47")
 def test_a_custom_tool(backend: Backend) -> None:
     """As the specification has it."""
     completed(backend.ask(body(tools=[CUSTOM_TOOL])))
 
 
-@pytest.mark.spec("tool-type", TOOLS, '"type":"function", "web_search", "custom"')
+@pytest.mark.spec("tool-type", "LITE-45", "LITE-46", "LITE-47")
 @pytest.mark.parametrize("tool", [{"type": "funktion", "name": "add"}, {"name": "add"}, "add"], ids=["unknown", "none", "string"])
 def test_a_tool_of_no_type(backend: Backend, tool: object) -> None:
     """A type that does not exist, none at all, or no object."""
     assert refused(backend.ask(body(tools=[tool])), 400)["param"].startswith("tools[0]")
 
 
-@pytest.mark.spec("tool-name", TOOLS, '"name": "add"')
+@pytest.mark.spec("tool-name", "LITE-45")
 def test_a_tool_without_a_name(backend: Backend) -> None:
     """The shape of another API, in which the name stands inside `function`, has no name here."""
     nested = {"type": "function", "function": {"name": "add", "parameters": FUNCTION_TOOL["parameters"]}}
     assert "name" in refused(backend.ask(body(tools=[nested])), 400)["message"]
 
 
-@pytest.mark.spec("tool-choice", REQUEST, '"tool_choice": "auto"')
+@pytest.mark.spec("tool-choice", "LITE-35")
 @pytest.mark.parametrize("choice", ["always", {"type": "function", "name": "mul"}], ids=["word", "tool"])
 def test_a_choice_that_does_not_exist(backend: Backend, choice: object) -> None:
     """A word that means nothing, or a tool that is not declared."""
     assert "tool_choice" in refused(backend.ask(body(tools=[FUNCTION_TOOL], tool_choice=choice)), 400)["message"]
 
 
-@pytest.mark.spec("item-type", REQUEST, '"input": [<ResponseItem>]')
+@pytest.mark.spec("item-type", "LITE-33")
 @pytest.mark.parametrize("item", [{"type": "function_result"}, {"text": "hi"}, "hi"], ids=["unknown", "none", "string"])
 def test_an_item_of_no_type(backend: Backend, item: Any) -> None:
     """A type that does not exist, none at all, or no object; the message says which item."""
     assert refused(backend.ask(body(user("Hi"), item)), 400)["param"].startswith("input[1]")
 
 
-@pytest.mark.spec("item-fields", FOLLOW_UP, '{"type":"function_call","name":"add","arguments":...,"call_id":...}')
+@pytest.mark.spec("item-fields", "LITE-57")
 @pytest.mark.parametrize(
     ("items", "key"),
     [
@@ -205,26 +222,28 @@ def test_a_call_without_what_belongs_to_it(backend: Backend, items: tuple[dict[s
     assert key in refused(backend.ask(body(user("Hi"), first, *items[1:])), 400)["message"]
 
 
-@pytest.mark.spec("item-arguments", FOLLOW_UP, '"arguments":"{\\"a\\":2,\\"b\\":3}"')
+@pytest.mark.spec("item-arguments", "LITE-57")
 def test_arguments_are_a_string(backend: Backend) -> None:
     """The JSON of the arguments is text; an object in its place is a mistake that is easily made."""
     assert "arguments" in refused(backend.ask(body(user("Hi"), {**CALL, "arguments": {"a": 2, "b": 3}}, OUTPUT)), 400)["message"]
 
 
-@pytest.mark.spec("message-role", KNOWN, "a role that does not exist is 400")
+@pytest.mark.spec("message-role", source="known of the real service", says="a role that does not exist is 400")
 def test_a_role_that_does_not_exist(backend: Backend) -> None:
     """The roles are user, assistant, system and developer."""
     assert "role" in refused(backend.ask(body({**user("Hi"), "role": "robot"})), 400)["message"]
 
 
-@pytest.mark.spec("message-parts", KNOWN, "a part of a type that does not exist is 400")
+@pytest.mark.spec("message-parts", source="known of the real service", says="a part of a type that does not exist is 400")
 @pytest.mark.parametrize("content", [[{"type": "text", "text": "Hi"}], 5, ["Hi"]], ids=["chat", "number", "strings"])
 def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
     """`text` is a part of another API; here it is `input_text`."""
     assert "content" in str(refused(backend.ask(body({**user("Hi"), "content": content})), 400)["param"])
 
 
-@pytest.mark.spec("message-string", KNOWN, "the content of a message, and the input, may be a string")
+@pytest.mark.spec(
+    "message-string", source="known of the real service", says="the content of a message, and the input, may be a string"
+)
 def test_content_and_input_as_strings(backend: Backend) -> None:
     """The short forms."""
     completed(backend.ask(body({"role": "user", "content": "Hi"})))

@@ -1,4 +1,4 @@
-"""The stream. Source: codex-lite-protocol.md, "Response Streaming (SSE)" to "Web search events"; the openai package's types."""
+"""The stream. Source: docs/contract/lite.md, "Response Streaming (SSE)" to "Web search events"; the openai package's types."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.backend import Answer, Backend, event_problems, stream_problems
-from suites.backend.expected import CALL_ADD, FUNCTION_TOOL, SEARCH, SPEC, WEB_SEARCH_TOOL, body, completed, user
-
-STREAM = f"{SPEC}, Response Streaming (SSE)"
-CALLS = f"{SPEC}, Tool call sequence"
-SEARCHES = f"{SPEC}, Web search events"
-TYPES = "openai 3.52.0, the types of its events"
+from codex_replay.plugin.backend.conversation import Answer, Backend, event_problems, stream_problems
+from suites.backend.expected import CALL_ADD, SEARCH, body, completed, user
+from suites.lite_protocol import FUNCTION_TOOL, WEB_SEARCH_TOOL
 
 #: One reply of each kind, for what only a fake can be told to say.
 KINDS: dict[str, list[Any]] = {
@@ -49,26 +45,26 @@ def kinds(answer: Answer) -> list[str]:
     return [str(event.get("type")) for event in answer.events]
 
 
-@pytest.mark.spec("stream-content-type", STREAM, "Response Streaming (SSE)")
+@pytest.mark.spec("stream-content-type", "LITE-48")
 def test_it_is_an_event_stream(backend: Backend) -> None:
     """The content type says so."""
     assert greeted(backend).header("content-type").partition(";")[0].strip() == "text/event-stream"
 
 
-@pytest.mark.spec("stream-names", STREAM, "Key events")
+@pytest.mark.spec("stream-names", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 def test_each_event_has_its_type_for_a_name(backend: Backend) -> None:
     """A client may go by the name or by the type."""
     blocks = [block for block in greeted(backend).blocks if block.dispatched]
     assert [block.event.decode() for block in blocks] == [json.loads(block.data or b"")["type"] for block in blocks]
 
 
-@pytest.mark.spec("stream-whole-events", STREAM, "Key events")
+@pytest.mark.spec("stream-whole-events", "LITE-54")
 def test_no_event_is_left_unended(backend: Backend) -> None:
     """A blank line ends every event, the last one too."""
     assert [block.raw for block in greeted(backend).blocks if not block.complete] == []
 
 
-@pytest.mark.spec("stream-created", STREAM, "- `response.created`")
+@pytest.mark.spec("stream-created", "LITE-48")
 def test_created_comes_first(backend: Backend) -> None:
     """Once, and with the response as it is at its beginning."""
     answer = greeted(backend)
@@ -77,27 +73,27 @@ def test_created_comes_first(backend: Backend) -> None:
     assert answer.events[0]["response"]["output"] == []
 
 
-@pytest.mark.spec("stream-in-progress", STREAM, "- `response.in_progress`")
+@pytest.mark.spec("stream-in-progress", "LITE-49")
 def test_in_progress_comes_second(backend: Backend) -> None:
     """Once, after `response.created`."""
     assert [i for i, kind in enumerate(kinds(greeted(backend))) if kind == "response.in_progress"] == [1]
 
 
-@pytest.mark.spec("stream-completed", STREAM, "- `response.completed`")
+@pytest.mark.spec("stream-completed", "LITE-54")
 def test_completed_comes_last(backend: Backend) -> None:
     """Once, and nothing after it."""
     found = kinds(greeted(backend))
     assert found.index("response.completed") == len(found) - 1
 
 
-@pytest.mark.spec("stream-completed-status", STREAM, "- `response.completed`")
+@pytest.mark.spec("stream-completed-status", "LITE-54")
 def test_completed_says_completed(backend: Backend) -> None:
     """The response has come to its good end."""
     response = greeted(backend).events[-1]["response"]
     assert (response["status"], response.get("error")) == ("completed", None)
 
 
-@pytest.mark.spec("stream-completed-id", "real-codex-0.92.md, 5. Upstream faults", "missing field `id`")
+@pytest.mark.spec("stream-completed-id", "REAL-112")
 def test_a_response_keeps_its_id(backend: Backend) -> None:
     """From the first event to the last; without it the real client fails."""
     ids = {event["response"].get("id") for event in greeted(backend).events if "response" in event}
@@ -105,14 +101,14 @@ def test_a_response_keeps_its_id(backend: Backend) -> None:
     assert isinstance(ids.pop(), str)
 
 
-@pytest.mark.spec("stream-completed-output", STREAM, "- `response.completed`")
+@pytest.mark.spec("stream-completed-output", "LITE-54")
 def test_completed_has_the_whole_output(backend: Backend) -> None:
     """All items, as they were when they were done, in their order."""
     answer = greeted(backend)
     assert answer.events[-1]["response"]["output"] == answer.items
 
 
-@pytest.mark.spec("stream-usage", TYPES, "ResponseUsage")
+@pytest.mark.spec("stream-usage", source="openai 3.52.0, the types of its events", says="ResponseUsage")
 def test_completed_has_the_usage(backend: Backend) -> None:
     """Tokens are counted, and the total is the sum."""
     usage = greeted(backend).events[-1]["response"]["usage"]
@@ -120,20 +116,20 @@ def test_completed_has_the_usage(backend: Backend) -> None:
     assert usage["output_tokens"] > 0
 
 
-@pytest.mark.spec("stream-model", f"{SPEC}, Request Body (Responses API)", '"model": "gpt-5.2-codex"')
+@pytest.mark.spec("stream-model", "LITE-31")
 def test_the_response_names_the_model(backend: Backend) -> None:
     """The one that was asked, or a version of it."""
     assert greeted(backend).events[-1]["response"]["model"].startswith("gpt-5.2-codex")
 
 
-@pytest.mark.spec("stream-numbers", TYPES, "sequence_number")
+@pytest.mark.spec("stream-numbers", source="openai 3.52.0, the types of its events", says="sequence_number")
 def test_events_are_numbered(backend: Backend) -> None:
     """From 0, one by one."""
     answer = greeted(backend)
     assert [event.get("sequence_number") for event in answer.events] == list(range(len(answer.events)))
 
 
-@pytest.mark.spec("stream-added", STREAM, "- `response.output_item.added`")
+@pytest.mark.spec("stream-added", "LITE-50")
 def test_an_item_is_added_before_anything_of_it(backend: Backend) -> None:
     """Item, part, deltas, in this order."""
     found = [
@@ -148,7 +144,7 @@ def test_an_item_is_added_before_anything_of_it(backend: Backend) -> None:
 TEXT_DELTA = "response.output_text.delta"
 
 
-@pytest.mark.spec("stream-deltas", STREAM, "- `response.output_text.delta`")
+@pytest.mark.spec("stream-deltas", "LITE-52")
 def test_deltas_join_to_the_text(backend: Backend) -> None:
     """Of the `done` event, of the item, and of the response: the same text."""
     answer = greeted(backend)
@@ -158,7 +154,7 @@ def test_deltas_join_to_the_text(backend: Backend) -> None:
     assert answer.text == "".join(event["text"] for event in answer.of("response.output_text.done"))
 
 
-@pytest.mark.spec("stream-item-done", STREAM, "- `response.output_item.done`")
+@pytest.mark.spec("stream-item-done", "LITE-53")
 def test_every_item_that_was_added_is_done(backend: Backend) -> None:
     """Once each, with the id and type that it was added with."""
     answer = greeted(backend)
@@ -172,7 +168,7 @@ def test_every_item_that_was_added_is_done(backend: Backend) -> None:
     assert [event["item"]["status"] for event in answer.of("response.output_item.done") if "status" in event["item"]] != []
 
 
-@pytest.mark.spec("stream-indexes", STREAM, "- `response.output_item.added`")
+@pytest.mark.spec("stream-indexes", "LITE-50")
 def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
     """By its id and by its place."""
     answer = greeted(backend)
@@ -182,7 +178,7 @@ def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
     ]
 
 
-@pytest.mark.spec("stream-two-answers", TYPES, "Response.id")
+@pytest.mark.spec("stream-two-answers", source="openai 3.52.0, the types of its events", says="Response.id")
 def test_two_responses_have_two_ids(backend: Backend) -> None:
     """An id names one response, and an item's one item."""
     one, other = greeted(backend), greeted(backend)
@@ -190,7 +186,7 @@ def test_two_responses_have_two_ids(backend: Backend) -> None:
     assert {item["id"] for item in one.items}.isdisjoint(item["id"] for item in other.items)
 
 
-@pytest.mark.spec("call-added", CALLS, '{"type":"function_call",...,"arguments":"","status":"in_progress"}')
+@pytest.mark.spec("call-added", "LITE-55")
 def test_a_call_is_added_empty(backend: Backend) -> None:
     """Its name and call id are known at once, its arguments are to come."""
     (item,) = [e["item"] for e in called(backend).of("response.output_item.added") if e["item"]["type"] == "function_call"]
@@ -198,7 +194,7 @@ def test_a_call_is_added_empty(backend: Backend) -> None:
     assert item["call_id"]
 
 
-@pytest.mark.spec("call-deltas", CALLS, "`response.function_call_arguments.delta` chunks build JSON string")
+@pytest.mark.spec("call-deltas", "LITE-51", "LITE-56")
 def test_deltas_build_the_arguments(backend: Backend) -> None:
     """They join to what is done, and that is the JSON that the tool's schema asks for."""
     answer = called(backend)
@@ -209,7 +205,7 @@ def test_deltas_build_the_arguments(backend: Backend) -> None:
     assert set(json.loads(joined)) == {"a", "b"}
 
 
-@pytest.mark.spec("call-done", CALLS, "- `response.output_item.done`")
+@pytest.mark.spec("call-done", "LITE-53")
 def test_a_call_is_done_with_the_id_that_it_was_added_with(backend: Backend) -> None:
     """The output will be sent under this call id."""
     answer = called(backend)
@@ -218,7 +214,7 @@ def test_a_call_is_done_with_the_id_that_it_was_added_with(backend: Backend) -> 
     assert (done["call_id"], done["name"], done["status"]) == (added["call_id"], "add", "completed")
 
 
-@pytest.mark.spec("call-round-trip", f"{SPEC}, Tool output follow-up", "**Must include both**")
+@pytest.mark.spec("call-round-trip", "LITE-57")
 def test_a_call_can_be_sent_back_as_it_came(backend: Backend) -> None:
     """The item that was done, and its output, make a follow-up."""
     (item,) = [item for item in called(backend).items if item["type"] == "function_call"]
@@ -226,7 +222,7 @@ def test_a_call_can_be_sent_back_as_it_came(backend: Backend) -> None:
     completed(backend.ask(body(user(CALL_ADD), item, output, tools=[FUNCTION_TOOL])))
 
 
-@pytest.mark.spec("search-added", SEARCHES, "`response.output_item.added` with `type: web_search_call`")
+@pytest.mark.spec("search-added", "LITE-60")
 def test_a_search_is_added(backend: Backend) -> None:
     """Before any of its events."""
     answer = searched(backend)
@@ -237,7 +233,7 @@ def test_a_search_is_added(backend: Backend) -> None:
     assert first["item_id"] == added[0]["item"]["id"]
 
 
-@pytest.mark.spec("search-events", SEARCHES, "`response.web_search_call.in_progress/searching/completed`")
+@pytest.mark.spec("search-events", "LITE-61")
 def test_a_search_goes_its_way(backend: Backend) -> None:
     """In progress, searching, completed."""
     answer = searched(backend)
@@ -248,7 +244,7 @@ def test_a_search_goes_its_way(backend: Backend) -> None:
     assert steps == ["in_progress", "searching", "completed"]
 
 
-@pytest.mark.spec("search-action", SEARCHES, "`response.output_item.done` with action")
+@pytest.mark.spec("search-action", "LITE-62")
 def test_a_search_is_done_with_its_action(backend: Backend) -> None:
     """What was searched for, for the user to see."""
     items = [item for item in searched(backend).items if item["type"] == "web_search_call"]
@@ -259,7 +255,7 @@ def test_a_search_is_done_with_its_action(backend: Backend) -> None:
     assert items[0]["action"].get("query")
 
 
-@pytest.mark.spec("events-valid", TYPES, "each event is what its type says")
+@pytest.mark.spec("events-valid", source="openai 3.52.0, the types of its events", says="each event is what its type says")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_event_is_what_its_type_says(backend: Backend, kind: str) -> None:
     """No key missing, none too many, none of another type."""
@@ -267,7 +263,7 @@ def test_every_event_is_what_its_type_says(backend: Backend, kind: str) -> None:
     assert [problem for event in completed(backend.ask(body())).events for problem in event_problems(event)] == []
 
 
-@pytest.mark.spec("events-coherent", STREAM, "Key events")
+@pytest.mark.spec("events-coherent", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_events_of_a_stream_hang_together(backend: Backend, kind: str) -> None:
     """Added before done, deltas within, wholes as the deltas join, each number once."""
@@ -275,7 +271,7 @@ def test_the_events_of_a_stream_hang_together(backend: Backend, kind: str) -> No
     assert stream_problems(completed(backend.ask(body())).events) == []
 
 
-@pytest.mark.spec("events-parallel", f"{SPEC}, Edge Case Behavior (Observed)", "Parallel calls ... (call_id association)")
+@pytest.mark.spec("events-parallel", "LITE-68")
 def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
     """By which their outputs are told apart."""
     backend.says(*KINDS["parallel calls"])
@@ -284,7 +280,7 @@ def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
     assert [json.loads(item["arguments"]) for item in items] == [{"a": 0}, {"a": 1}, {"a": 2}]
 
 
-@pytest.mark.spec("events-custom", f"{SPEC}, Tool Specs: Custom/freeform tool", "custom_tool_call")
+@pytest.mark.spec("events-custom", "LITE-47")
 def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
     """Deltas join to the input, which is no JSON."""
     backend.says(*KINDS["custom tool call"])
@@ -293,7 +289,7 @@ def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
     assert joined == answer.items[0]["input"] == "*** Begin Patch\n*** End Patch\n"
 
 
-@pytest.mark.spec("events-reasoning", f"{SPEC}, Request Body (Responses API)", '"include": ["reasoning.encrypted_content"]')
+@pytest.mark.spec("events-reasoning", "LITE-40")
 def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> None:
     """The summaries in their parts, and what is to be sent back."""
     backend.says(*KINDS["reasoning"])
@@ -304,7 +300,7 @@ def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> No
     assert "".join(parts) == "OneTwo"
 
 
-@pytest.mark.spec("events-failed", "real-codex-0.92.md, 5. Upstream faults", "response.failed context_length_exceeded")
+@pytest.mark.spec("events-failed", "REAL-102")
 @pytest.mark.parametrize("code", ["context_length_exceeded", "insufficient_quota", "rate_limit_exceeded", "server_error"])
 def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) -> None:
     """`response.failed`, last, with the code that the real client tells apart."""
@@ -316,7 +312,7 @@ def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) ->
     assert response["error"]["message"]
 
 
-@pytest.mark.spec("events-incomplete", "real-codex-0.92.md, 5. Upstream faults", "response.incomplete")
+@pytest.mark.spec("events-incomplete", "REAL-99")
 def test_an_incomplete_response_ends_the_stream(backend: Backend) -> None:
     """`response.incomplete`, last, with its reason."""
     backend.says("half", {"type": "incomplete", "reason": "max_output_tokens"})

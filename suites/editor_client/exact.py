@@ -1,6 +1,7 @@
 """Every value that this suite holds an editor to letter by letter, and the table of them that docs/editor-client.md shows.
 
-The cases take the values from here, and `tests/test_exact_values.py` holds the page to `ROWS`, so that they cannot drift apart.
+The cases take the values from here, and `tests/project/test_exact_values.py` holds the page to `ROWS`, so that they cannot drift
+apart.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ from __future__ import annotations
 SUBCOMMAND = "app-server"
 #: The first messages, in this order; the second is a notification and the others are requests.
 OPENING = ("initialize", "initialized", "thread/start", "turn/start")
+INITIALIZED = {"method": "initialized"}
+#: The members of thread/start beside cwd, and those of turn/start: these and no others.
+THREAD_START = {"sandbox": None}
+TURN_START = ("threadId", "input", "cwd")
 INTERRUPT = "turn/interrupt"
 #: The keys of its params: these and no others.
 INTERRUPTED = ("threadId", "turnId")
@@ -39,10 +44,12 @@ def code(*values: object) -> str:
 ROWS: tuple[tuple[str, str, str], ...] = (
     ("the codex is started with the word", code(SUBCOMMAND), "handshake-command"),
     ("the first messages, in this order", code(*OPENING), "handshake-order"),
+    ("`initialized`, beside `jsonrpc`", '`{"method": "initialized"}`', "handshake-initialized"),
     ("`initialize`: the keys of `params`", code("clientInfo"), "handshake-client-info"),
     ("`clientInfo`: the keys, each a text; `title` may be a third", code(*CLIENT_INFO), "handshake-client-info"),
     ("`thread/start`: `cwd`", "the absolute path of the project", "thread-params"),
-    ("`thread/start`: `sandbox`, which may be left out", code(*SANDBOXES), "thread-params"),
+    ("`thread/start`: `sandbox`, of an editor that has more than the example", code(*SANDBOXES), "thread-params"),
+    ("`thread/start`: the members of the example", '`{"cwd": …, "sandbox": null}`', "thread-members"),
     (
         "`thread/start` and `turn/start` never say",
         ", ".join(f"`{key}: {value}`" for key, value in SWITCHED_OFF.items()),
@@ -50,7 +57,8 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     ("`turn/start`: `threadId`", "the `thread.id` that `thread/start` answered", "turn-params"),
     ("`turn/start`: `input`", '`[{"type": "text", "text": …}]`: the prompt to the letter', "turn-input"),
-    ("`turn/start`: `cwd`, which may be left out", "the path of the project", "turn-params"),
+    ("`turn/start`: the members of the example", code(*TURN_START), "turn-members"),
+    ("`turn/start`: `cwd`", "the absolute path of the project", "turn-members"),
     (f"`{INTERRUPT}`: the keys of `params`", code(*INTERRUPTED), "interrupt-params"),
     *((f"the request that is reported as kind `{kind}`", code(method), "approval-shown") for kind, method in APPROVALS.items()),
     *(

@@ -1,6 +1,6 @@
 """What a server says to an editor, as steps of the byte server, and small words to look at what the editor said.
 
-The camelCase form is the real server's (recorded); `snake` turns it into what codex-nvim-integration.txt has. Nothing here is
+The camelCase form is the real server's (recorded); `snake` turns it into what docs/contract/editor.md has. Nothing here is
 taken from a schema or from the fake: it is written out from these two sources.
 """
 
@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from harness.plugin.editor_client import Editor, SubjectFailure
+from codex_replay.plugin.editor_client.fixture import Editor, SubjectFailure
 from suites.editor_client.exact import APPROVALS, SWITCHED_OFF
 
-SPEC = "codex-nvim-integration.txt"
-REAL = "real-codex-0.92.md section 4"
 DRIVER = "docs/editor-client.md"
 
 THREAD, TURN = "thr_123", "turn_456"

@@ -1,4 +1,4 @@
-"""Approvals of commands and file changes. Source: codex-nvim-integration.txt, section 3."""
+"""Approvals of commands and file changes. Source: docs/contract/editor.md, section 3."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
+from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.exact import APPROVALS as METHODS
 from suites.editor_client.exact import DECISIONS
-from suites.editor_client.speech import REAL, SPEC, Step, approval_of, asks, conversation, delta, handshake, snake, thread, turn
+from suites.editor_client.speech import Step, approval_of, asks, conversation, delta, handshake, snake, thread, turn
 
-APPROVALS = f"{SPEC}, 3. Approvals"
-REPLY = '{ "id": 10, "result": { "decision": "accept" } }'
 BOTH = pytest.mark.parametrize("kind", list(METHODS))
 
 
 @BOTH
-@pytest.mark.spec("approval-shown", APPROVALS, '"reason": "run tests" ... Plugin shows `vim.ui.select`')
+@pytest.mark.spec("approval-shown", "EDIT-22", "EDIT-23")
 def test_the_user_is_asked(editor_client: EditorClient, kind: str) -> None:
     """The user learns what kind of thing is asked for, and the reason that the server gives."""
     editor = editor_client(server=conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10}))
@@ -28,9 +26,7 @@ def test_the_user_is_asked(editor_client: EditorClient, kind: str) -> None:
     assert editor.end().status == "completed"
 
 
-@pytest.mark.spec(
-    "approval-command", f"{REAL}, Turns, tools and approvals", "{threadId, turnId, itemId, reason, command, cwd, ...}"
-)
+@pytest.mark.spec("approval-command", "REAL-52")
 def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
     """The real server says which command; nobody should accept one unseen."""
     command = "/bin/bash -lc 'rm -rf build'"
@@ -44,7 +40,7 @@ def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
 
 @pytest.mark.parametrize("choice", DECISIONS)
 @BOTH
-@pytest.mark.spec("approval-reply", APPROVALS, f'replies: {REPLY}; if you dismiss the picker: `decision: "cancel"`')
+@pytest.mark.spec("approval-reply", "EDIT-25", "EDIT-26", "EDIT-28")
 def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
     """One reply, a result with the decision and nothing more; dismissing the picker is cancel."""
     editor = editor_client(server=conversation(asks(10, kind), {"expect_reply": 10}))
@@ -60,7 +56,7 @@ def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 9007199254740991, "a-1", ""], ids=["zero", "one", "large", "string", "empty"])
-@pytest.mark.spec("approval-id", f"{REAL}: its own request ids are integers from 0", "the reply has the id of the request")
+@pytest.mark.spec("approval-id", "REAL-36")
 def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
     """Whatever the server's id is, the reply bears the same; 0 is the first that the real one uses."""
     editor = editor_client(server=conversation(asks(number), {"expect_reply": number}))
@@ -70,7 +66,7 @@ def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
 
 
 @BOTH
-@pytest.mark.spec("approval-waits", APPROVALS, "Plugin shows `vim.ui.select` and replies")
+@pytest.mark.spec("approval-waits", "EDIT-22")
 def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str) -> None:
     """Until the user has chosen, there is no reply."""
     editor = editor_client(server=conversation(asks(10, kind), {"quiet": 0.05}, delta("Well?"), {"expect_reply": 10}))
@@ -82,7 +78,7 @@ def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str)
     editor.end()
 
 
-@pytest.mark.spec("approval-both", APPROVALS, "Codex may request approvals for commands or file changes")
+@pytest.mark.spec("approval-both", "EDIT-22", "EDIT-26")
 def test_several_at_once(editor_client: EditorClient) -> None:
     """A command, a change and another command, decided in another order: each gets its own decision."""
     asked = [asks(5, "command"), asks(6, "fileChange"), asks(7, "command", itemId="cmd2")]
@@ -98,7 +94,7 @@ def test_several_at_once(editor_client: EditorClient) -> None:
     assert {answer["id"]: answer["result"]["decision"] for answer in editor.answers()} == {5: "accept", 6: "decline", 7: "cancel"}
 
 
-@pytest.mark.spec("approval-each", APPROVALS, "The server sends a JSON-RPC **request** ...; the plugin must respond")
+@pytest.mark.spec("approval-each", "EDIT-22")
 def test_each_request_is_asked(editor_client: EditorClient) -> None:
     """The same command and the same change, once more in the turn and once more in the next: the user is asked each time.
 
@@ -130,7 +126,7 @@ def test_each_request_is_asked(editor_client: EditorClient) -> None:
 
 
 @BOTH
-@pytest.mark.spec("approval-snake", APPROVALS, '"params": { "thread_id": "thr_123", "turn_id": "turn_456", "item_id": "cmd1" }')
+@pytest.mark.spec("approval-snake", "EDIT-23")
 def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None:
     """A server that spells as the document does is answered in the same way."""
     editor = editor_client(server=snake(conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10})))
@@ -160,9 +156,7 @@ PATCH = {
 
 @pytest.mark.parametrize("choice", DECISIONS)
 @BOTH
-@pytest.mark.spec(
-    "approval-live", APPROVALS, "The server sends a JSON-RPC **request** (not notification); the plugin must respond"
-)
+@pytest.mark.spec("approval-live", "EDIT-22", "EDIT-25")
 def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, choice: str) -> None:
     """The app-server under test asks, the user chooses, and the turn ends as the real one ends it after that choice."""
     call = SHELL if kind == "command" else PATCH

@@ -1,6 +1,6 @@
 """What the document says of the server, statement by statement, held against the app-server under test.
 
-codex-nvim-integration.txt tells what codex.nvim believes; the real server does not always do it. Each statement is a case of its
+docs/contract/editor.md lists what codex.nvim believes; the real server does not always do it. Each statement is a case of its
 own that says whether it holds on 0.92 and, where it does not, what the server does instead; the run prints them as a table. A
 case fails when the server is no longer as its row says: when a statement that held does so no more, or the other way round.
 """
@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import SPEC
+from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.test_approvals import PATCH, SHELL
 
 PLAN = {
@@ -77,9 +76,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the document, where it stands, whether it holds on 0.92, and what the server does where it does not."""
+    """A statement of the contract, its words, whether it holds on 0.92, and what the server does where it does not."""
 
-    where: str
+    cites: str
     says: str
     holds: bool
     test: Callable[[Seen], bool]
@@ -96,75 +95,75 @@ def cancelled(seen: Seen) -> list[str]:
 
 STATEMENTS: dict[str, Statement] = {
     "initialize-user-agent": Statement(
-        "2. Lifecycle", '"result": { "user_agent": "codex/..." }', False, lambda s: "user_agent" in s.results[0],
+        "EDIT-08", '"result": { "user_agent": "codex/..." }', False, lambda s: "user_agent" in s.results[0],
         'it says "userAgent"', lambda s: isinstance(s.results[0].get("userAgent"), str),
     ),
     "server-sends-initialized": Statement(
-        "1. Overview", "The plugin sends `initialize`, receives `initialized`", False, lambda s: "initialized" in s.methods,
+        "EDIT-03", "The plugin sends `initialize`, receives `initialized`", False, lambda s: "initialized" in s.methods,
         "it never sends initialized: that is the client's notification, as section 2 has it",
         lambda s: len(s.results) >= 3,
     ),
     "no-jsonrpc-key": Statement(
-        "2. Lifecycle", '{ "id": 1, "result": ... }', True, lambda s: all("jsonrpc" not in message for message in s.messages),
+        "REAL-35", '{ "id": 1, "result": ... }', True, lambda s: all("jsonrpc" not in message for message in s.messages),
     ),
     "thread-id-in-response": Statement(
-        "2. Lifecycle", "Response carries `thread.id`.", True, lambda s: isinstance(s.results[1]["thread"]["id"], str),
+        "EDIT-11", "Response carries `thread.id`.", True, lambda s: isinstance(s.results[1]["thread"]["id"], str),
     ),
     "delta-snake-case": Statement(
-        "2. Lifecycle", '"item/agentMessage/delta", "params": { "thread_id", "turn_id", "item_id", "delta" }', False,
+        "EDIT-16", '"item/agentMessage/delta", "params": { "thread_id", "turn_id", "item_id", "delta" }', False,
         lambda s: s.every("item/agentMessage/delta", {"thread_id", "turn_id", "item_id", "delta"}),
         "threadId, turnId, itemId, delta",
         lambda s: s.every("item/agentMessage/delta", {"threadId", "turnId", "itemId", "delta"}),
     ),
     "turn-completed": Statement(
-        "2. Lifecycle", '"turn/completed", "params": { "turn": { "id": "turn_456", "status": "completed" } }', True,
+        "EDIT-20", '"turn/completed", "params": { "turn": { "id": "turn_456", "status": "completed" } }', True,
         lambda s: all({"id", "status"} <= set(params["turn"]) for params in s.params("turn/completed")),
     ),
     "turn-diff": Statement(
-        "2. Lifecycle", '"turn/diff/updated", "params": { "diff": "...unified diff..." }', True,
+        "EDIT-18", '"turn/diff/updated", "params": { "diff": "...unified diff..." }', True,
         lambda s: all("\n+++ " in params["diff"] for params in s.params("turn/diff/updated")),
     ),
     "turn-diff-alone": Statement(
-        "2. Lifecycle", '"turn/diff/updated" has `diff` and nothing else', False,
+        "EDIT-19", '"turn/diff/updated" has `diff` and nothing else', False,
         lambda s: all(set(params) == {"diff"} for params in s.params("turn/diff/updated")),
         "threadId and turnId as well", lambda s: s.every("turn/diff/updated", {"diff", "threadId", "turnId"}),
     ),
     "approvals-are-requests": Statement(
-        "3. Approvals", "The server sends a JSON-RPC **request** (not notification)", True,
+        "EDIT-22", "The server sends a JSON-RPC **request** (not notification)", True,
         lambda s: all("id" in message for message in s.messages if message.get("method") in (COMMAND, CHANGE)),
     ),
     "command-approval-snake-case": Statement(
-        "3. Approvals", f'"{COMMAND}", "params": {{ "thread_id", "turn_id", "item_id", "reason" }}', False,
+        "EDIT-23", f'"{COMMAND}", "params": {{ "thread_id", "turn_id", "item_id", "reason" }}', False,
         lambda s: s.every(COMMAND, {"thread_id", "turn_id", "item_id", "reason"}),
         "threadId, turnId, itemId, reason", lambda s: s.every(COMMAND, {"threadId", "turnId", "itemId", "reason"}),
     ),
     "command-approval-fields": Statement(
-        "3. Approvals", "its four fields are all", False, lambda s: all(len(params) == 4 for params in s.params(COMMAND)),
+        "EDIT-24", "its four fields are all", False, lambda s: all(len(params) == 4 for params in s.params(COMMAND)),
         "command, cwd and commandActions as well: what the user must see",
         lambda s: s.every(COMMAND, {"command", "cwd", "commandActions"}),
     ),
     "change-approval-fields": Statement(
-        "3. Approvals", f'"{CHANGE}" has thread, turn and item, and no reason', False,
+        "EDIT-27", f'"{CHANGE}" has thread, turn and item, and no reason', False,
         lambda s: all(len(params) == 3 for params in s.params(CHANGE)),
         "reason and grantRoot as well", lambda s: s.every(CHANGE, {"threadId", "turnId", "itemId", "reason", "grantRoot"}),
     ),
     "cancel-is-a-decline": Statement(
-        "3. Approvals", '"cancel": Codex will treat it as a decline', False,
+        "EDIT-29", '"cancel": Codex will treat it as a decline', False,
         lambda s: s.params("turn/completed")[-1]["turn"]["status"] == "completed",
         "the item is declined and the turn is interrupted",
         lambda s: cancelled(s)[0] == "declined" and s.params("turn/completed")[-1]["turn"]["status"] == "interrupted",
     ),
     "listed-notifications": Statement(
-        "4. Key message shapes", "thread/started, turn/started, turn/completed, item/started, item/completed, ... come", True,
+        "EDIT-31", "thread/started, turn/started, turn/completed, item/started, item/completed, ... come", True,
         lambda s: (KNOWN - {"item/reasoning/summaryTextDelta", "item/reasoning/textDelta"}) <= s.methods,
     ),
     "no-other-notifications": Statement(
-        "4. Key message shapes", "these are the notifications from codex", False, lambda s: s.methods <= KNOWN,
+        "EDIT-35", "these are the notifications from codex", False, lambda s: s.methods <= KNOWN,
         "codex/event/*, thread/tokenUsage/updated and account/rateLimits/updated as well",
         lambda s: {"codex/event/agent_message", "thread/tokenUsage/updated", "account/rateLimits/updated"} <= s.methods,
     ),
     "field-naming": Statement(
-        "4. Key message shapes", "the server generally uses `snake_case`", False, lambda s: any("_" in key for key in s.fields()),
+        "EDIT-37", "the server generally uses `snake_case`", False, lambda s: any("_" in key for key in s.fields()),
         "no key of a v2 message has an underscore; only what stands inside codex/event/* is snake_case",
         lambda s: {"threadId", "turnId"} <= s.fields() and "turn_id" in s.params("codex/event/exec_command_begin")[0]["msg"],
     ),
@@ -200,11 +199,9 @@ def test_statement(editor_client: EditorClient, name: str, record_property: Call
     statement = STATEMENTS[name]
     seen = look(editor_client)
     holds = statement.test(seen)
-    told = {"id": name, "where": f"{SPEC}, {statement.where}", "says": statement.says, "holds": holds, "does": statement.does}
+    told = {"id": name, "where": statement.cites, "says": statement.says, "holds": holds, "does": statement.does}
     record_property("statement", told)
-    assert holds is statement.holds, f"{SPEC}, {statement.where}: {statement.says}: it " + (
-        "holds now" if holds else "does not hold"
-    )
+    assert holds is statement.holds, f"{statement.cites}: {statement.says}: it " + ("holds now" if holds else "does not hold")
     assert statement.instead is None or statement.instead(seen), f"The server does not do what the row says: {statement.does}"
 
 

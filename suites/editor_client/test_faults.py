@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import DRIVER, REAL, SPEC
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from suites.editor_client.speech import DRIVER
 
 PIECES = ["Grüße, ", "世界! ", "😀 ", "One ", "two ", "three ", "four ", "five ", "six."]
 FIRST, SECOND = "".join(PIECES), "And the second answer."
@@ -20,8 +20,6 @@ SCRIPT: list[Any] = [
     {"items": [{"type": "text", "text": FIRST, "deltas": PIECES}]},
     {"items": [{"type": "text", "text": SECOND, "deltas": ["And the second ", "answer."]}]},
 ]
-WIRE = f"{SPEC}, 1. App-server protocol"
-RESTART = f"{SPEC}, 5. Debugging tips"
 ANSWER = "the answer is shown, once and whole"
 END = "every prompt ends in exactly one `end`"
 TOLD = "`failed`, and an `error` before it, when a request was refused, the server died, or there is none"
@@ -32,10 +30,11 @@ EVERYWHERE |= {"missing-item-completed", "missing-deltas", "missing-turn-complet
 EVERYWHERE |= {"wrong-id", "id-of-other-type", "no-response", "split-bytes", "huge-line"}
 
 
-def faults(where: str, says: str, *checks: str) -> pytest.MarkDecorator:
+def faults(statements: str, says: str, *checks: str) -> pytest.MarkDecorator:
     """Return the cases of some faults: each is a check of its own, with two seeds if they matter."""
+    cites = statements.split()
     cases = [
-        pytest.param(f"{name}:{seed}", id=f"{name}.{seed}", marks=pytest.mark.spec(check, where, says))
+        pytest.param(f"{name}:{seed}", id=f"{name}.{seed}", marks=pytest.mark.spec(check, *cites, source=DRIVER, says=says))
         for check, name in ((check, check.removeprefix("fault-")) for check in checks)
         for seed in range(1 if name in EVERYWHERE else 2)
     ]
@@ -43,7 +42,7 @@ def faults(where: str, says: str, *checks: str) -> pytest.MarkDecorator:
 
 
 @faults(
-    WIRE,
+    "EDIT-02",
     ANSWER,
     "fault-slow-start",
     "fault-split-bytes",
@@ -65,7 +64,7 @@ def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -
 
 
 @faults(
-    f"{REAL}, Bad input",
+    "REAL-82",
     ANSWER,
     "fault-garbage-line",
     "fault-half-line",
@@ -81,7 +80,7 @@ def test_what_a_client_passes_over(editor_client: EditorClient, fault: str) -> N
         assert (turn.status, turn.text) == ("completed", answer)
 
 
-@faults(WIRE, "a request that is not known is refused", "fault-unknown-request")
+@faults("EDIT-36", "a request that is not known is refused", "fault-unknown-request")
 def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) -> None:
     """It is refused with an error under its id, and the turn goes on."""
     editor = editor_client(script=SCRIPT, fault=fault)
@@ -91,7 +90,7 @@ def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) ->
     assert ["error" in answer for answer in editor.answers() if answer["id"] == 9999] == [True]
 
 
-@faults(f"{SPEC}, 2. Lifecycle, Streaming", END, "fault-doubled-event")
+@faults("EDIT-20 EDIT-21", END, "fault-doubled-event")
 def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -> None:
     """A repeated delta cannot be told from a new one, so that much may stand twice; all else stands once."""
     editor = editor_client(script=SCRIPT, fault=fault)
@@ -104,7 +103,7 @@ def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -
     assert len([report for report in editor.reports if report["report"] == "end"]) == 2
 
 
-@faults(f"{SPEC}, 2. Lifecycle, Streaming", END, "fault-early-turn-completed")
+@faults("EDIT-20", END, "fault-early-turn-completed")
 def test_a_turn_that_ends_twice(editor_client: EditorClient, fault: str) -> None:
     """The first end is the end; the second one is of no turn that runs, and the user does not hear of it."""
     editor = editor_client(script=SCRIPT, fault=fault)
@@ -114,7 +113,7 @@ def test_a_turn_that_ends_twice(editor_client: EditorClient, fault: str) -> None
     assert len([report for report in editor.reports if report["report"] == "end"]) == 1
 
 
-@faults(RESTART, TOLD, "fault-dies-in-turn", "fault-killed-in-turn", "fault-dies-in-line")
+@faults("EDIT-40", TOLD, "fault-dies-in-turn", "fault-killed-in-turn", "fault-dies-in-line")
 def test_the_server_dies(editor_client: EditorClient, fault: str) -> None:
     """The user keeps what there is of the answer, is told, and may prompt again: another server is started for it."""
     editor = editor_client(script=SCRIPT, fault=fault)
@@ -126,7 +125,7 @@ def test_the_server_dies(editor_client: EditorClient, fault: str) -> None:
         assert len(editor.server_pids()) == number
 
 
-@faults(RESTART, TOLD, "fault-exit-at-handshake", "fault-error-at-handshake")
+@faults("EDIT-39", TOLD, "fault-exit-at-handshake", "fault-error-at-handshake")
 def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> None:
     """The user is told, in the server's own words where it has any."""
     editor = editor_client(script=SCRIPT, fault=fault)
@@ -137,7 +136,7 @@ def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> N
 
 
 @faults(
-    DRIVER,
+    "",
     LEAVE,
     "fault-hangs-in-turn",
     "fault-missing-turn-completed",

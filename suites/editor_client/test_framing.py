@@ -1,4 +1,4 @@
-"""How bytes become messages. Source: codex-nvim-integration.txt, section 1 (JSON-RPC messages over the job's stdin and stdout).
+"""How bytes become messages. Source: docs/contract/editor.md, section 1 (JSON-RPC messages over the job's stdin and stdout).
 
 A pipe has no messages: a read may give a piece of one or several at once, and a line ends at a newline and nowhere else.
 """
@@ -9,15 +9,12 @@ import json
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import IDS, REAL, SPEC, TEXT, Step, completed, conversation, delta, handshake, thread, turn
-
-WIRE = f"{SPEC}, 1. Overview"
-LINE = "JSON-RPC messages are exchanged over the job's stdin/stdout"
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from suites.editor_client.speech import IDS, TEXT, Step, completed, conversation, delta, handshake, thread, turn
 
 
 @pytest.mark.parametrize("size", [1, 2, 37])
-@pytest.mark.spec("framing-fragments", WIRE, LINE)
+@pytest.mark.spec("framing-fragments", "EDIT-02")
 def test_fragments(editor_client: EditorClient, size: int) -> None:
     """Messages come in pieces of a few bytes, which end inside characters as well."""
     how: Step = {"write": {"split": size}}
@@ -25,7 +22,7 @@ def test_fragments(editor_client: EditorClient, size: int) -> None:
     assert editor.turn().text == TEXT
 
 
-@pytest.mark.spec("framing-handshake-fragments", WIRE, LINE)
+@pytest.mark.spec("framing-handshake-fragments", "EDIT-02")
 def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
     """From the first byte on."""
     how: Step = {"write": {"split": 7}}
@@ -33,7 +30,7 @@ def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
     assert editor.turn().text == "Hello"
 
 
-@pytest.mark.spec("framing-together", WIRE, LINE)
+@pytest.mark.spec("framing-together", "EDIT-02")
 def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
     """Deltas and the end of the turn in one write, and half of the next turn's first message behind them."""
     parts = [delta("One, "), delta("two, "), delta("three."), completed()]
@@ -44,7 +41,7 @@ def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
     assert [editor.turn("one").text, editor.turn("two").text] == ["One, two, three.", "And four."]
 
 
-@pytest.mark.spec("framing-half-behind", WIRE, LINE)
+@pytest.mark.spec("framing-half-behind", "EDIT-02")
 def test_one_and_a_half_messages_in_a_read(editor_client: EditorClient) -> None:
     """A whole message and the beginning of another come together; the rest of it comes later."""
     one = json.dumps(delta("First, ")["send"]) + "\n"
@@ -57,7 +54,7 @@ def test_one_and_a_half_messages_in_a_read(editor_client: EditorClient) -> None:
     assert editor.end().text == "First, second."
 
 
-@pytest.mark.spec("framing-crlf", f"{REAL}, Bad input: CRLF is fine", "an implementation on another system may end its lines so")
+@pytest.mark.spec("framing-crlf", "REAL-84")
 def test_lines_that_end_in_crlf(editor_client: EditorClient) -> None:
     """A carriage return before the newline is white space."""
     how: Step = {"write": {"eol": "\r\n"}}
@@ -70,7 +67,7 @@ def test_lines_that_end_in_crlf(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize(
     "character", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\r"], ids=lambda c: f"U+{ord(c):04X}"
 )
-@pytest.mark.spec("framing-separators", WIRE, "a line ends at a newline and nowhere else")
+@pytest.mark.spec("framing-separators", "EDIT-02")
 def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character: str) -> None:
     """Unicode's line separators may stand in a JSON string as they are; control characters come escaped."""
     text = f"before{character}after"
@@ -79,7 +76,7 @@ def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character:
 
 
 @pytest.mark.parametrize("form", ["raw", "escaped"])
-@pytest.mark.spec("framing-escapes", WIRE, "JSON: any character may be escaped")
+@pytest.mark.spec("framing-escapes", "EDIT-02")
 def test_escapes(editor_client: EditorClient, form: str) -> None:
     """Characters outside ASCII come as they are or escaped, in pairs where they are beyond U+FFFF."""
     how: Step = {"write": {"ascii": form == "escaped"}}
@@ -87,7 +84,7 @@ def test_escapes(editor_client: EditorClient, form: str) -> None:
     assert editor.turn().text == "é世😀\\n\\u0041"
 
 
-@pytest.mark.spec("framing-large", WIRE, LINE)
+@pytest.mark.spec("framing-large", "EDIT-02")
 def test_a_delta_of_ten_megabytes(editor_client: EditorClient) -> None:
     """One message of ten megabytes, and what stands behind it."""
     piece = "0123456789abcde\n"
@@ -98,7 +95,7 @@ def test_a_delta_of_ten_megabytes(editor_client: EditorClient) -> None:
     assert text == large + "The end."
 
 
-@pytest.mark.spec("framing-blank", f"{REAL}, Bad input", "a blank line, a stray line: no reason to give up")
+@pytest.mark.spec("framing-blank", "REAL-82")
 def test_lines_that_are_no_messages(editor_client: EditorClient) -> None:
     """A wrapper script may print a line of its own, and a blank one says nothing; the conversation goes on."""
     stray = 'Loading profile...\n\n{"event":"ready"}\n[]\nnull\n{"id":null}\n{"id":99,"result":{}}\n'
@@ -107,7 +104,7 @@ def test_lines_that_are_no_messages(editor_client: EditorClient) -> None:
     assert (turn_.text, turn_.status) == ("Still here.", "completed")
 
 
-@pytest.mark.spec("framing-field-order", WIRE, "JSON: the members of an object have no order")
+@pytest.mark.spec("framing-field-order", "EDIT-02")
 def test_members_in_another_order(editor_client: EditorClient) -> None:
     """params before method, id last, white space between."""
     params = json.dumps({**IDS, "itemId": "agent1", "delta": "In any order."}, indent=None, separators=(" , ", " : "))

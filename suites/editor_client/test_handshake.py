@@ -1,17 +1,15 @@
-"""The first words between an editor and a server. Source: codex-nvim-integration.txt, sections 1 and 2."""
+"""The first words between an editor and a server. Source: docs/contract/editor.md, sections 1 and 2."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.exact import CLIENT_INFO, OPENING, SUBCOMMAND
-from suites.editor_client.speech import SPEC, Step, conversation, handshake, names, thread, turn
-
-LIFECYCLE = f"{SPEC}, 2. Lifecycle"
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from suites.editor_client.exact import CLIENT_INFO, INITIALIZED, OPENING, SUBCOMMAND
+from suites.editor_client.speech import Step, conversation, handshake, names, thread, turn
 
 
-@pytest.mark.spec("handshake-command", f"{SPEC}, 1. Overview", "starts `codex app-server` via stdio")
+@pytest.mark.spec("handshake-command", "EDIT-01", "EDIT-38")
 def test_it_starts_the_app_server(editor_client: EditorClient) -> None:
     """The codex that it is given is started with the word app-server."""
     editor = editor_client(server=conversation())
@@ -19,7 +17,7 @@ def test_it_starts_the_app_server(editor_client: EditorClient) -> None:
     assert SUBCOMMAND in editor.ledger()[0]["argv"]
 
 
-@pytest.mark.spec("handshake-order", LIFECYCLE, "sends `initialize` ... Plugin then notifies `initialized` ... `thread/start`")
+@pytest.mark.spec("handshake-order", "EDIT-04")
 def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
     """initialize, initialized, thread/start, turn/start; the second is a notification and the others are requests."""
     editor = editor_client(server=conversation())
@@ -30,7 +28,16 @@ def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
     assert ["id" in message for message in first] == [True, False, True, True]
 
 
-@pytest.mark.spec("handshake-waits", LIFECYCLE, "Handshake: server replies ... Plugin then notifies")
+@pytest.mark.spec("handshake-initialized", "EDIT-07", "REAL-37")
+def test_initialized_has_no_params(editor_client: EditorClient) -> None:
+    """The notification is its method and nothing else; `jsonrpc` may be sent as everywhere."""
+    editor = editor_client(server=conversation())
+    editor.turn()
+    messages = [{name: value for name, value in each.items() if name != "jsonrpc"} for each in editor.requests("initialized")]
+    assert messages == [INITIALIZED]
+
+
+@pytest.mark.spec("handshake-waits", "EDIT-05")
 def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
     """Until initialize is answered, nothing else is sent: the real server would refuse it as `Not initialized`."""
     silence: list[Step] = [{"expect": "initialize"}, {"quiet": 0.05}, {"reply": {"userAgent": "codex/0.92.0"}}]
@@ -40,7 +47,7 @@ def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
     assert ledger[:3] == ["run", "got", "said"], editor.ledger()[:4]
 
 
-@pytest.mark.spec("handshake-client-info", LIFECYCLE, '"clientInfo": { "name": "codex.nvim", "title": ..., "version": "0.1.0" }')
+@pytest.mark.spec("handshake-client-info", "EDIT-06")
 def test_client_info(editor_client: EditorClient) -> None:
     """clientInfo says who the editor is: a name and a version, and a title if it likes."""
     editor = editor_client(server=conversation())
@@ -53,7 +60,7 @@ def test_client_info(editor_client: EditorClient) -> None:
     assert isinstance(info.get("title"), str | None)
 
 
-@pytest.mark.spec("handshake-once", LIFECYCLE, "Start: `connection.start()` spawns `cmd` and sends")
+@pytest.mark.spec("handshake-once", "EDIT-04")
 def test_one_handshake_for_a_server(editor_client: EditorClient) -> None:
     """A second prompt finds the server initialized: one process, one initialize, one initialized."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
@@ -63,7 +70,7 @@ def test_one_handshake_for_a_server(editor_client: EditorClient) -> None:
     assert (len(editor.requests("initialize")), len(editor.requests("initialized"))) == (1, 1)
 
 
-@pytest.mark.spec("handshake-ids", f"{SPEC}, 1. Overview", "JSON-RPC messages are exchanged over the job's stdin/stdout")
+@pytest.mark.spec("handshake-ids", "EDIT-02")
 def test_every_request_has_an_id_of_its_own(editor_client: EditorClient) -> None:
     """Ids are strings or integers, and no two requests have the same."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])

@@ -1,14 +1,12 @@
-"""Interrupting a turn. Source: codex-nvim-integration.txt, section 4 (`turn/interrupt`)."""
+"""Interrupting a turn. Source: docs/contract/editor.md, section 4 (`turn/interrupt`)."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
+from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.exact import INTERRUPT, INTERRUPTED
 from suites.editor_client.speech import (
-    REAL,
-    SPEC,
     THREAD,
     TURN,
     Step,
@@ -24,11 +22,10 @@ from suites.editor_client.speech import (
 )
 from suites.editor_client.test_approvals import SHELL
 
-REQUESTS = f"{SPEC}, 4. Key message shapes, Requests"
 CUT_SHORT: list[Step] = [{"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted")]
 
 
-@pytest.mark.spec("interrupt-params", REQUESTS, "`thread/start`, `turn/start`, `turn/interrupt`")
+@pytest.mark.spec("interrupt-params", "EDIT-30")
 def test_what_is_interrupted(editor_client: EditorClient) -> None:
     """turn/interrupt is a request that names the thread and the turn, and nothing else."""
     editor = editor_client(server=conversation(delta("Once upon"), *CUT_SHORT, end=False))
@@ -42,9 +39,7 @@ def test_what_is_interrupted(editor_client: EditorClient) -> None:
     assert "id" in request
 
 
-@pytest.mark.spec(
-    "interrupt-late-end", f"{REAL}, Turns: response `{{}}`, turn/completed `interrupted`", "the end comes as turn/completed"
-)
+@pytest.mark.spec("interrupt-late-end", "REAL-73")
 def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> None:
     """The response to turn/interrupt is not the end; what was on its way is still shown, and one end is reported."""
     steps: list[Step] = [
@@ -64,7 +59,7 @@ def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> N
     assert [report["report"] for report in editor.reports].count("end") == 1
 
 
-@pytest.mark.spec("interrupt-then-prompt", REQUESTS, "`turn/start`, `turn/interrupt`")
+@pytest.mark.spec("interrupt-then-prompt", "EDIT-30")
 def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None:
     """An interrupted thread takes the next prompt, as a turn of its own."""
     steps = [
@@ -82,9 +77,7 @@ def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None
     assert len(editor.requests("thread/start")) == 1
 
 
-@pytest.mark.spec(
-    "interrupt-idle", f"{REAL}, Turns: on an idle thread it never answers", "nothing to interrupt, nothing to wait for"
-)
+@pytest.mark.spec("interrupt-idle", "REAL-76")
 def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
     """With no turn to interrupt, the editor does not wait for an answer that never comes, and the next turn is not hit."""
     editor = editor_client(
@@ -96,7 +89,7 @@ def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
     assert [message["params"].get("turnId") for message in editor.requests("turn/interrupt")] in ([], [TURN])
 
 
-@pytest.mark.spec("interrupt-early", REQUESTS, "`turn/interrupt`")
+@pytest.mark.spec("interrupt-early", "EDIT-30")
 def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> None:
     """turn/start is not answered yet, so there is no id to name: it is sent as soon as there is one."""
     reply: Step = {"reply": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
@@ -110,7 +103,7 @@ def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> N
     assert [message["params"]["turnId"] for message in editor.requests("turn/interrupt")] == [TURN]
 
 
-@pytest.mark.spec("interrupt-pending-approval", REQUESTS, "`turn/interrupt`")
+@pytest.mark.spec("interrupt-pending-approval", "EDIT-30")
 def test_an_interrupt_with_an_approval_open(editor_client: EditorClient) -> None:
     """The approval is gone with the turn; deciding it afterwards harms nobody, and the next prompt is served."""
     steps = [*handshake(), *thread(), *turn(asks(0), *CUT_SHORT, end=False), *turn(delta("Next."), name="turn_457")]
@@ -123,7 +116,7 @@ def test_an_interrupt_with_an_approval_open(editor_client: EditorClient) -> None
     assert editor.turn("two").text == "Next."
 
 
-@pytest.mark.spec("interrupt-live", REQUESTS, "`turn/interrupt`")
+@pytest.mark.spec("interrupt-live", "EDIT-30")
 def test_an_interrupt_on_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test waits for an approval; the turn is interrupted, and the next one is as if nothing had been."""
     editor = editor_client(script=[{"items": [SHELL]}, {"items": ["Here I am."]}])

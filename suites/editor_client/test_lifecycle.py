@@ -1,32 +1,17 @@
-"""Servers that die, dawdle or do not want to end. Source: codex-nvim-integration.txt, sections 1 and 5."""
+"""Servers that die, dawdle or do not want to end. Source: docs/contract/editor.md, sections 1 and 5."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import DRIVER, REAL, SPEC, Step, asks, conversation, delta, handshake, thread, turn
-
-RESTART = f"{SPEC}, 5. Debugging tips"
-RESET = "If the app-server exits, `connection.lua` resets state; re-run your command to restart."
-
-
-def alive(pid: int) -> bool:
-    """Tell whether a process is there and no zombie."""
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        return Path("/proc").joinpath("self").exists() is False  # no /proc: the signal has told
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from suites.editor_client.speech import Step, asks, conversation, delta, handshake, thread, turn
 
 
 @pytest.mark.parametrize("status", [0, 1, 101])
-@pytest.mark.spec("death-in-turn", RESTART, RESET)
+@pytest.mark.spec("death-in-turn", "EDIT-40")
 def test_the_server_dies_in_a_turn(editor_client: EditorClient, status: int) -> None:
     """The user is told, whatever the exit status, and the prompt has ended as failed: nobody waits for a dead server."""
     editor = editor_client(server=conversation(delta("Half an"), {"exit": status}))
@@ -35,7 +20,7 @@ def test_the_server_dies_in_a_turn(editor_client: EditorClient, status: int) -> 
     assert turn_.errors.strip()
 
 
-@pytest.mark.spec("death-restart", RESTART, RESET)
+@pytest.mark.spec("death-restart", "EDIT-40")
 def test_the_next_prompt_starts_anew(editor_client: EditorClient) -> None:
     """After a death the next prompt starts a server, shakes hands and starts a thread; nothing of the old one is used."""
     after = [*handshake(), *thread("thr_new"), *turn(end=False), {"send": SPEC_END}]
@@ -51,15 +36,14 @@ def test_the_next_prompt_starts_anew(editor_client: EditorClient) -> None:
 SPEC_END = {"method": "turn/completed", "params": {"turn": {"id": "turn_456", "status": "completed"}}}
 
 
-@pytest.mark.spec("death-idle", RESTART, RESET)
+@pytest.mark.spec("death-idle", "EDIT-40")
 def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
     """A death that nobody noticed is no reason for the next prompt to fail."""
     editor = editor_client(server=[[*conversation(delta("One.")), {"gate": "die"}, {"exit": 0}], conversation(delta("Two."))])
     assert editor.turn("one").text == "One."
     editor.wait_gate("die")
-    (first,) = editor.server_pids()
     editor.open_gate("die")
-    while alive(first):
+    while editor.running_servers():
         os.sched_yield()
     editor.prompt("two")
     turn_ = editor.end()
@@ -69,7 +53,7 @@ def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
     assert (turn_.text, turn_.status) == ("Two.", "completed")
 
 
-@pytest.mark.spec("death-with-approval", RESTART, RESET)
+@pytest.mark.spec("death-with-approval", "EDIT-40")
 def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> None:
     """What is decided afterwards concerns nobody, least of all the next server."""
     editor = editor_client(
@@ -85,7 +69,7 @@ def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> N
 
 
 @pytest.mark.parametrize("when", ["at once", "after initialize"])
-@pytest.mark.spec("death-at-start", RESTART, "Use `:checkhealth codex` to ensure the binary is found.")
+@pytest.mark.spec("death-at-start", "EDIT-39")
 def test_a_server_that_does_not_start(editor_client: EditorClient, when: str) -> None:
     """It exits at its start: the user is told, and may try again."""
     broken: list[Step] = [{"exit": 2}] if when == "at once" else [{"expect": "initialize"}, {"exit": 2}]
@@ -96,7 +80,7 @@ def test_a_server_that_does_not_start(editor_client: EditorClient, when: str) ->
     assert editor.turn("two").text == "Better."
 
 
-@pytest.mark.spec("no-codex", RESTART, "Use `:checkhealth codex` to ensure the binary is found.")
+@pytest.mark.spec("no-codex", "EDIT-39")
 def test_there_is_no_codex(editor_client: EditorClient) -> None:
     """The path that it is given leads nowhere: the user is told which, and the editor is still there."""
     editor = editor_client(codex="/nowhere/at/all/codex")
@@ -106,7 +90,7 @@ def test_there_is_no_codex(editor_client: EditorClient) -> None:
     assert editor.close() == 0
 
 
-@pytest.mark.spec("slow-server", f"{SPEC}, 2. Lifecycle", "Handshake: server replies ... Response carries `thread.id`")
+@pytest.mark.spec("slow-server", "EDIT-05", "EDIT-11")
 def test_a_slow_server(editor_client: EditorClient) -> None:
     """Each answer lets itself be waited for; the editor neither gives up nor asks again.
 
@@ -122,7 +106,7 @@ def test_a_slow_server(editor_client: EditorClient) -> None:
     assert asked == ["initialize", "thread/start", "turn/start"]
 
 
-@pytest.mark.spec("stderr", f"{SPEC}, 1. Overview", "exchanged over the job's stdin/stdout")
+@pytest.mark.spec("stderr", "EDIT-02")
 def test_a_talkative_stderr(editor_client: EditorClient) -> None:
     """A megabyte on stderr neither stops the conversation nor becomes a part of it."""
     editor = editor_client(server=conversation({"stderr": 1 << 20}, delta("Here.")))
@@ -132,11 +116,11 @@ def test_a_talkative_stderr(editor_client: EditorClient) -> None:
 
 @pytest.mark.parametrize("how", ["shutdown", "end of input"])
 @pytest.mark.parametrize("when", ["unused", "after a turn", "in a turn", "with an approval open"])
-@pytest.mark.spec("shutdown", DRIVER, "shutdown: end the server, then exit with status 0")
+@pytest.mark.spec("shutdown", source="docs/editor-client.md", says="shutdown: end the server, then exit with status 0")
 def test_the_editor_takes_its_server_with_it(editor_client: EditorClient, when: str, how: str) -> None:
     """It exits with status 0 and leaves no server behind, not even one that does not end with its stdin.
 
-    (The real one does not while an approval is open: real-codex-0.92.md section 4, Bad input.)
+    (The real one does not while an approval is open: REAL-93.)
     """
     waits: list[Step] = [delta("Half"), {"expect": "nothing more"}]
     rest = {"in a turn": waits, "with an approval open": [{"stay": True}, asks(0), *waits]}.get(when, [delta("Half")])
@@ -147,10 +131,10 @@ def test_the_editor_takes_its_server_with_it(editor_client: EditorClient, when: 
     if when == "after a turn":
         editor.end()
     assert (editor.close() if how == "shutdown" else editor.hang_up()) == 0
-    assert [pid for pid in editor.server_pids() if alive(pid)] == []
+    assert editor.running_servers() == []
 
 
-@pytest.mark.spec("shutdown-gently", f"{REAL}, Bad input: stdin EOF: exit 0", "the server is given its chance to end by itself")
+@pytest.mark.spec("shutdown-gently", "REAL-92")
 def test_the_server_sees_the_end_of_its_input(editor_client: EditorClient) -> None:
     """stdin is closed first; nobody is killed who would have gone."""
     editor = editor_client(server=conversation(delta("Hello")))

@@ -1,4 +1,4 @@
-"""Diffs, plans and errors: what else the user is to see. Source: codex-nvim-integration.txt, sections 2 and 4."""
+"""Diffs, plans and errors: what else the user is to see. Source: docs/contract/editor.md, sections 2 and 4."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
+from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.speech import (
-    REAL,
-    SPEC,
     Step,
     approval_of,
     completed,
@@ -22,12 +20,11 @@ from suites.editor_client.speech import (
 )
 from suites.editor_client.test_approvals import PATCH
 
-NOTIFICATIONS = f"{SPEC}, 4. Key message shapes, Notifications"
 DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 @pytest.mark.parametrize("form", ["document", "real"])
-@pytest.mark.spec("diff-shown", f"{SPEC}, 2. Lifecycle", '"turn/diff/updated", "params": { "diff": "...unified diff..." }')
+@pytest.mark.spec("diff-shown", "EDIT-18")
 def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
     """The diff is shown to the letter, with the turn's ids (the real server) and without them (the document)."""
     document: Step = {"send": {"method": "turn/diff/updated", "params": {"diff": DIFF}}}
@@ -35,7 +32,7 @@ def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
     assert [report["diff"] for report in editor.turn().of("diff")] == [DIFF]
 
 
-@pytest.mark.spec("diff-last", NOTIFICATIONS, "`turn/diff/updated`")
+@pytest.mark.spec("diff-last", "EDIT-18")
 def test_the_last_diff_counts(editor_client: EditorClient) -> None:
     """Each update is the whole diff of the turn so far: the last one is what the user is left with."""
     longer = DIFF + DIFF.replace("x", "y")
@@ -44,7 +41,7 @@ def test_the_last_diff_counts(editor_client: EditorClient) -> None:
     assert editor.turn().of("diff")[-1]["diff"] == longer
 
 
-@pytest.mark.spec("plan-shown", NOTIFICATIONS, "`turn/diff/updated`, `turn/plan/updated`")
+@pytest.mark.spec("plan-shown", "EDIT-34")
 def test_the_plan_is_shown(editor_client: EditorClient) -> None:
     """Every step with its status, in order; the last update is what the user is left with."""
     first = [{"step": "Look", "status": "inProgress"}, {"step": "Leap", "status": "pending"}]
@@ -54,7 +51,7 @@ def test_the_plan_is_shown(editor_client: EditorClient) -> None:
     assert editor.turn().of("plan")[-1]["steps"] == then
 
 
-@pytest.mark.spec("diff-live", NOTIFICATIONS, "`turn/diff/updated`")
+@pytest.mark.spec("diff-live", "EDIT-18")
 def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test changes a file, and the user sees the diff."""
     editor = editor_client(script=[{"items": [PATCH]}, {"items": ["Done."]}])
@@ -63,7 +60,7 @@ def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
     assert "+one" in editor.end().of("diff")[-1]["diff"]
 
 
-@pytest.mark.spec("plan-live", NOTIFICATIONS, "`turn/plan/updated`")
+@pytest.mark.spec("plan-live", "EDIT-34")
 def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
     """The model plans, and the user sees the plan."""
     plan = [{"step": "Look", "status": "in_progress"}, {"step": "Leap", "status": "pending"}]
@@ -75,9 +72,7 @@ def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
 
 
 @pytest.mark.parametrize("where", ["notification", "turn", "both"])
-@pytest.mark.spec(
-    "error-turn", f"{REAL}; section 5: every case ends in turn/completed", "turn/completed `failed` with error.message"
-)
+@pytest.mark.spec("error-turn", "REAL-98")
 def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
     """The user sees why, whether the reason stands in an `error` notification, in the turn, or in both; the status is failed."""
     why = "Quota exceeded. Check your plan and billing details."
@@ -90,7 +85,7 @@ def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
     assert turn.status == "failed"
 
 
-@pytest.mark.spec("error-retry", "real-codex-0.92.md section 5", '`error` {message: "Reconnecting... n/5", willRetry: true}')
+@pytest.mark.spec("error-retry", "REAL-97")
 def test_an_error_that_is_retried(editor_client: EditorClient) -> None:
     """An error that the server gets over does not end the turn."""
     error = {"message": "Reconnecting... 1/5", "codexErrorInfo": "other", "additionalDetails": None}
@@ -101,7 +96,7 @@ def test_an_error_that_is_retried(editor_client: EditorClient) -> None:
 
 
 @pytest.mark.parametrize("method", ["initialize", "thread/start", "turn/start"])
-@pytest.mark.spec("error-refused", f"{SPEC}, 1. Overview", "JSON-RPC messages: a request may be answered with an error")
+@pytest.mark.spec("error-refused", "EDIT-02")
 def test_a_request_that_is_refused(editor_client: EditorClient, method: str) -> None:
     """The server refuses a request: the user sees its words, and the prompt has ended as failed."""
     steps = {"initialize": handshake(), "thread/start": thread(), "turn/start": turn()}
@@ -113,7 +108,7 @@ def test_a_request_that_is_refused(editor_client: EditorClient, method: str) -> 
     assert turn_.status == "failed"
 
 
-@pytest.mark.spec("error-live", "real-codex-0.92.md section 5", "`response.failed` insufficient_quota")
+@pytest.mark.spec("error-live", "REAL-103")
 def test_a_failed_turn_of_the_app_server(editor_client: EditorClient) -> None:
     """The model refuses: the user sees the words that Codex has for it, and the next prompt is served."""
     editor = editor_client(script=[{"items": [], "fault": "failed_insufficient_quota"}, {"items": ["Paid."]}])

@@ -1,16 +1,15 @@
 """snake_case, as the document has it, and camelCase, as the real server has it: an editor must live with both.
 
-Source: codex-nvim-integration.txt, section 4, Field naming: "the server generally uses `snake_case` ... The plugin normalizes or
-forwards as-is"; real-codex-0.92.md section 4: item/* and turn/* are camelCase, what stands inside codex/event/* is snake_case.
+Source: docs/contract/editor.md, section 4, Field naming: "the server generally uses `snake_case` ... The plugin normalizes or
+forwards as-is"; REAL-39, REAL-40: item/* and turn/* are camelCase, what stands inside codex/event/* is snake_case.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
+from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.speech import (
-    SPEC,
     THREAD,
     TURN,
     Step,
@@ -22,7 +21,6 @@ from suites.editor_client.speech import (
     snake,
 )
 
-NAMING = f"{SPEC}, 4. Key message shapes, Field naming"
 DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 
 
@@ -45,7 +43,7 @@ def whole() -> list[Step]:
 
 
 @pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
-@pytest.mark.spec("spelling-either", NAMING, "the server generally uses `snake_case` (e.g., `thread_id`, `turn_id`, `item_id`)")
+@pytest.mark.spec("spelling-either", "EDIT-37")
 def test_a_conversation_in_either_spelling(editor_client: EditorClient, spelling: str) -> None:
     """Text, approvals, output, diff and interrupt are the same, whichever way the server spells its fields."""
     editor = editor_client(server=whole() if spelling == "camelCase" else snake(whole()))
@@ -60,7 +58,7 @@ def test_a_conversation_in_either_spelling(editor_client: EditorClient, spelling
 
 
 @pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
-@pytest.mark.spec("spelling-own", f"{SPEC}, 2. Lifecycle", '"turn/start", "params": { "threadId": "thr_123", ...')
+@pytest.mark.spec("spelling-own", "EDIT-12", "REAL-40")
 def test_the_editor_itself_spells_in_camel_case(editor_client: EditorClient, spelling: str) -> None:
     """Whatever the server does, what the editor sends is camelCase: Codex has nothing else."""
     steps = conversation(delta("Once"), {"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted"), end=False)

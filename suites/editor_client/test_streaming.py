@@ -1,4 +1,4 @@
-"""What comes while a turn runs, and what the user sees of it. Source: codex-nvim-integration.txt, sections 2 and 4."""
+"""What comes while a turn runs, and what the user sees of it. Source: docs/contract/editor.md, sections 2 and 4."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
+from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.speech import (
     IDS,
-    REAL,
-    SPEC,
     TEXT,
     THREAD,
     TURN,
@@ -26,10 +24,6 @@ from suites.editor_client.speech import (
     turn,
 )
 
-STREAMING = f"{SPEC}, 2. Lifecycle, Streaming"
-DISPLAY = f"{SPEC}, 2. Lifecycle, Display"
-NOTIFICATIONS = f"{SPEC}, 4. Key message shapes, Notifications"
-
 
 def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
     """Return the step that sends a codex/event/* notification."""
@@ -38,7 +32,7 @@ def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000], ids=["letters", "pieces", "whole"])
-@pytest.mark.spec("stream-text", STREAMING, '"item/agentMessage/delta" ... "delta": "Here is the answer"')
+@pytest.mark.spec("stream-text", "EDIT-15")
 def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> None:
     """However the text is cut into deltas, the user sees the whole of it, and nothing else."""
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
@@ -46,7 +40,7 @@ def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> N
     assert editor.turn().text == TEXT
 
 
-@pytest.mark.spec("stream-live-text", STREAMING, "notifications arrive while the turn runs")
+@pytest.mark.spec("stream-live-text", "EDIT-15")
 def test_an_answer_of_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test streams it, with the duplicates that the real one sends, and the user sees it once."""
     editor = editor_client(script=[{"items": [TEXT], "delta": 7}])
@@ -54,7 +48,7 @@ def test_an_answer_of_the_app_server(editor_client: EditorClient) -> None:
     assert (answer.text, answer.status, answer.errors) == (TEXT, "completed", "")
 
 
-@pytest.mark.spec("stream-while-it-runs", STREAMING, "notifications arrive while the turn runs")
+@pytest.mark.spec("stream-while-it-runs", "EDIT-15")
 def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None:
     """Text is on show while the server still works on the rest."""
     editor = editor_client(server=conversation(delta("The first half"), {"gate": "half"}, delta(" and the second.")))
@@ -64,7 +58,7 @@ def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None
     assert editor.end().text == "The first half and the second."
 
 
-@pytest.mark.spec("stream-two-messages", DISPLAY, "`session.lua` aggregates items, deltas, and diff")
+@pytest.mark.spec("stream-two-messages", "EDIT-21")
 def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
     """Both messages are on show, in order; how much white space stands between them is the editor's taste."""
     steps = [delta("First.", "a"), item_completed(type="agentMessage", id="a", text="First."), delta("Second.", "b")]
@@ -72,14 +66,14 @@ def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
     assert "".join(editor.turn().text.split()) == "First.Second."
 
 
-@pytest.mark.spec("stream-item-completed", NOTIFICATIONS, "`item/started`, `item/completed`")
+@pytest.mark.spec("stream-item-completed", "EDIT-21", "EDIT-31")
 def test_a_message_without_deltas(editor_client: EditorClient) -> None:
     """A message that is only ever completed is on show as well."""
     editor = editor_client(server=conversation(item_completed(type="agentMessage", id="a", text=TEXT)))
     assert editor.turn().text == TEXT
 
 
-@pytest.mark.spec("stream-not-twice", DISPLAY, "aggregates items, deltas")
+@pytest.mark.spec("stream-not-twice", "EDIT-21")
 def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> None:
     """item/completed repeats the text of the deltas; the user sees it once."""
     item = {"type": "agentMessage", "id": "agent1", "text": ""}
@@ -88,7 +82,7 @@ def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> 
     assert editor.turn().text == "Once only."
 
 
-@pytest.mark.spec("stream-events", f"{REAL}: `codex/event/<type>` notifications", "the same, in the words of v1")
+@pytest.mark.spec("stream-events", "REAL-38")
 def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
     """The real server says everything once more as codex/event/*, around the v2 notifications; the user sees it once."""
     ids = {"thread_id": THREAD, "turn_id": TURN, "item_id": "agent1"}
@@ -107,7 +101,7 @@ def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
     assert [report["status"] for report in editor.reports if report["report"] == "end"] == ["completed", "completed"]
 
 
-@pytest.mark.spec("stream-reasoning", NOTIFICATIONS, "`item/reasoning/summaryTextDelta`, `item/reasoning/textDelta`")
+@pytest.mark.spec("stream-reasoning", "EDIT-32")
 def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
     """What the model thinks may be shown, but not as what it says."""
     steps = [
@@ -120,7 +114,7 @@ def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
     assert editor.turn().text == "The answer."
 
 
-@pytest.mark.spec("stream-own-words", NOTIFICATIONS, "`item/started`, `item/completed`")
+@pytest.mark.spec("stream-own-words", "EDIT-31")
 def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
     """The server repeats the user's own message as an item."""
     said = {"type": "userMessage", "id": "u1", "content": [{"type": "text", "text": "Hello", "text_elements": []}]}
@@ -130,7 +124,7 @@ def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
 
 
 @pytest.mark.parametrize("kind", ["commandExecution", "fileChange"])
-@pytest.mark.spec("stream-output", NOTIFICATIONS, "`item/commandExecution/outputDelta`, `item/fileChange/outputDelta`")
+@pytest.mark.spec("stream-output", "EDIT-17", "EDIT-33")
 def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> None:
     """What a command or a change prints is on show, in order, and not as the answer."""
     steps = [notification(f"item/{kind}/outputDelta", itemId="i1", delta=piece) for piece in ("3 passed", ", 1 failed\n")]
@@ -139,7 +133,7 @@ def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> No
     assert (answer.output, answer.text) == ("3 passed, 1 failed\n", "One fails.")
 
 
-@pytest.mark.spec("stream-early", f"{SPEC}, 1. Overview", "issues requests ... and listens for notifications")
+@pytest.mark.spec("stream-early", "EDIT-15")
 def test_notifications_before_the_response(editor_client: EditorClient) -> None:
     """A whole turn may pass before turn/start is answered: an editor that listens from then on would wait for ever."""
     reply: Step = {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}
@@ -149,7 +143,7 @@ def test_notifications_before_the_response(editor_client: EditorClient) -> None:
     assert [editor.turn("one").text, editor.turn("two").text] == ["Early.", "And again."]
 
 
-@pytest.mark.spec("stream-with-response", f"{SPEC}, 1. Overview", "issues requests ... and listens for notifications")
+@pytest.mark.spec("stream-with-response", "EDIT-15")
 def test_notifications_in_one_read_with_the_response(editor_client: EditorClient) -> None:
     """The response and the whole turn come in one read: who begins to listen after the response hears nothing."""
     response: Step = {"result": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
@@ -160,16 +154,14 @@ def test_notifications_in_one_read_with_the_response(editor_client: EditorClient
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.spec("stream-race", "real-codex-0.92.md section 6", "Order races: ... thread/started against the next response")
+@pytest.mark.spec("stream-race", "REAL-115")
 def test_what_the_server_may_permute(editor_client: EditorClient, seed: int) -> None:
     """The fake permutes what the real server may permute, and shifts the gaps around a response."""
     editor = editor_client(script=["One.", "Two."], env={"FAKE_CODEX_PACE": f"race:{seed}"})
     assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
 
 
-@pytest.mark.spec(
-    "stream-own-thread", STREAMING, '"params": { "thread_id": "thr_123", "turn_id": "turn_456", "item_id": "agent1" }'
-)
+@pytest.mark.spec("stream-own-thread", "EDIT-16")
 def test_another_thread_is_not_mixed_in(editor_client: EditorClient) -> None:
     """Text and ends of a thread that is not the editor's do not touch its turn."""
     other = {**IDS, "threadId": "thr_999", "turnId": "turn_9", "itemId": "x"}

@@ -1,4 +1,4 @@
-"""Threads, prompts and what they are started with. Source: codex-nvim-integration.txt, section 2, 3 and 4."""
+"""Threads, prompts and what they are started with. Source: docs/contract/editor.md, section 2, 3 and 4."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.exact import SANDBOXES
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from suites.editor_client.exact import SANDBOXES, THREAD_START, TURN_START
 from suites.editor_client.speech import (
-    REAL,
-    SPEC,
     TEXT,
     THREAD,
     asks,
@@ -22,10 +20,8 @@ from suites.editor_client.speech import (
     turn,
 )
 
-LIFECYCLE = f"{SPEC}, 2. Lifecycle"
 
-
-@pytest.mark.spec("thread-params", LIFECYCLE, '"thread/start", "params": { "cwd": "/path/to/project", "sandbox": null }')
+@pytest.mark.spec("thread-params", "EDIT-10")
 def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> None:
     """cwd is the absolute path of the folder that the editor runs in; sandbox is null, left out, or a mode that confines."""
     editor = editor_client(server=conversation())
@@ -36,9 +32,24 @@ def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> No
     assert params.get("sandbox") in SANDBOXES
 
 
-@pytest.mark.spec(
-    "safeguards-kept", f"{SPEC}, 2. Lifecycle, 3. Approvals", '"sandbox": null ... Codex may request approvals ... must respond'
-)
+@pytest.mark.spec("thread-members", "EDIT-10")
+def test_the_members_of_thread_start(editor_client: EditorClient) -> None:
+    """cwd and a null sandbox, as in the example: model, policies and instructions are the user's configuration."""
+    editor = editor_client(server=conversation())
+    editor.turn()
+    params = editor.requests("thread/start")[0]["params"]
+    assert params == {"cwd": params.get("cwd"), **THREAD_START}
+
+
+@pytest.mark.spec("thread-on-demand", "EDIT-09")
+def test_no_thread_without_a_prompt(editor_client: EditorClient) -> None:
+    """An editor that is opened and closed again has started no thread."""
+    editor = editor_client(server=conversation())
+    assert editor.close() == 0
+    assert editor.requests("thread/start") == []
+
+
+@pytest.mark.spec("safeguards-kept", "EDIT-10", "EDIT-22")
 def test_nothing_is_switched_off(editor_client: EditorClient) -> None:
     """Whether Codex asks, and what it may do, is the user's to say: in a first and a second turn the editor overrules neither."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
@@ -47,7 +58,7 @@ def test_nothing_is_switched_off(editor_client: EditorClient) -> None:
     assert switched_off(editor) == []
 
 
-@pytest.mark.spec("thread-lazy", LIFECYCLE, "when you first prompt, plugin sends `thread/start`")
+@pytest.mark.spec("thread-lazy", "EDIT-09")
 def test_a_thread_is_for_all_prompts(editor_client: EditorClient) -> None:
     """The first prompt starts the thread; the second goes into the same one."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
@@ -56,33 +67,42 @@ def test_a_thread_is_for_all_prompts(editor_client: EditorClient) -> None:
     assert [message["params"]["threadId"] for message in editor.requests("turn/start")] == [THREAD, THREAD]
 
 
-@pytest.mark.spec("turn-params", LIFECYCLE, '"threadId": "thr_123", "input": [...], "cwd": "/path/to/project"')
+@pytest.mark.spec("turn-params", "EDIT-11", "EDIT-12")
 def test_what_a_turn_is_started_with(editor_client: EditorClient) -> None:
-    """The thread's id is the one that thread/start answered; a cwd, when there is one, is the project's."""
+    """The thread's id is the one that thread/start answered."""
     spec_form = {"turn": {"id": "turn_456", "status": "completed"}}
     editor = editor_client(
         server=[*handshake(), *thread("thr_ü/9"), *turn(end=False), {"send": {"method": "turn/completed", "params": spec_form}}]
     )
     editor.turn()
-    params = editor.requests("turn/start")[0]["params"]
-    assert params["threadId"] == "thr_ü/9"
-    assert params.get("cwd") is None or Path(params["cwd"]).resolve() == editor.project.resolve()
+    assert editor.requests("turn/start")[0]["params"]["threadId"] == "thr_ü/9"
+
+
+@pytest.mark.spec("turn-members", "EDIT-12", "EDIT-13", "EDIT-14")
+def test_the_members_of_turn_start(editor_client: EditorClient) -> None:
+    """Thread, input and cwd, as in the example; cwd is the absolute path of the project, in each turn."""
+    editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
+    editor.turn("one")
+    editor.turn("two")
+    for params in (message["params"] for message in editor.requests("turn/start")):
+        assert sorted(params) == sorted(TURN_START)
+        assert Path(params["cwd"]).is_absolute()
+        assert Path(params["cwd"]).resolve() == editor.project.resolve()
 
 
 @pytest.mark.parametrize(
     "prompt", ["Explain this: x = 1", TEXT, "a\u2028b\u0085c\r\nd\x1b[0m\u0000e"], ids=["plain", "unicode", "odd"]
 )
-@pytest.mark.spec("turn-input", LIFECYCLE, '"input": [ { "type": "text", "text": "Explain @this: <expanded text>" } ]')
+@pytest.mark.spec("turn-input", "EDIT-13")
 def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt: str) -> None:
     """The prompt's text is in one text item, to the letter, and its message is one line."""
     editor = editor_client(server=conversation())
     editor.turn(prompt)
     items = editor.requests("turn/start")[0]["params"]["input"]
-    assert "".join(item["text"] for item in items if item["type"] == "text") == prompt
-    assert {item["type"] for item in items} == {"text"}
+    assert items == [{"type": "text", "text": prompt}]
 
 
-@pytest.mark.spec("turns-in-order", LIFECYCLE, "a user prompt becomes `turn/start`")
+@pytest.mark.spec("turns-in-order", "EDIT-12")
 def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
     """Three prompts are three turns with three answers, each with its own."""
     replies = [turn(delta(f"answer {n}", f"agent{n}"), name=f"turn_{n}") for n in range(3)]
@@ -95,9 +115,7 @@ def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
     ]
 
 
-@pytest.mark.spec(
-    "closed-world", f"{REAL}: unknown fields validate and are silently ignored", "Only a closed-world check finds them"
-)
+@pytest.mark.spec("closed-world", "REAL-45")
 def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -> None:
     """Every message of a conversation with approvals and an interrupt is valid in 0.92, and every key is one that 0.92 has."""
     steps = conversation(
@@ -112,7 +130,7 @@ def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -
     assert editor.violations() == []
 
 
-@pytest.mark.spec("turn-live", f"{SPEC}, 1. Overview", "then issues requests (e.g., `thread/start`, `turn/start`) and listens")
+@pytest.mark.spec("turn-live", "EDIT-12")
 def test_two_turns_on_the_app_server(editor_client: EditorClient) -> None:
     """Two prompts and two answers on the app-server under test."""
     editor = editor_client(script=["The first answer.", "And the second."])

@@ -1,6 +1,6 @@
 """What a newer server may send: notifications and requests that an editor does not know.
 
-Source: codex-nvim-integration.txt, section 4 (the closed lists of what the editor knows), and real-codex-0.92.md section 4, by
+Source: docs/contract/editor.md, section 4 (the closed lists of what the editor knows), and REAL-34, by
 which the real server has 29 notifications and 6 requests; later versions have more (section 7).
 """
 
@@ -10,14 +10,11 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import EditorClient
-from suites.editor_client.speech import IDS, SPEC, Step, asks, conversation, delta, item_completed, notification
-
-LISTS = f"{SPEC}, 4. Key message shapes"
-DRIFT = "real-codex-0.92.md section 7"
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from suites.editor_client.speech import IDS, Step, asks, conversation, delta, item_completed, notification
 
 
-@pytest.mark.spec("unknown-notification", f"{DRIFT}: 29 notifications in 0.92, 86 in 0.169", "a notification needs no answer")
+@pytest.mark.spec("unknown-notification", "REAL-116")
 def test_unknown_notifications(editor_client: EditorClient) -> None:
     """Notifications of later versions, with params of any shape, are passed over."""
     odd: list[Any] = [{}, {"threadId": THREAD_OF_NOBODY}, [1, 2], None, "text", 7]
@@ -31,7 +28,7 @@ def test_unknown_notifications(editor_client: EditorClient) -> None:
 THREAD_OF_NOBODY = "thr_nobody"
 
 
-@pytest.mark.spec("unknown-item", f"{LISTS}, Notifications", "`item/started`, `item/completed`")
+@pytest.mark.spec("unknown-item", "EDIT-31")
 def test_unknown_items(editor_client: EditorClient) -> None:
     """Items of types that the editor does not know are passed over."""
     item = {"type": "holographicProjection", "id": "h1", "beam": {"text": "not the answer"}}
@@ -42,7 +39,7 @@ def test_unknown_items(editor_client: EditorClient) -> None:
 
 @pytest.mark.parametrize("number", [0, 3, "q-1"], ids=["zero", "number", "string"])
 @pytest.mark.parametrize("method", ["item/tool/requestUserInput", "item/tool/call", "holodeck/start"])
-@pytest.mark.spec("unknown-request", f"{LISTS}, Requests from codex requiring a response", "JSON-RPC: a request must be answered")
+@pytest.mark.spec("unknown-request", "EDIT-36")
 def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, number: Any) -> None:
     """A request outside the list gets a JSON-RPC error with its id, a code and a message, once; silence would hang the turn.
 
@@ -62,7 +59,7 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
         assert "result" not in answer
 
 
-@pytest.mark.spec("unknown-among-approvals", f"{LISTS}, Requests from codex requiring a response", "requestApproval")
+@pytest.mark.spec("unknown-among-approvals", "EDIT-36")
 def test_an_unknown_request_beside_an_approval(editor_client: EditorClient) -> None:
     """The unknown one is refused at once; the approval still waits for the user."""
     unknown: Step = {"send": {"id": 1, "method": "holodeck/start", "params": {}}}

@@ -1,30 +1,23 @@
 """Every value that this suite holds a client to letter by letter, and the table of them that docs/lite-client.md shows.
 
-The cases take the values from here, and `tests/test_exact_values.py` holds the page to `ROWS`, so that they cannot drift apart.
-Source: codex-lite-protocol.md; what else a value comes from is said beside it.
+The cases take the values from here, and `tests/project/test_exact_values.py` holds the page to `ROWS`, so that they cannot drift
+apart.
+Source: docs/contract/lite.md; what else a value comes from is said beside it.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+
+from suites.lite_protocol import FIXED
 
 #: A request to the model goes there, behind the base URL.
 METHOD, ENDPOINT = "POST", "/responses"
 #: What a User-Agent may begin with, if not with the client's own originator.
 PRODUCT = "codex_cli_rs"
-#: What the real Codex says that it takes (real-codex-0.92.md section 3); other types may stand beside it.
+#: What the real Codex says that it takes (REAL-24); other types may stand beside it.
 ACCEPT = "text/event-stream"
 DEFAULT_MODEL = "gpt-5.2-codex"
-#: The fields of a request that have one value.
-FIXED: dict[str, Any] = {
-    "tool_choice": "auto",
-    "parallel_tool_calls": False,
-    "reasoning": {"effort": "medium", "summary": "auto"},
-    "store": False,
-    "stream": True,
-    "include": ["reasoning.encrypted_content"],
-}
 VERBOSITY = "medium"
 #: The fields that a request has, and no others.
 FIELDS = ("model", "instructions", "input", "tools", *FIXED, "prompt_cache_key", "text")
@@ -37,7 +30,7 @@ REFRESH_BODY = {
     "grant_type": "refresh_token",
     "scope": "openid profile email",
 }
-#: The code of a refused refresh (real-codex-0.92.md section 2) -> what the message then says, as far as the specification has it.
+#: The code of a refused refresh (REAL-16) -> what the message then says, as far as the specification has it.
 REASONS = {
     "refresh_token_expired": (
         "Your access token could not be refreshed because your refresh token has expired. Please log out and sign in again."
@@ -66,6 +59,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("header `originator`", f"`{PRODUCT}`, or a name of yours in visible ASCII", "header-originator"),
     ("header `User-Agent`", f"begins with `{PRODUCT}/` or your originator and `/`, then digits", "header-user-agent"),
     ("header `session_id`", "a uuid, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`", "header-session-id"),
+    ("these three headers, API key", "the same", "header-under-key"),
     ("header `Accept`", f"{code(ACCEPT)}, perhaps among others", "header-accept"),
     ("the body's fields: these and no others", ", ".join(map(code, FIELDS)), "body-known-fields"),
     ("`model`", f"`LITE_MODEL`, without one {code(DEFAULT_MODEL)}", "body-model-default"),

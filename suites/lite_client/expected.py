@@ -1,4 +1,4 @@
-"""Words of the specification as JSON, and small helpers to read requests by. Source: codex-lite-protocol.md.
+"""Words of the specification as JSON, and small helpers to read requests by. Source: docs/contract/lite.md.
 
 Everything here is written out from the text, so that no builder stands between the specification and what a client is held to.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plugin.asked import Request
-
-SPEC = "codex-lite-protocol.md"
-REAL = "real-codex-0.92.md"
+from codex_replay.plugin.base.ledger import Request
+from suites.lite_protocol import FUNCTION_TOOL
 
 #: {"alg":"none"}, {"email":"zoë@example.com", ..., "https://api.openai.com/auth":{..., "chatgpt_account_id":"account-jwt"}}, sig.
 #: Its middle part needs padding and has characters that plain base64 does not.
@@ -39,25 +37,6 @@ CHATGPT: dict[str, Any] = {
 }
 API_KEY: dict[str, Any] = {**CHATGPT, "auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
 
-#: "Tool Specs", word for word.
-FUNCTION_TOOL: dict[str, Any] = {
-    "type": "function",
-    "name": "add",
-    "description": "Add two numbers",
-    "strict": False,
-    "parameters": {
-        "type": "object",
-        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-        "required": ["a", "b"],
-    },
-}
-WEB_SEARCH_TOOL: dict[str, Any] = {"type": "web_search", "external_web_access": True}
-CUSTOM_TOOL: dict[str, Any] = {
-    "type": "custom",
-    "name": "apply_patch",
-    "description": "...",
-    "format": {"type": "text", "syntax": "diff", "definition": "..."},
-}
 MUL_TOOL: dict[str, Any] = {**FUNCTION_TOOL, "name": "mul", "description": "Multiply two numbers"}
 
 #: Tools and canned results for most cases: add works, mul fails.

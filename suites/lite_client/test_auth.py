@@ -1,4 +1,4 @@
-"""Who the client says it is. Source: codex-lite-protocol.md, "Auth"."""
+"""Who the client says it is. Source: docs/contract/lite.md, "Auth"."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient, Run
-from suites.lite_client.expected import API_KEY, CHATGPT, JWT, REAL, SPEC
-
-AUTH = f"{SPEC}, Auth"
-ACCOUNT = "include `chatgpt-account-id` header using `tokens.account_id` or `tokens.id_token.chatgpt_account_id`"
+from codex_replay.plugin.lite_client.fixture import LiteClient, Run
+from suites.lite_client.expected import API_KEY, CHATGPT, JWT
 
 
 def said(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
@@ -26,33 +23,33 @@ def with_tokens(**tokens: Any) -> dict[str, Any]:
     return {**CHATGPT, "tokens": {k: v for k, v in {**CHATGPT["tokens"], **tokens}.items() if v is not None}}
 
 
-@pytest.mark.spec("auth-chatgpt-bearer", AUTH, "**ChatGPT**: `Authorization: Bearer <access_token>`")
+@pytest.mark.spec("auth-chatgpt-bearer", "LITE-05", "LITE-24")
 def test_chatgpt_bearer(lite_client: LiteClient) -> None:
     """Under ChatGPT auth the access token is the bearer."""
     assert said(lite_client, CHATGPT).turns[0].header("authorization") == "Bearer access-1"
 
 
-@pytest.mark.spec("auth-api-key-bearer", AUTH, "**API Key**: `Authorization: Bearer <OPENAI_API_KEY>`")
+@pytest.mark.spec("auth-api-key-bearer", "LITE-05", "LITE-24")
 def test_api_key_bearer(lite_client: LiteClient) -> None:
     """Under an API key the key is the bearer."""
     key = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
     assert said(lite_client, key, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
-@pytest.mark.spec("auth-mode-chatgpt", AUTH, '"auth_mode": "chatgpt" | "api_key"')
+@pytest.mark.spec("auth-mode-chatgpt", "LITE-04")
 def test_auth_mode_chatgpt_chooses_the_tokens(lite_client: LiteClient) -> None:
     """A file that has both is read as `auth_mode` says. (Codex 0.92 itself takes the key whatever the mode says.)"""
     run = said(lite_client, {**CHATGPT, "OPENAI_API_KEY": "sk-live"})
     assert run.turns[0].header("authorization") == "Bearer access-1"
 
 
-@pytest.mark.spec("auth-mode-api-key", AUTH, '"auth_mode": "chatgpt" | "api_key"')
+@pytest.mark.spec("auth-mode-api-key", "LITE-04")
 def test_auth_mode_api_key_chooses_the_key(lite_client: LiteClient) -> None:
     """A file that has both is read as `auth_mode` says."""
     assert said(lite_client, API_KEY, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
-@pytest.mark.spec("auth-account-from-tokens", AUTH, ACCOUNT)
+@pytest.mark.spec("auth-account-from-tokens", "LITE-06")
 def test_account_from_tokens(lite_client: LiteClient) -> None:
     """`tokens.account_id` names the account."""
     run = said(lite_client, with_tokens(id_token={"raw_jwt": "e30.e30.e30"}))
@@ -60,7 +57,7 @@ def test_account_from_tokens(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("missing", ["absent", "null"])
-@pytest.mark.spec("auth-account-from-id-token", AUTH, ACCOUNT)
+@pytest.mark.spec("auth-account-from-id-token", "LITE-07")
 def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> None:
     """Without `tokens.account_id` the id token says which account it is."""
     auth = with_tokens(account_id=None, id_token={"raw_jwt": "e30.e30.e30", "chatgpt_account_id": "account-id"})
@@ -69,22 +66,20 @@ def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> Non
     assert said(lite_client, auth).turns[0].header("chatgpt-account-id") == "account-id"
 
 
-@pytest.mark.spec("auth-account-from-jwt", f"{REAL}, section 1", "`id_token` must parse as a JWT (claims `chatgpt_account_id`)")
+@pytest.mark.spec("auth-account-from-jwt", "REAL-08")
 def test_account_from_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
     """Codex writes the id token as the JWT itself; the account is in its claims."""
     run = said(lite_client, with_tokens(account_id=None, id_token=JWT))
     assert run.turns[0].header("chatgpt-account-id") == "account-jwt"
 
 
-@pytest.mark.spec(
-    "auth-account-chatgpt-only", f"{SPEC}, Required Headers", "`chatgpt-account-id: <account_id>` (chatgpt auth only)"
-)
+@pytest.mark.spec("auth-account-chatgpt-only", "LITE-08")
 def test_no_account_under_an_api_key(lite_client: LiteClient) -> None:
     """Under an API key no account is named, though the file knows one."""
     assert said(lite_client, API_KEY, "api_key").turns[0].header("chatgpt-account-id") is None
 
 
-@pytest.mark.spec("auth-file-of-codex", f"{REAL}, section 1", "ChatGPT mode is `{OPENAI_API_KEY:null, tokens, last_refresh}`")
+@pytest.mark.spec("auth-file-of-codex", "REAL-07", "REAL-08")
 def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
     """Codex 0.92 writes no `auth_mode`, a null key, and the id token as a JWT."""
     auth = {
@@ -97,7 +92,20 @@ def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
     assert run.turns[0].header("chatgpt-account-id") == "account-9"
 
 
-@pytest.mark.spec("auth-file-unchanged", AUTH, "Read `~/.codex/auth.json`")
+@pytest.mark.spec("auth-file-of-home", "LITE-03")
+def test_the_file_below_home(lite_client: LiteClient) -> None:
+    """Without LITE_AUTH_FILE the login is ~/.codex/auth.json, ~ being HOME; a refresh is stored there too."""
+    answer = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": JWT}
+    expired = {"status": 401, "error": {"code": "token_expired", "message": "The access token has expired."}}
+    auth = {"mode": "chatgpt", "refresh_answer": {"status": 200, "body": answer}}
+    run = lite_client(script={"auth": auth, "turns": [expired, "Hi"]}, auth=CHATGPT, at_home=True)
+    assert run.text() == "Hi"
+    assert [turn.header("authorization") for turn in run.turns] == ["Bearer access-1", "Bearer access-2"]
+    assert run.auth["tokens"]["access_token"] == "access-2"
+    assert not (lite_client.folder / "auth.json").exists()
+
+
+@pytest.mark.spec("auth-file-unchanged", "LITE-22")
 def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
     """Nothing is written while nothing is refreshed, and no token is asked for."""
     run = said(lite_client, b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n')
@@ -117,7 +125,7 @@ def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
     ],
     ids=["no-file", "no-json", "no-object", "no-tokens", "no-key", "nothing"],
 )
-@pytest.mark.spec("auth-file-bad", AUTH, "Read `~/.codex/auth.json`")
+@pytest.mark.spec("auth-file-bad", "LITE-24")
 def test_a_login_that_cannot_be_used(lite_client: LiteClient, auth: object) -> None:
     """Without a token or a key nothing is sent; a message says so."""
     run = lite_client("Hello", script={"turns": []}, auth=auth)

@@ -1,17 +1,15 @@
-"""Where a request goes, and what the command takes and gives. Source: codex-lite-protocol.md, "Overview"; docs/lite-client.md."""
+"""Where a request goes, and what the command takes and gives. Source: docs/contract/lite.md, "Overview"; docs/lite-client.md."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
+from codex_replay.plugin.lite_client.fixture import LiteClient
 from suites.lite_client.exact import ENDPOINT, METHOD
-from suites.lite_client.expected import API_KEY, CHATGPT, SPEC, user_texts
-
-CONTRACT = "docs/lite-client.md"
+from suites.lite_client.expected import API_KEY, CHATGPT, user_texts
 
 
-@pytest.mark.spec("endpoint-chatgpt", f"{SPEC}, Overview", "Endpoint: `POST /backend-api/codex/responses`")
+@pytest.mark.spec("endpoint-chatgpt", "LITE-02")
 def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
     """One prompt is one POST to `<base URL>/responses`."""
     run = lite_client("Hello", script=["Hi"], auth=CHATGPT)
@@ -19,9 +17,7 @@ def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
     assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/backend-api/codex{ENDPOINT}")]
 
 
-@pytest.mark.spec(
-    "endpoint-api-key", f"{SPEC}, Overview", "a minimal client for the Codex Responses API using ChatGPT auth tokens (or API key)"
-)
+@pytest.mark.spec("endpoint-api-key", "LITE-02")
 def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
     """Another base URL is taken over as it stands: nothing of ChatGPT's path is built in."""
     run = lite_client("Hello", script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base="/v1")
@@ -29,7 +25,7 @@ def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
     assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/v1{ENDPOINT}")]
 
 
-@pytest.mark.spec("prompt-whole", CONTRACT, "The prompt is the last argument; it is sent as it stands")
+@pytest.mark.spec("prompt-whole", source="docs/lite-client.md", says="The prompt is the last argument; it is sent as it stands")
 def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
     """Quotes, newlines, backslashes and non-ASCII characters of the prompt reach the model, in one message of the user."""
     prompt = "Say \"añ😀\",\n\tthen $HOME, %s, C:\\dir and '--help'."
@@ -38,7 +34,9 @@ def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
     assert user_texts(run.turns[0]) == [prompt]
 
 
-@pytest.mark.spec("text-on-stdout", CONTRACT, "On success the final text, and nothing else, is on stdout")
+@pytest.mark.spec(
+    "text-on-stdout", source="docs/lite-client.md", says="On success the final text, and nothing else, is on stdout"
+)
 def test_the_final_text_alone_is_on_stdout(lite_client: LiteClient) -> None:
     """The text comes out as it is, with its newlines and non-ASCII characters."""
     text = "First line\n\n  second: añ😀 \\n not a newline"

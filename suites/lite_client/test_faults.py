@@ -1,4 +1,7 @@
-"""What breaks must be told: a message and an exit status that is not 0, in time. Source: real-codex-0.92.md section 5."""
+"""What breaks must be told: a message and an exit status that is not 0, in time.
+
+Source: docs/contract/real-0.92.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
+from codex_replay.plugin.lite_client.fixture import LiteClient
 from suites.lite_client.exact import FAILED
-from suites.lite_client.expected import ADD, REAL, SPEC, always, call
+from suites.lite_client.expected import ADD, always, call
 
-FAULTS = f"{REAL}, section 5"
 TEXT = "This text never comes to its end."
 #: A client may wait half a second for a byte; nothing here takes longer than that.
 SHORT = {"LITE_TIMEOUT": "0.5"}
@@ -21,32 +23,32 @@ SHORTER = {"LITE_TIMEOUT": "0.25"}
 @pytest.mark.parametrize(
     "fault", ["cut", "cut_before_completed", "cut_in_event", "reset", "missing_completed", "empty", "refused", "idle"]
 )
-@pytest.mark.spec("fault-stream", FAULTS, "EOF, reset or cut chunk, idle: stream disconnected before completion")
+@pytest.mark.spec("fault-stream", "REAL-99", "REAL-100", "REAL-101")
 def test_a_stream_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
     """A stream without `response.completed` is no answer, however much of it came."""
     lite_client(script=always(items=[TEXT], fault=fault), env=SHORTER if fault == "idle" else SHORT).failure()
 
 
-@pytest.mark.spec("fault-silent", FAULTS, "idle: idle timeout waiting for SSE")
+@pytest.mark.spec("fault-silent", "REAL-101")
 def test_a_backend_that_never_answers(lite_client: LiteClient) -> None:
     """The wait for the head of the answer ends as well."""
     lite_client(script=always(items=[TEXT], gate="never"), env=SHORTER).failure()
 
 
-@pytest.mark.spec("fault-unreachable", FAULTS, "Every case ends")
+@pytest.mark.spec("fault-unreachable", "REAL-98")
 def test_a_backend_that_is_not_there(lite_client: LiteClient) -> None:
     """Nobody listens at the base URL."""
     lite_client(base="http://127.0.0.1:9/backend-api/codex", env=SHORT).failure(asked=False)
 
 
-@pytest.mark.spec("fault-malformed-end", FAULTS, "Malformed SSE JSON, EOF: stream closed before response.completed")
+@pytest.mark.spec("fault-malformed-end", "REAL-99", "REAL-110")
 def test_an_end_that_cannot_be_read(lite_client: LiteClient) -> None:
     """A last event that is not JSON is no `response.completed`, whatever its name says."""
     broken = {"type": "raw", "data": 'event: response.completed\ndata: {"type":"response.completed","respon\n\n'}
     lite_client(script=always(items=[TEXT, broken], end=False)).failure()
 
 
-@pytest.mark.spec("fault-malformed-event", FAULTS, "Malformed SSE JSON, unknown events and bad items are ignored")
+@pytest.mark.spec("fault-malformed-event", "REAL-110")
 def test_an_event_that_cannot_be_read(lite_client: LiteClient) -> None:
     """It may be passed over, as Codex does, or told; but a part of the text is never given for the whole."""
     run = lite_client(script=always(items=[TEXT], fault="malformed_event"))
@@ -57,7 +59,7 @@ def test_an_event_that_cannot_be_read(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
-@pytest.mark.spec("fault-status", FAULTS, "400, 403, 404, 429, 500, 503")
+@pytest.mark.spec("fault-status", "REAL-105", "REAL-106", "REAL-107", "REAL-108", "REAL-109")
 def test_an_error_status(lite_client: LiteClient, status: int) -> None:
     """The message gives the status, or what the backend said."""
     headers = {"retry-after": "1"} if status == 429 else {}
@@ -68,7 +70,7 @@ def test_an_error_status(lite_client: LiteClient, status: int) -> None:
     assert str(status) in stderr or "The reason in words" in stderr, run.tell()
 
 
-@pytest.mark.spec("fault-status-text", FAULTS, "503: `unexpected status 503 Service Unavailable: ...`")
+@pytest.mark.spec("fault-status-text", "REAL-109")
 def test_an_error_that_is_not_json(lite_client: LiteClient) -> None:
     """A proxy in between answers in its own way; that is no reason to fall over."""
     turn = always(status=503, headers={"content-type": "text/html"}, body="<html><h1>Overloaded</h1>")
@@ -81,7 +83,7 @@ def test_an_error_that_is_not_json(lite_client: LiteClient) -> None:
     "code",
     ["context_length_exceeded", "insufficient_quota", "rate_limit_exceeded", "server_error", "invalid_prompt", "never_heard_of"],
 )
-@pytest.mark.spec("fault-failed", FAULTS, "response.failed")
+@pytest.mark.spec("fault-failed", "REAL-102", "REAL-103")
 def test_response_failed(lite_client: LiteClient, code: str) -> None:
     """A response that fails in mid-stream is a failure, and the message says why."""
     run = lite_client(script=always(items=["Some text", {"type": "failed", "code": code, "message": "The reason in words."}]))
@@ -91,20 +93,20 @@ def test_response_failed(lite_client: LiteClient, code: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
-@pytest.mark.spec("fault-incomplete", FAULTS, "response.incomplete")
+@pytest.mark.spec("fault-incomplete", "REAL-99")
 def test_response_incomplete(lite_client: LiteClient, reason: str) -> None:
     """Half an answer is not given for a whole one."""
     lite_client(script=always(items=["Some text", {"type": "incomplete", "reason": reason}])).failure()
 
 
-@pytest.mark.spec("fault-error-event", FAULTS, "`error` event")
+@pytest.mark.spec("fault-error-event", "REAL-99")
 def test_an_error_event(lite_client: LiteClient) -> None:
     """An `error` event ends the stream: it is not the end of an answer."""
     lite_client(script=always(items=["Some text", {"type": "error", "code": "server_error", "message": "No."}])).failure()
 
 
 @pytest.mark.parametrize("fault", ["cut_before_completed", "http_500", "failed_server_error"])
-@pytest.mark.spec("fault-in-a-follow-up", f"{SPEC}, Tool output follow-up", FAULTS)
+@pytest.mark.spec("fault-in-a-follow-up", "LITE-57", "REAL-98")
 def test_a_follow_up_that_fails(lite_client: LiteClient, fault: str) -> None:
     """The text before a call is not the answer when the response after it fails."""
     script = [{"items": ["Let me see.", call()]}, *always(items=["Half"], fault=fault)]
@@ -114,7 +116,7 @@ def test_a_follow_up_that_fails(lite_client: LiteClient, fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", ["duplicated_frames", "delta_before_added", "missing_type"])
-@pytest.mark.spec("fault-no-wrong-text", FAULTS, "bad items are ignored")
+@pytest.mark.spec("fault-no-wrong-text", "REAL-110")
 def test_a_stream_out_of_order_gives_no_wrong_text(lite_client: LiteClient, fault: str) -> None:
     """Events that come twice, too early or without a type: the text is right, or the failure is told."""
     run = lite_client(script=always(items=[TEXT], fault=fault))

@@ -1,4 +1,4 @@
-"""Calls and their outputs. Source: codex-lite-protocol.md, "Tool output follow-up", "Error output format" and the edge cases."""
+"""Calls and their outputs. Source: docs/contract/lite.md, "Tool output follow-up", "Error output format" and the edge cases."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
+from codex_replay.plugin.lite_client.fixture import LiteClient
 from suites.lite_client.exact import ERROR
-from suites.lite_client.expected import ADD, CUSTOM_TOOL, SPEC, call, items, outputs, part_of, then, user_texts
+from suites.lite_client.expected import ADD, call, items, outputs, part_of, then, user_texts
+from suites.lite_protocol import CUSTOM_TOOL
 
-FOLLOW_UP = f"{SPEC}, Tool output follow-up"
-EDGE = f"{SPEC}, Edge Case Behavior"
 CUSTOM: dict[str, Any] = {
     "tools": [CUSTOM_TOOL],
     "results": [
@@ -21,7 +20,7 @@ CUSTOM: dict[str, Any] = {
 }
 
 
-@pytest.mark.spec("follow-up-both-items", FOLLOW_UP, "**Must include both** the function_call and function_call_output")
+@pytest.mark.spec("follow-up-both-items", "LITE-57")
 def test_call_and_output(lite_client: LiteClient) -> None:
     """The next input has the call as it was made and, behind it, its output."""
     run = lite_client(script=then(call()), tools=ADD)
@@ -32,7 +31,7 @@ def test_call_and_output(lite_client: LiteClient) -> None:
     assert part_of({"type": "function_call_output", "call_id": "call_1", "output": "5"}, both[1])
 
 
-@pytest.mark.spec("follow-up-whole-input", FOLLOW_UP, "in the next request `input`")
+@pytest.mark.spec("follow-up-whole-input", "LITE-44", "LITE-57")
 def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
     """Nothing is remembered at the backend: each input begins with the one before."""
     script = [{"items": [call()]}, {"items": [call({"a": 20, "b": 30}, "call_2")]}, "done"]
@@ -45,11 +44,7 @@ def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
     assert outputs(run.turns[2]) == {"call_1": "5", "call_2": "50"}
 
 
-@pytest.mark.spec(
-    "follow-up-reasoning",
-    f"{SPEC}, Request Body",
-    '"include": ["reasoning.encrypted_content"]; `previous_response_id` is **not supported**',
-)
+@pytest.mark.spec("follow-up-reasoning", "LITE-40", "LITE-44")
 def test_reasoning_goes_back(lite_client: LiteClient) -> None:
     """What the model thought before its calls, and the client asked for, is sent again as it came, each before its call.
 
@@ -64,7 +59,7 @@ def test_reasoning_goes_back(lite_client: LiteClient) -> None:
     assert [item["encrypted_content"] for item in items(run.turns[1], "reasoning")] == ["b3BhcXVl"]
 
 
-@pytest.mark.spec("follow-up-error-text", f"{SPEC}, Error output format", '"output":"err: mul failed"')
+@pytest.mark.spec("follow-up-error-text", "LITE-59")
 def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
     """A call that fails is answered with plain text, `err: ` and the canned result's error."""
     run = lite_client(script=then(call(name="mul")), tools=ADD)
@@ -72,7 +67,7 @@ def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
     assert outputs(run.turns[1]) == {"call_1": f"{ERROR}mul failed"}
 
 
-@pytest.mark.spec("follow-up-unknown-function", f"{SPEC}, Error output format", "Plain text works")
+@pytest.mark.spec("follow-up-unknown-function", "LITE-59")
 def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
     """A call that nothing can answer is answered with an error, and the conversation goes on."""
     run = lite_client(script=then(call(name="divide")), tools=ADD)
@@ -81,7 +76,7 @@ def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"a":2,', "not json", ""], ids=["cut", "words", "empty"])
-@pytest.mark.spec("edge-invalid-arguments", f"{EDGE} 2", "Invalid `arguments` JSON -> 200, model still responds")
+@pytest.mark.spec("edge-invalid-arguments", "LITE-64")
 def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) -> None:
     """They go back as they came, with an error for their output, and the model answers."""
     run = lite_client(script=then(call(arguments)), tools=ADD)
@@ -90,7 +85,7 @@ def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) ->
     assert str(outputs(run.turns[1])["call_1"]).startswith(ERROR)
 
 
-@pytest.mark.spec("edge-large-output", f"{EDGE} 5", "Large tool output (20k chars) -> 200")
+@pytest.mark.spec("edge-large-output", "LITE-67")
 def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
     """Not a character of 20,000 is lost."""
     output = "".join(f"{number:05d} é\n" for number in range(2500))
@@ -101,7 +96,7 @@ def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("delays", [(80, 0, 40), (40, 80, 0), (80, 40, 0)], ids=["2-3-1", "3-1-2", "3-2-1"])
-@pytest.mark.spec("edge-parallel-calls", f"{EDGE} 6", "Parallel calls, mixed output order -> 200 (call_id association)")
+@pytest.mark.spec("edge-parallel-calls", "LITE-68")
 def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -> None:
     """Every call of a response gets its own output, by its call id, in whatever order they finish."""
     results = [
@@ -116,7 +111,7 @@ def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -
     assert outputs(run.turns[1]) == {"call_1": "2", "call_2": "4", "call_3": "6"}
 
 
-@pytest.mark.spec("follow-up-empty-output", FOLLOW_UP, '"output":"5"')
+@pytest.mark.spec("follow-up-empty-output", "LITE-57")
 def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
     """A call that puts out nothing is answered all the same."""
     run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": ""}]})
@@ -124,7 +119,7 @@ def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
     assert outputs(run.turns[1]) == {"call_1": ""}
 
 
-@pytest.mark.spec("follow-up-custom", f"{SPEC}, Tool Specs", "### Custom/freeform tool")
+@pytest.mark.spec("follow-up-custom", "LITE-47", "LITE-57")
 def test_a_custom_call(lite_client: LiteClient) -> None:
     """A freeform tool gets its input as text, and its output goes back beside the call, both in their own item types."""
     item = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "call_id": "call_c"}

@@ -1,4 +1,4 @@
-"""What the headers of a request say. Source: codex-lite-protocol.md, "Required Headers"."""
+"""What the headers of a request say. Source: docs/contract/lite.md, "Required Headers"."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import uuid
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
+from codex_replay.plugin.lite_client.fixture import LiteClient
 from suites.lite_client.exact import ACCEPT, PRODUCT
-from suites.lite_client.expected import ADD, REAL, SPEC, call, then
-
-HEADERS = f"{SPEC}, Required Headers"
+from suites.lite_client.expected import ADD, API_KEY, call, then
 
 
-@pytest.mark.spec("header-originator", HEADERS, "`originator: codex_cli_rs` (or custom string)")
+@pytest.mark.spec("header-originator", "LITE-25")
 def test_originator(lite_client: LiteClient) -> None:
     """The client says what it is, in a name of its own or as codex_cli_rs."""
     run = lite_client(script=["Hi"])
@@ -22,7 +20,7 @@ def test_originator(lite_client: LiteClient) -> None:
     assert re.fullmatch(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", run.turns[0].header("originator") or "")
 
 
-@pytest.mark.spec("header-user-agent", HEADERS, "`User-Agent: codex_cli_rs/<ver>`")
+@pytest.mark.spec("header-user-agent", "LITE-26")
 def test_user_agent(lite_client: LiteClient) -> None:
     """It names codex_cli_rs, or what the client calls itself as originator, and a version; not the HTTP library."""
     run = lite_client(script=["Hi"])
@@ -33,7 +31,7 @@ def test_user_agent(lite_client: LiteClient) -> None:
     assert re.match(r"\d+(\.\d+)*", version), f"no version in {request.header('user-agent')!r}"
 
 
-@pytest.mark.spec("header-session-id", HEADERS, "`session_id: <uuid>`")
+@pytest.mark.spec("header-session-id", "LITE-28")
 def test_session_id(lite_client: LiteClient) -> None:
     """It is a uuid in its usual form."""
     run = lite_client(script=["Hi"])
@@ -43,7 +41,7 @@ def test_session_id(lite_client: LiteClient) -> None:
     assert str(uuid.UUID(given)) == given.lower()
 
 
-@pytest.mark.spec("header-accept", f"{REAL}, section 3", "headers in this order: ..., `accept: text/event-stream`")
+@pytest.mark.spec("header-accept", "REAL-24")
 def test_accept(lite_client: LiteClient) -> None:
     """The client says that it takes a stream of events, as Codex does; the `*/*` of an HTTP library says nothing."""
     run = lite_client(script=["Hi"])
@@ -52,7 +50,7 @@ def test_accept(lite_client: LiteClient) -> None:
     assert ACCEPT in taken
 
 
-@pytest.mark.spec("header-session-stays", HEADERS, "`session_id: <uuid>`")
+@pytest.mark.spec("header-session-stays", "LITE-28")
 def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
     """All requests of one conversation bear the same id; another conversation has another."""
     first = lite_client(script=[*then(call()), "again"], tools=ADD)
@@ -64,7 +62,23 @@ def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
     assert second.turns[0].header("session_id") != ids[0]
 
 
-@pytest.mark.spec("header-all-again", HEADERS, "Required Headers")
+@pytest.mark.parametrize("base", ["/v1", "/backend-api/codex"], ids=["api", "chatgpt"])
+@pytest.mark.spec("header-under-key", "LITE-25", "LITE-26", "LITE-28", "LITE-29")
+def test_the_headers_under_an_api_key(lite_client: LiteClient, base: str) -> None:
+    """Originator, User-Agent and session are sent with a key as they are with a ChatGPT login, wherever the base URL is."""
+    chatgpt = lite_client(script=["Hi"])
+    chatgpt.text()
+    run = lite_client(script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base=base)
+    run.text()
+    first, second = chatgpt.turns[0], run.turns[0]
+    for name in ("originator", "user-agent"):
+        assert second.header(name) == first.header(name), f"{name} under an API key"
+    given = second.header("session_id")
+    assert given is not None, "session_id under an API key"
+    assert str(uuid.UUID(given)) == given.lower()
+
+
+@pytest.mark.spec("header-all-again", "LITE-30")
 def test_a_follow_up_has_the_same_headers(lite_client: LiteClient) -> None:
     """What is required of the first request is required of the next."""
     run = lite_client(script=then(call()), tools=ADD)

@@ -1,4 +1,4 @@
-"""A refresh that works. Source: codex-lite-protocol.md, "Token Refresh (ChatGPT)"."""
+"""A refresh that works. Source: docs/contract/lite.md, "Token Refresh (ChatGPT)"."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient, Run
+from codex_replay.plugin.lite_client.fixture import LiteClient, Run
 from suites.lite_client.exact import METHOD, REFRESH_BODY, REFRESH_TYPE
-from suites.lite_client.expected import ADD, CHATGPT, JWT, NEW_JWT, SPEC, always, call
+from suites.lite_client.expected import ADD, CHATGPT, JWT, NEW_JWT, always, call
 
-CONTRACT = "docs/lite-client.md, Some readings"
-REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
-ONCE = "On 401/Unauthorized from responses endpoint, attempt refresh once."
 NEW: dict[str, Any] = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": NEW_JWT}
 EXPIRED: dict[str, Any] = {"status": 401, "error": {"code": "token_expired", "message": "The access token has expired."}}
 #: A login with more in it than a client needs to know.
@@ -37,7 +34,7 @@ def refreshed(lite_client: LiteClient, **given: Any) -> Run:
     return run
 
 
-@pytest.mark.spec("refresh-once", REFRESH, ONCE)
+@pytest.mark.spec("refresh-once", "LITE-21")
 def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
     """Request, 401, one refresh, the same request again, the answer."""
     run = refreshed(lite_client)
@@ -46,28 +43,28 @@ def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
     assert run.requests.index(run.refreshes[0]) < run.requests.index(run.turns[-1])
 
 
-@pytest.mark.spec("refresh-url", REFRESH, "**Method:** `POST`")
+@pytest.mark.spec("refresh-url", "LITE-11")
 def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
     """It goes to the token URL and nowhere else."""
     run = refreshed(lite_client)
     assert [(r.method, r.path) for r in run.refreshes] == [(METHOD, "/oauth/token")]
 
 
-@pytest.mark.spec("refresh-content-type", REFRESH, "**Content-Type:** `application/json`")
+@pytest.mark.spec("refresh-content-type", "LITE-12")
 def test_the_refresh_is_json(lite_client: LiteClient) -> None:
     """It is JSON, not a form."""
     run = refreshed(lite_client)
     assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == [REFRESH_TYPE]
 
 
-@pytest.mark.spec("refresh-body", REFRESH, "**Request body** (from codex-rs)")
+@pytest.mark.spec("refresh-body", "LITE-13", "LITE-14", "LITE-15", "LITE-16")
 def test_the_body_of_the_refresh(lite_client: LiteClient) -> None:
     """The four fields of the specification, and nothing else."""
     run = refreshed(lite_client)
     assert [r.body for r in run.refreshes] == [{**REFRESH_BODY, "refresh_token": "refresh-1"}]
 
 
-@pytest.mark.spec("refresh-new-bearer", REFRESH, '**Response body**: "access_token"')
+@pytest.mark.spec("refresh-new-bearer", "LITE-17", "LITE-21")
 def test_the_new_token_is_used(lite_client: LiteClient) -> None:
     """The request is asked again with the new access token."""
     run = refreshed(lite_client)
@@ -75,7 +72,7 @@ def test_the_new_token_is_used(lite_client: LiteClient) -> None:
     assert run.turns[-1].header("authorization") == "Bearer access-2"
 
 
-@pytest.mark.spec("refresh-same-request", REFRESH, ONCE)
+@pytest.mark.spec("refresh-same-request", "LITE-21")
 def test_the_request_is_the_same(lite_client: LiteClient) -> None:
     """What is asked again is what was asked: the same body, the same conversation."""
     run = refreshed(lite_client)
@@ -83,7 +80,7 @@ def test_the_request_is_the_same(lite_client: LiteClient) -> None:
     assert run.turns[-1].header("session_id") == run.turns[0].header("session_id")
 
 
-@pytest.mark.spec("refresh-stored", REFRESH, "**Response body**: access_token, refresh_token, id_token")
+@pytest.mark.spec("refresh-stored", "LITE-17")
 def test_the_new_tokens_are_stored(lite_client: LiteClient) -> None:
     """All three stand in auth.json; the id token as a JWT, or as an object with it."""
     tokens = refreshed(lite_client).auth["tokens"]
@@ -92,7 +89,7 @@ def test_the_new_tokens_are_stored(lite_client: LiteClient) -> None:
     assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
 
 
-@pytest.mark.spec("refresh-keeps-the-rest", REFRESH, "Auth: the fields of `auth.json`")
+@pytest.mark.spec("refresh-keeps-the-rest", "LITE-17")
 def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
     """Every other field is kept as it was; only the time of the last refresh may move."""
     after = refreshed(lite_client).auth
@@ -104,7 +101,9 @@ def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
     }
 
 
-@pytest.mark.spec("refresh-stays-private", CONTRACT, "A file that only its owner may read stays so")
+@pytest.mark.spec(
+    "refresh-stays-private", source="docs/lite-client.md, Some readings", says="A file that only its owner may read stays so"
+)
 def test_a_private_file_stays_private(lite_client: LiteClient) -> None:
     """The new tokens may be read by no more people than the old ones; Codex writes into the file that is there."""
     path = lite_client.folder / "auth.json"
@@ -113,7 +112,11 @@ def test_a_private_file_stays_private(lite_client: LiteClient) -> None:
     assert path.stat().st_mode & 0o077 == 0, f"the file may be read by others: mode {path.stat().st_mode & 0o777:03o}"
 
 
-@pytest.mark.spec("refresh-tells-no-token", CONTRACT, "No token is told: neither on stdout nor on stderr")
+@pytest.mark.spec(
+    "refresh-tells-no-token",
+    source="docs/lite-client.md, Some readings",
+    says="No token is told: neither on stdout nor on stderr",
+)
 def test_no_token_is_told(lite_client: LiteClient) -> None:
     """Neither when a refresh works nor when the next one is refused: what a user pastes into a bug report opens no account.
 
@@ -128,7 +131,7 @@ def test_no_token_is_told(lite_client: LiteClient) -> None:
     assert [token for token in tokens if any(token in text for text in said)] == []
 
 
-@pytest.mark.spec("refresh-id-token-jwt", f"{SPEC}, Auth", "`tokens.id_token`")
+@pytest.mark.spec("refresh-id-token-jwt", "LITE-17", "REAL-08")
 def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
     """The file that Codex writes can be refreshed too, and stays readable: the id token in it is the new JWT."""
     run = refreshed(lite_client, auth={"OPENAI_API_KEY": None, "tokens": {**CHATGPT["tokens"], "id_token": JWT}})
@@ -136,7 +139,7 @@ def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
     assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
 
 
-@pytest.mark.spec("refresh-stored-for-the-next", REFRESH, '"refresh_token": "<refresh_token>"')
+@pytest.mark.spec("refresh-stored-for-the-next", "LITE-17")
 def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
     """Refresh tokens are good once: a second run begins with the new ones, and refreshes with the new one."""
     first = lite_client(script=script(EXPIRED, "one", EXPIRED, "two"), auth=CHATGPT)
@@ -147,7 +150,7 @@ def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
     assert [r.body["refresh_token"] for r in second.refreshes] == ["refresh-2"]
 
 
-@pytest.mark.spec("refresh-stored-at-once", REFRESH, '"refresh_token": "<refresh_token>"')
+@pytest.mark.spec("refresh-stored-at-once", "LITE-17")
 def test_the_tokens_are_stored_whatever_comes_next(lite_client: LiteClient) -> None:
     """The old refresh token is spent, so the new one must be kept even if the request then fails."""
     run = lite_client(script=script(EXPIRED, *always(status=500, body="out of order")), auth=CHATGPT)
@@ -155,7 +158,7 @@ def test_the_tokens_are_stored_whatever_comes_next(lite_client: LiteClient) -> N
     assert run.auth["tokens"]["refresh_token"] == "refresh-2"
 
 
-@pytest.mark.spec("refresh-in-a-follow-up", REFRESH, ONCE)
+@pytest.mark.spec("refresh-in-a-follow-up", "LITE-21")
 def test_a_token_that_expires_between_two_requests(lite_client: LiteClient) -> None:
     """A follow-up is refreshed like a first request, and loses nothing of the conversation."""
     run = lite_client(script=script({"items": [call()]}, EXPIRED, "done"), auth=CHATGPT, tools=ADD)
@@ -166,7 +169,7 @@ def test_a_token_that_expires_between_two_requests(lite_client: LiteClient) -> N
     assert len(run.turns[-1].body["input"]) == 3
 
 
-@pytest.mark.spec("refresh-only-once", REFRESH, ONCE)
+@pytest.mark.spec("refresh-only-once", "LITE-21")
 def test_a_401_after_the_refresh_is_the_end(lite_client: LiteClient) -> None:
     """No second refresh; the request was asked again, and then a message says that it is not accepted."""
     run = lite_client(script=script(*always(**EXPIRED)), auth=CHATGPT)
@@ -175,7 +178,7 @@ def test_a_401_after_the_refresh_is_the_end(lite_client: LiteClient) -> None:
     assert run.turns[-1].header("authorization") == "Bearer access-2"
 
 
-@pytest.mark.spec("refresh-not-under-a-key", REFRESH, "Token Refresh (ChatGPT)")
+@pytest.mark.spec("refresh-not-under-a-key", "LITE-22")
 def test_an_api_key_is_not_refreshed(lite_client: LiteClient) -> None:
     """A key that is refused is refused, even if the file has a refresh token."""
     auth = {**CHATGPT, "auth_mode": "api_key", "OPENAI_API_KEY": "sk-wrong"}
@@ -188,7 +191,7 @@ def test_an_api_key_is_not_refreshed(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 500])
-@pytest.mark.spec("refresh-on-401-alone", REFRESH, ONCE)
+@pytest.mark.spec("refresh-on-401-alone", "LITE-22")
 def test_other_errors_are_not_refreshed(lite_client: LiteClient, status: int) -> None:
     """Only a 401 says that the token is no longer good."""
     run = lite_client(script=script(*always(status=status, error={"code": "x", "message": "No."})), auth=CHATGPT)

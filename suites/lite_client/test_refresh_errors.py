@@ -1,4 +1,4 @@
-"""A refresh that fails. Source: codex-lite-protocol.md, "Token Refresh (ChatGPT)"; codes: real-codex-0.92.md section 2."""
+"""A refresh that fails. Source: docs/contract/lite.md, "Token Refresh (ChatGPT)"; codes: REAL-16 to REAL-20."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient, Run
+from codex_replay.plugin.lite_client.fixture import LiteClient, Run
 from suites.lite_client.exact import AUTH_FILE, REASONS
-from suites.lite_client.expected import CHATGPT, REAL, SPEC
+from suites.lite_client.expected import CHATGPT
 
-REFRESH = f"{SPEC}, Token Refresh (ChatGPT)"
-AGAIN = "If refresh fails, require re-login and regenerate `auth.json`."
 #: What "used before" may be called.
 USED = re.compile(r"reused|\b(already|before|once|twice)\b.{0,30}\bused\b|\bused\b.{0,30}\b(already|before|once|twice)\b", re.I)
 EXPIRED: dict[str, Any] = {"status": 401, "error": {"code": "token_expired", "message": "Expired."}, "times": "always"}
@@ -31,14 +29,14 @@ def refused(lite_client: LiteClient, status: int, body: object, **given: Any) ->
 
 
 @pytest.mark.parametrize("code", REASONS)
-@pytest.mark.spec("refresh-error-sentence", REFRESH, "Errors indicating refresh invalid/expired (from codex-rs)")
+@pytest.mark.spec("refresh-error-sentence", "LITE-18", "LITE-19", "LITE-20")
 def test_the_sentence(lite_client: LiteClient, code: str) -> None:
     """Each code has its words, and they are on stderr as far as the specification has them; what stands around them is free."""
     run = refused(lite_client, 401, {"error": {"code": code, "message": "No.", "type": "invalid_request_error", "param": None}})
     assert REASONS[code] in " ".join(run.stderr.split())
 
 
-@pytest.mark.spec("refresh-error-other-code", f"{REAL}, section 2", "any other: `Your access token could not be refreshed. ...`")
+@pytest.mark.spec("refresh-error-other-code", "REAL-20")
 def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
     """Of a code that it does not know, the message gives none of the reasons of the others."""
     stderr = " ".join(refused(lite_client, 401, {"error": {"code": "something_else", "message": "No."}}).stderr.split())
@@ -46,7 +44,7 @@ def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("body", [{"error": "refresh_token_reused"}, {"code": "refresh_token_reused"}], ids=["error", "code"])
-@pytest.mark.spec("refresh-error-code", f"{REAL}, section 2", "read from `error.code`, or `error` as a string, or `code`")
+@pytest.mark.spec("refresh-error-code", "REAL-16")
 def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
     """The code is found in each of the places where it may stand: the message gives it, or says in any words what it means."""
     stderr = " ".join(refused(lite_client, 401, body).stderr.split())
@@ -54,7 +52,7 @@ def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 400, 500])
-@pytest.mark.spec("refresh-error-log-in", REFRESH, AGAIN)
+@pytest.mark.spec("refresh-error-log-in", "LITE-23")
 def test_a_new_login_is_asked_for(lite_client: LiteClient, status: int) -> None:
     """However the refresh fails, the message says to log in again, and names auth.json."""
     run = refused(lite_client, status, {"error": {"code": "refresh_token_expired", "message": "No."}})
@@ -73,7 +71,7 @@ def test_a_new_login_is_asked_for(lite_client: LiteClient, status: int) -> None:
     ],
     ids=["401", "400", "500", "no-json", "no-token"],
 )
-@pytest.mark.spec("refresh-error-file", REFRESH, AGAIN)
+@pytest.mark.spec("refresh-error-file", "LITE-23", "REAL-21")
 def test_the_file_is_left_alone(lite_client: LiteClient, status: int, body: object) -> None:
     """A refresh that failed changes nothing in auth.json, and is not tried a second time."""
     run = refused(lite_client, status, body)
@@ -81,14 +79,14 @@ def test_the_file_is_left_alone(lite_client: LiteClient, status: int, body: obje
     assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
 
 
-@pytest.mark.spec("refresh-error-no-retry", REFRESH, AGAIN)
+@pytest.mark.spec("refresh-error-no-retry", "LITE-23")
 def test_the_request_is_not_asked_again(lite_client: LiteClient) -> None:
     """Nothing follows a refresh that failed: there is no token to ask with."""
     run = refused(lite_client, 401, {"error": {"code": "refresh_token_expired"}})
     assert run.requests[-1] is run.refreshes[-1]
 
 
-@pytest.mark.spec("refresh-error-server", f"{REAL}, section 2", "`Failed to refresh token: 500 Internal Server Error: <body>`")
+@pytest.mark.spec("refresh-error-server", "REAL-22")
 def test_what_the_token_url_said(lite_client: LiteClient) -> None:
     """A refresh that fails otherwise says how: the status and what came with it."""
     stderr = refused(lite_client, 500, "out of order").stderr
@@ -96,7 +94,7 @@ def test_what_the_token_url_said(lite_client: LiteClient) -> None:
     assert "out of order" in stderr
 
 
-@pytest.mark.spec("refresh-error-unreachable", REFRESH, AGAIN)
+@pytest.mark.spec("refresh-error-unreachable", "LITE-23")
 def test_a_token_url_that_is_not_there(lite_client: LiteClient) -> None:
     """Nobody listens at the token URL: a message, and auth.json as it was."""
     run = lite_client(script=[EXPIRED], auth=AUTH, token_url="http://127.0.0.1:9/oauth/token")
@@ -104,7 +102,7 @@ def test_a_token_url_that_is_not_there(lite_client: LiteClient) -> None:
     assert run.auth_bytes == AUTH
 
 
-@pytest.mark.spec("refresh-error-no-refresh-token", REFRESH, AGAIN)
+@pytest.mark.spec("refresh-error-no-refresh-token", "LITE-23")
 def test_no_refresh_token(lite_client: LiteClient) -> None:
     """A file without a refresh token cannot be refreshed: a request to log in, and none to the token URL."""
     tokens = {key: value for key, value in CHATGPT["tokens"].items() if key != "refresh_token"}

@@ -1,4 +1,4 @@
-"""The body of a request, field by field. Source: codex-lite-protocol.md, "Request Body (Responses API)"."""
+"""The body of a request, field by field. Source: docs/contract/lite.md, "Request Body (Responses API)"."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
-from suites.lite_client.exact import DEFAULT_MODEL, FIELDS, FIXED, VERBOSITY
-from suites.lite_client.expected import ADD, SPEC, call, then, user_texts
+from codex_replay.plugin.lite_client.fixture import LiteClient
+from suites.lite_client.exact import DEFAULT_MODEL, FIELDS, VERBOSITY
+from suites.lite_client.expected import ADD, call, then, user_texts
+from suites.lite_protocol import FIXED
 
-BODY = f"{SPEC}, Request Body"
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"sum": {"type": "number"}},
@@ -28,19 +28,19 @@ def body(lite_client: LiteClient, **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("model", [DEFAULT_MODEL, "gpt-5.2"])
-@pytest.mark.spec("body-model", BODY, '"model": "gpt-5.2-codex"')
+@pytest.mark.spec("body-model", "LITE-31")
 def test_model(lite_client: LiteClient, model: str) -> None:
     """The model is the one that was asked for."""
     assert body(lite_client, env={"LITE_MODEL": model})["model"] == model
 
 
-@pytest.mark.spec("body-model-default", BODY, '"model": "gpt-5.2-codex"')
+@pytest.mark.spec("body-model-default", "LITE-31")
 def test_model_unless_one_is_named(lite_client: LiteClient) -> None:
     """Without one it is the specification's."""
     assert body(lite_client)["model"] == DEFAULT_MODEL
 
 
-@pytest.mark.spec("body-instructions", BODY, '"instructions": "system text"')
+@pytest.mark.spec("body-instructions", "LITE-32")
 def test_instructions(lite_client: LiteClient) -> None:
     """The system text is in `instructions`, and not among the input."""
     found = body(lite_client, env={"LITE_INSTRUCTIONS": "Speak like a pirate."})
@@ -48,7 +48,7 @@ def test_instructions(lite_client: LiteClient) -> None:
     assert "pirate" not in str(found["input"])
 
 
-@pytest.mark.spec("body-input", BODY, '"input": [<ResponseItem>]')
+@pytest.mark.spec("body-input", "LITE-33")
 def test_input(lite_client: LiteClient) -> None:
     """A list with one item, the user's message."""
     run = lite_client("Hello", script=["Hi"])
@@ -59,14 +59,14 @@ def test_input(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("field", FIXED)
-@pytest.mark.spec("body-field", BODY, "tool_choice, parallel_tool_calls, reasoning, store, stream, include")
+@pytest.mark.spec("body-field", "LITE-35", "LITE-36", "LITE-37", "LITE-38", "LITE-39", "LITE-40")
 def test_field(lite_client: LiteClient, field: str) -> None:
     """A field with one value stands in every request with that value."""
     found = body(lite_client).get(field)
     assert (type(found), found) == (type(FIXED[field]), FIXED[field])
 
 
-@pytest.mark.spec("body-cache-key", BODY, '"prompt_cache_key": "<conversation-id>"')
+@pytest.mark.spec("body-cache-key", "LITE-41")
 def test_prompt_cache_key(lite_client: LiteClient) -> None:
     """It is the id of the conversation, in the follow-up too."""
     run = lite_client(script=then(call()), tools=ADD)
@@ -74,7 +74,7 @@ def test_prompt_cache_key(lite_client: LiteClient) -> None:
     assert [r.body.get("prompt_cache_key") for r in run.turns] == [run.turns[0].header("session_id")] * 2
 
 
-@pytest.mark.spec("body-no-previous-response", BODY, "`previous_response_id` is **not supported** by the ChatGPT backend")
+@pytest.mark.spec("body-no-previous-response", "LITE-44")
 def test_no_previous_response_id(lite_client: LiteClient) -> None:
     """No request refers to an earlier one; the conversation is in `input`."""
     run = lite_client(script=then(call()), tools=ADD)
@@ -82,9 +82,7 @@ def test_no_previous_response_id(lite_client: LiteClient) -> None:
     assert [r for r in run.turns if "previous_response_id" in r.body] == []
 
 
-@pytest.mark.spec(
-    "body-text-format", BODY, '"text": {"verbosity":"medium","format":{"type":"json_schema","strict":true,"schema":{...}}}'
-)
+@pytest.mark.spec("body-text-format", "LITE-42")
 def test_output_schema(lite_client: LiteClient) -> None:
     """A schema for the answer is in `text.format`; it may have a name beside it, as Codex gives it one."""
     text = body(lite_client, schema=SCHEMA)["text"]
@@ -92,7 +90,7 @@ def test_output_schema(lite_client: LiteClient) -> None:
     assert text == {"verbosity": VERBOSITY, "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}
 
 
-@pytest.mark.spec("body-text-plain", BODY, '"text": {"verbosity":"medium", ...}')
+@pytest.mark.spec("body-text-plain", "LITE-42")
 def test_no_output_schema(lite_client: LiteClient) -> None:
     """Without a schema there is no `format` of JSON; `text` may be left out."""
     text = body(lite_client).get("text", {"verbosity": VERBOSITY})
@@ -100,7 +98,21 @@ def test_no_output_schema(lite_client: LiteClient) -> None:
     assert text.get("format", {"type": "text"}) == {"type": "text"}
 
 
-@pytest.mark.spec("body-known-fields", BODY, "model ... text")
+@pytest.mark.spec(
+    "body-known-fields",
+    "LITE-31",
+    "LITE-32",
+    "LITE-33",
+    "LITE-34",
+    "LITE-35",
+    "LITE-36",
+    "LITE-37",
+    "LITE-38",
+    "LITE-39",
+    "LITE-40",
+    "LITE-41",
+    "LITE-42",
+)
 def test_no_other_fields(lite_client: LiteClient) -> None:
     """A request has the fields of the specification and no others."""
     assert sorted(set(body(lite_client, tools=ADD)) - set(FIELDS)) == []

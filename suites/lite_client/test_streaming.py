@@ -1,4 +1,4 @@
-"""How a stream is read. Source: codex-lite-protocol.md, "Response Streaming (SSE)"."""
+"""How a stream is read. Source: docs/contract/lite.md, "Response Streaming (SSE)"."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
-from suites.lite_client.expected import ADD, REAL, SPEC, call, items, outputs, then
+from codex_replay.plugin.lite_client.fixture import LiteClient
+from suites.lite_client.expected import ADD, call, items, outputs, then
 
-STREAM = f"{SPEC}, Response Streaming (SSE)"
 TEXT = "Grüße, 世界! 😀\nTwo lines, one\ttab."
 
 
 @pytest.mark.parametrize("delta", [1, 7, 1000], ids=["letters", "pieces", "whole"])
-@pytest.mark.spec("stream-text-deltas", STREAM, "`response.output_text.delta`")
+@pytest.mark.spec("stream-text-deltas", "LITE-52")
 def test_text_deltas_are_joined(lite_client: LiteClient, delta: int) -> None:
     """However the text is cut, it is whole in the end."""
     assert lite_client(script=[{"items": [TEXT], "delta": delta}]).text() == TEXT
 
 
-@pytest.mark.spec("stream-argument-deltas", STREAM, "`response.function_call_arguments.delta` chunks build JSON string")
+@pytest.mark.spec("stream-argument-deltas", "LITE-51", "LITE-56")
 def test_argument_deltas_are_joined(lite_client: LiteClient) -> None:
     """The arguments go back in the follow-up letter by letter as they came, spaces and all."""
     arguments = '{ "b" : 3.0,\t"a":2, "note":"ü \\u00fc \\n" }'
@@ -44,7 +43,7 @@ def finished(index: int, item: dict[str, Any]) -> dict[str, Any]:
     return event("response.output_item.done", output_index=index, item=item)
 
 
-@pytest.mark.spec("stream-key-events", STREAM, "Key events")
+@pytest.mark.spec("stream-key-events", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 def test_the_key_events_are_enough(lite_client: LiteClient) -> None:
     """The seven events that the specification names make a whole conversation; no other is needed."""
     started = {
@@ -86,7 +85,7 @@ def test_the_key_events_are_enough(lite_client: LiteClient) -> None:
     assert outputs(run.turns[1]) == {"call_1": "5"}
 
 
-@pytest.mark.spec("stream-interleaved", STREAM, "`response.function_call_arguments.delta` chunks build JSON string")
+@pytest.mark.spec("stream-interleaved", "LITE-51", "LITE-56")
 def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
     """Two calls that stream side by side are kept apart by their item."""
     one = {"type": "function_call", "id": "fc_1", "name": "add", "call_id": "call_1", "arguments": "", "status": "in_progress"}
@@ -106,20 +105,20 @@ def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.parametrize("fault", ["split_utf8", "crlf", "comments", "unknown_event", "slow_drip"])
-@pytest.mark.spec("stream-framing", STREAM, "SSE; " + f"{REAL} section 5: unknown events are ignored")
+@pytest.mark.spec("stream-framing", "LITE-52", "REAL-110")
 def test_framing_makes_no_difference(lite_client: LiteClient, fault: str) -> None:
     """Chunks that end inside a character, CRLF, comments, events of other types, a few bytes at a time: the text is the same."""
     assert lite_client(script=[{"items": [TEXT], "fault": fault}]).text() == TEXT
 
 
-@pytest.mark.spec("stream-last-text", "docs/lite-client.md", "The final text is the text of the last response")
+@pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")
 def test_the_last_text_counts(lite_client: LiteClient) -> None:
     """What the model says beside a call is not the answer."""
     run = lite_client(script=[{"items": ["Let me add these.", call()]}, "The sum is 5."], tools=ADD)
     assert run.text() == "The sum is 5."
 
 
-@pytest.mark.spec("stream-reasoning", f"{SPEC}, Request Body", '"include": ["reasoning.encrypted_content"]')
+@pytest.mark.spec("stream-reasoning", "LITE-40")
 def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
     """Reasoning that comes along is no part of the answer, and does not disturb a follow-up."""
     thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
@@ -128,13 +127,13 @@ def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
     assert outputs(run.turns[1]) == {"call_1": "5"}
 
 
-@pytest.mark.spec("stream-usage-free", f"{REAL}, section 5", "A missing `usage` is fine")
+@pytest.mark.spec("stream-usage-free", "REAL-111")
 def test_usage_may_be_missing(lite_client: LiteClient) -> None:
     """A response that does not say what it cost is a response."""
     assert lite_client(script=[{"items": ["Hi"], "usage": None}]).text() == "Hi"
 
 
-@pytest.mark.spec("stream-one-request", STREAM, "`response.completed`")
+@pytest.mark.spec("stream-one-request", "LITE-54")
 def test_a_text_is_the_end(lite_client: LiteClient) -> None:
     """After a response without calls nothing more is asked."""
     run = lite_client(script=["Hi", *then()])

@@ -1,4 +1,4 @@
-"""Tools as they are declared. Source: codex-lite-protocol.md, "Tool Specs"."""
+"""Tools as they are declared. Source: docs/contract/lite.md, "Tool Specs"."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
-from suites.lite_client.expected import CUSTOM_TOOL, FUNCTION_TOOL, SPEC, WEB_SEARCH_TOOL
-
-TOOLS = f"{SPEC}, Tool Specs"
+from codex_replay.plugin.lite_client.fixture import LiteClient
+from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
 
 
 def declared(lite_client: LiteClient, *tools: dict[str, Any]) -> Any:
@@ -19,32 +17,32 @@ def declared(lite_client: LiteClient, *tools: dict[str, Any]) -> Any:
     return run.turns[0].body["tools"]
 
 
-@pytest.mark.spec("tool-function", TOOLS, "### Function tool")
+@pytest.mark.spec("tool-function", "LITE-34", "LITE-45")
 def test_function_tool(lite_client: LiteClient) -> None:
     """A function is declared as the specification has it: flat, with nothing added or lost."""
     assert declared(lite_client, FUNCTION_TOOL) == [FUNCTION_TOOL]
 
 
-@pytest.mark.spec("tool-web-search", TOOLS, '{"type":"web_search","external_web_access":true}')
+@pytest.mark.spec("tool-web-search", "LITE-46")
 def test_web_search_tool(lite_client: LiteClient) -> None:
     """Web search is declared with its type and `external_web_access`."""
     assert declared(lite_client, WEB_SEARCH_TOOL) == [WEB_SEARCH_TOOL]
 
 
-@pytest.mark.spec("tool-custom", TOOLS, "### Custom/freeform tool")
+@pytest.mark.spec("tool-custom", "LITE-47")
 def test_custom_tool(lite_client: LiteClient) -> None:
     """A freeform tool is declared with its format."""
     assert declared(lite_client, CUSTOM_TOOL) == [CUSTOM_TOOL]
 
 
-@pytest.mark.spec("tool-all", TOOLS, "Tool Specs")
+@pytest.mark.spec("tool-all", "LITE-34", "LITE-45", "LITE-46", "LITE-47")
 def test_all_kinds_in_their_order(lite_client: LiteClient) -> None:
     """All kinds stand side by side, in the order of the file."""
     tools = [WEB_SEARCH_TOOL, CUSTOM_TOOL, FUNCTION_TOOL]
     assert declared(lite_client, *tools) == tools
 
 
-@pytest.mark.spec("tool-again", TOOLS, "Tool Specs")
+@pytest.mark.spec("tool-again", "LITE-34")
 def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
     """Nothing is remembered at the backend, so every request declares them."""
     call = {"type": "function_call", "name": "add", "arguments": {"a": 1, "b": 1}}
@@ -54,7 +52,7 @@ def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
     assert [request.body["tools"] for request in run.turns] == [[FUNCTION_TOOL, CUSTOM_TOOL]] * 2
 
 
-@pytest.mark.spec("tool-none", f"{SPEC}, Edge Case Behavior 4", "No tools but asked to call -> 200, model replies it can't")
+@pytest.mark.spec("tool-none", "LITE-34", "LITE-66")
 def test_no_tools(lite_client: LiteClient) -> None:
     """Without tools none are declared, and the model's words are the answer."""
     run = lite_client("Call the tool add with 2 and 3.", script=["I cannot call a tool."])
@@ -62,7 +60,7 @@ def test_no_tools(lite_client: LiteClient) -> None:
     assert run.turns[0].body.get("tools", []) == []
 
 
-@pytest.mark.spec("tool-invalid-schema", f"{SPEC}, Edge Case Behavior 1", "Invalid tool schema -> 200, tool ignored")
+@pytest.mark.spec("tool-invalid-schema", "LITE-63")
 def test_an_invalid_schema_is_the_backends_business(lite_client: LiteClient) -> None:
     """The client sends what it is given; the backend ignores the tool and answers."""
     tool = {**FUNCTION_TOOL, "parameters": {"type": "nonsense", "properties": 7}}

@@ -1,4 +1,4 @@
-"""Web search, which the backend does itself. Source: codex-lite-protocol.md, "Web search events"."""
+"""Web search, which the backend does itself. Source: docs/contract/lite.md, "Web search events"."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.lite_client import LiteClient
-from suites.lite_client.expected import FUNCTION_TOOL, SPEC, WEB_SEARCH_TOOL, call, outputs
+from codex_replay.plugin.lite_client.fixture import LiteClient
+from suites.lite_client.expected import call, outputs
+from suites.lite_protocol import FUNCTION_TOOL, WEB_SEARCH_TOOL
 
-EVENTS = f"{SPEC}, Web search events"
 SEARCH: dict[str, Any] = {"type": "web_search_call", "query": "weather in Oslo"}
 TOOLS: dict[str, Any] = {"tools": [WEB_SEARCH_TOOL, FUNCTION_TOOL], "results": [{"name": "add", "output": "5"}]}
 ACTIONS: list[dict[str, Any]] = [
@@ -20,9 +20,7 @@ ACTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=[str(action["type"]) for action in ACTIONS])
-@pytest.mark.spec(
-    "search-events", EVENTS, "`response.web_search_call.in_progress/searching/completed`, `response.output_item.done` with action"
-)
+@pytest.mark.spec("search-events", "LITE-61", "LITE-62")
 def test_a_search_and_a_text(lite_client: LiteClient, action: dict[str, Any]) -> None:
     """The search goes by, and the text behind it is the answer; nothing is sent back for it."""
     run = lite_client(script=[{"items": [{"type": "web_search_call", "action": action}, "It rains."]}], tools=TOOLS)
@@ -30,7 +28,7 @@ def test_a_search_and_a_text(lite_client: LiteClient, action: dict[str, Any]) ->
     assert len(run.requests) == 1
 
 
-@pytest.mark.spec("search-no-output", EVENTS, "`response.output_item.added` with `type: web_search_call`")
+@pytest.mark.spec("search-no-output", "LITE-60")
 def test_a_search_is_not_a_call_of_ours(lite_client: LiteClient) -> None:
     """Beside a function call, only the function call is answered."""
     run = lite_client(script=[{"items": [SEARCH, call()]}, {"items": [SEARCH, "It rains 5 mm."]}], tools=TOOLS)
@@ -40,7 +38,7 @@ def test_a_search_is_not_a_call_of_ours(lite_client: LiteClient) -> None:
     assert [kind for kind in kinds if str(kind).endswith("_output")] == ["function_call_output"]
 
 
-@pytest.mark.spec("search-failed", EVENTS, "`response.output_item.done` with action")
+@pytest.mark.spec("search-failed", "LITE-62")
 def test_a_search_that_fails_is_no_failure(lite_client: LiteClient) -> None:
     """The model goes on without it, and so does the client."""
     run = lite_client(script=[{"items": [{**SEARCH, "status": "failed"}, "I do not know."]}], tools=TOOLS)

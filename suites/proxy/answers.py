@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.plugin.proxy import Exchange
+from codex_replay.plugin.proxy.fixture import Exchange
 from suites.proxy.saying import must_be, only, short
 
 

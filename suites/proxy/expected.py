@@ -1,4 +1,6 @@
-"""Words of the two specifications, and small helpers to read payloads by. Source: app-server-payloads.md, responses-handoff.md.
+"""Words of the two specifications, and small helpers to read payloads by.
+
+Source: docs/contract/payloads.md, docs/contract/handoff.md.
 
 Everything here is written out from the text, so that no builder stands between the specification and what a proxy is held to.
 """
@@ -10,11 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Exchange
+from codex_replay.plugin.proxy.fixture import Exchange
 
-SPEC = "app-server-payloads.md"
-HANDOFF = "responses-handoff.md"
-REAL = "real-codex-0.92.md"
 AS_SPECIFIED, WORKS = "as-specified", "works-on-0.92"
 CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
 ENDPOINTS = ["chat", "responses"]
@@ -37,6 +36,14 @@ TREE: dict[str, Any] = {
 }
 NOTE: dict[str, Any] = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
+#: A schema of the answer.
+SUM: dict[str, Any] = {
+    "type": "object",
+    "required": ["sum"],
+    "properties": {"sum": {"type": "number", "description": "é"}},
+    "additionalProperties": False,
+}
+
 
 def tool(
     endpoint: str, name: str = "getFileTree", schema: Any = None, description: str | None = "List files", **more: Any
@@ -48,6 +55,14 @@ def tool(
     body["parameters"] = TREE if schema is None else schema
     body |= more
     return {"type": "function", "function": body} if endpoint == "chat" else {"type": "function", **body}
+
+
+def format_of(endpoint: str) -> dict[str, Any]:
+    """A request for output by a schema, as a client of that endpoint writes it."""
+    named = {"name": "sum", "schema": SUM, "strict": True}
+    if endpoint == "chat":
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    return {"text": {"format": {"type": "json_schema", **named}}}
 
 
 def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]:
@@ -68,6 +83,11 @@ def texts(params: dict[str, Any]) -> str:
     """The text of all text items of a payload, a line between two items."""
     found = [item["data"]["text"] for item in params["items"] if item.get("type") == "text"]
     return "\n".join(found)
+
+
+def prompt_texts(endpoint: str, prompt: str) -> tuple[str, ...]:
+    """The texts that the one item of a prompt may have: behind its role; a string of responses also as it is (HAND-22)."""
+    return (f"[user] {prompt}",) if endpoint == "chat" else (prompt, f"[user] {prompt}")
 
 
 def conversation_id(done: Exchange) -> Any:

@@ -1,8 +1,8 @@
 """The developer instructions as the specification has them, read from its own text.
 
-developer-instructions.txt is the text block of app-server-payloads.md, section "Full developer instructions (Obsidian tool-call
-requests)", byte for byte. Here it is cut into what is fixed and what is conditional; what a proxy sent is taken apart by the
-headings of that text alone.
+developer-instructions.txt is the text block of docs/contract/payloads.md, section "Full developer instructions (Obsidian
+tool-call requests)", byte for byte. Here it is cut into what is fixed and what is conditional; what a proxy sent is taken apart
+by the headings of that text alone.
 """
 
 from __future__ import annotations
@@ -58,6 +58,19 @@ def take_apart(text: str) -> Instructions:
     conditional = before.split("\n")[FIXED.count("\n") + 1 :]
     found = [(match[1], match[2]) for match in schemas if match]
     return Instructions(before, [line for line in conditional if line.strip()], found, guidance, after)
+
+
+def laid_out(found: Instructions) -> str:
+    """The tool text of these parts as the specification lays it out: which blank lines there are, and no other line."""
+    conditional = ["\n".join(found.conditional)] if found.conditional else []
+    schemas = "\n".join([TOOLS_HEADING, *(f"- {name}: {schema}" for name, schema in found.schemas)])
+    blocks = "\n\n".join(map(_block, found.guidance))
+    return "\n\n".join([FIXED, *conditional, schemas, f"{GUIDANCE_HEADING}\n{blocks}"])
+
+
+def _block(tool: Guidance) -> str:
+    described = [] if tool.description is None else [f"Description: {tool.description}"]
+    return "\n".join([f"Tool: {tool.name}", *described, PARAMETERS_LINE, tool.parameters, EXAMPLE_LINE, tool.example])
 
 
 def _guidance(text: str) -> tuple[list[Guidance], str]:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from harness.plugin.proxy import Proxy
+from codex_replay.plugin.proxy.fixture import Proxy
 
 #: How much of a long text, and of how many texts, a failure shows.
 LONG, MANY = 400, 14

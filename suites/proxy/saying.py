@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codex_replay.plugin.proxy.fixture import Exchange
 
 #: How much of a value a sentence shows.
 SHOWN = 600
@@ -40,6 +43,14 @@ def only(where: str, found: list[Any], of: Any = None) -> Any:
             f"There must be one {where}, but there are {len(found)}{among}{': ' + short(found) if found else ''}."
         )
     return found[0]
+
+
+def must_be_answered(done: Exchange, status: int, when: str = "") -> None:
+    """Hold the status of an answer; AssertionError names the request, both statuses, the error's code and the body."""
+    __tracebackhide__ = True
+    if done.status != status:
+        request = f"{done.method} {done.path}{' ' + when if when else ''}"
+        raise AssertionError(f"{request} must be answered {status}, but was answered {done.answered}: {done.body[:300]!r}")
 
 
 def short(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""Who may ask, and what a bad request is answered. Source: responses-handoff.md, Route entrypoint ("enforces strict auth")."""
+"""Who may ask, and what a bad request is answered.
+
+Source: docs/contract/handoff.md, Route entrypoint ("enforces strict auth").
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Exchange, Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, WORKS
-from suites.proxy.saying import must_be
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, WORKS
+from suites.proxy.saying import must_be, must_be_answered
 
 pytestmark = [pytest.mark.proxy_profile(WORKS, AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-ROUTE = f"{HANDOFF}, Route entrypoint"
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 BAD_KEYS: list[Any] = [
     pytest.param(None, id="none"),
@@ -30,7 +32,7 @@ def no_turn(done: Exchange) -> None:
 
 def refused(done: Exchange, status: int) -> None:
     """The answer is an error in OpenAI's form, and the app-server was asked nothing."""
-    must_be(f"The status of the answer to {done.method} {done.path}", done.status, status)
+    must_be_answered(done, status)
     message = done.json["error"]["message"]
     assert isinstance(message, str), f"error.message of the answer must be a text, not {message!r}"
     assert message, "error.message of the answer is empty; it must say what is wrong"
@@ -39,46 +41,46 @@ def refused(done: Exchange, status: int) -> None:
 
 @pytest.mark.parametrize("authorization", BAD_KEYS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("auth-required", ROUTE, "enforces strict auth")
+@pytest.mark.spec("auth-required", "HAND-06")
 def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | None) -> None:
     """Without the right bearer the answer is 401."""
     refused(proxy.post(endpoint, headers={"Authorization": authorization}, ok=False), 401)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("auth-case", ROUTE, "enforces strict auth")
+@pytest.mark.spec("auth-case", "HAND-06")
 def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
     """`bearer` is the same scheme (RFC 9110, 11.1)."""
     proxy.post(endpoint)  # the bearer of this proxy is known once it runs
     assert proxy.running is not None, "no proxy has been started"
     done = proxy.post(endpoint, headers={"Authorization": f"bearer {proxy.running.key}"}, ok=False)
-    must_be("The status of the answer to a request with `Authorization: bearer KEY`, its scheme in lower case,", done.status, 200)
+    must_be_answered(done, 200, "with `Authorization: bearer KEY`, its scheme in lower case,")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b"", b"\xff\xfe"], ids=["cut", "list", "string", "empty", "not-utf-8"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("bad-body", f"{HANDOFF}, Ingress", "JSON body parsing")
+@pytest.mark.spec("bad-body", "HAND-01")
 def test_a_body_that_is_no_object(proxy: Proxy, endpoint: str, body: bytes) -> None:
     """It is a bad request, told as an error; the app-server never hears of it."""
     refused(proxy.ask("POST", PATHS[endpoint], body), 400)
 
 
 @pytest.mark.parametrize("missing", ["input", "messages"])
-@pytest.mark.spec("bad-empty", f"{HANDOFF}, Ingress", "JSON body parsing")
+@pytest.mark.spec("bad-empty", "HAND-01", "PAY-69")
 def test_a_request_without_a_prompt(proxy: Proxy, missing: str) -> None:
     """Neither endpoint makes a turn of nothing."""
     path = PATHS["responses" if missing == "input" else "chat"]
     refused(proxy.ask("POST", path, {"model": "gpt-5.2"}), 400)
 
 
-@pytest.mark.spec("bad-path", f"{HANDOFF}, Route entrypoint", "`POST /v1/responses`")
+@pytest.mark.spec("bad-path", "HAND-10")
 def test_an_unknown_path(proxy: Proxy) -> None:
     """404, and no silence."""
-    must_be("The status of the answer to POST /v1/nothing", proxy.ask("POST", "/v1/nothing", {"model": "x"}).status, 404)
+    must_be_answered(proxy.ask("POST", "/v1/nothing", {"model": "x"}), 404)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("bad-then-good", ROUTE, "routes to stream/non-stream handlers")
+@pytest.mark.spec("bad-then-good", "HAND-01", "HAND-09")
 def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
     """The request after a bad one is served."""
     refused(proxy.ask("POST", PATHS[endpoint], b"{"), 400)
@@ -86,7 +88,7 @@ def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("request-id", f"{HANDOFF}, Ingress + middleware", "Access log establishes request ids")
+@pytest.mark.spec("request-id", "HAND-02")
 def test_request_ids(proxy: Proxy, endpoint: str) -> None:
     """Every answer bears an id of its request in a header, no two the same."""
     names = ("x-request-id", "request-id", "x-proxy-request-id")

@@ -1,4 +1,4 @@
-"""What a client sees when the app-server is one of 0.92. Source: real-codex-0.92.md, sections 4 and 5."""
+"""What a client sees when the app-server is one of 0.92. Source: docs/contract/real-0.92.md, sections 4 and 5."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Exchange, Proxy
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, must_say, read
-from suites.proxy.expected import ENDPOINTS, REAL, WORKS, native, tool
+from suites.proxy.expected import ENDPOINTS, WORKS, native, tool
 from suites.proxy.reached import model_bodies
 from suites.proxy.saying import must_be, must_be_one_of
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
-TURNS = f"{REAL}, 4. Turns, tools and approvals"
-FAULTS = f"{REAL}, 5. Upstream faults, as the client sees them"
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 SCHEMA: dict[str, Any] = {
@@ -36,9 +33,7 @@ WIDE = "aa\u2028b \U0001f600\u0085 é " * 40
 @BOTH
 @STREAM
 @pytest.mark.model("Once.")
-@pytest.mark.spec(
-    "one-model-call", TURNS, "A turn and a message that carry the same items ... give one or two model calls, at random"
-)
+@pytest.mark.spec("one-model-call", "REAL-80")
 def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Nothing is asked, or paid for, twice."""
     done = proxy.post(endpoint, {"stream": stream})
@@ -49,7 +44,7 @@ def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool
 @BOTH
 @STREAM
 @pytest.mark.model("First part. ", {"type": "reasoning", "summary": "hm"}, "Second part.")
-@pytest.mark.spec("whole-turn", TURNS, "codex/event/task_complete, turn/completed")
+@pytest.mark.spec("whole-turn", "REAL-98")
 def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Not at the first agent message: a turn may have several."""
     text = read(proxy.post(endpoint, {"stream": stream})).text
@@ -80,7 +75,7 @@ IN_PIECES: list[dict[str, Any]] = [
 @BOTH
 @STREAM
 @pytest.mark.parametrize("size", PIECES)
-@pytest.mark.spec("deltas", TURNS, "item/agentMessage/delta")
+@pytest.mark.spec("deltas", "EDIT-15")
 def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: str) -> None:
     """Small pieces, lines in fragments, U+2028, astral characters and a delta of 100 KB pass unchanged."""
     prompt = f"Give me pieces of {size};"
@@ -124,7 +119,20 @@ def failure(done: Exchange) -> Any:
 
 @BOTH
 @pytest.mark.parametrize("status", with_model(ERRORS))
-@pytest.mark.spec("fault-status", FAULTS, "the table of faults: final message / codexErrorInfo")
+@pytest.mark.spec(
+    "fault-status",
+    "REAL-99",
+    "REAL-100",
+    "REAL-101",
+    "REAL-102",
+    "REAL-103",
+    "REAL-104",
+    "REAL-105",
+    "REAL-106",
+    "REAL-107",
+    "REAL-108",
+    "REAL-109",
+)
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
     """429 for limits, 400 for a prompt that is too long, a server error for the rest; with a message."""
     done = proxy.post(endpoint, ok=False)
@@ -133,13 +141,14 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
     fits = done.status == status or (status == 502 and 500 <= done.status < 600)
     wanted = "a server's error (5xx)" if status == 502 else str(status)
     assert fits, (
-        f"The status of the answer to a turn that failed so must be {wanted}, but it is {done.status}: {done.body[:300]!r}"
+        f"{done.method} {done.path} must be answered {wanted} for this failed turn, "
+        f"but was answered {done.answered}: {done.body[:300]!r}"
     )
 
 
 @BOTH
 @pytest.mark.parametrize("status", with_model(ERRORS))
-@pytest.mark.spec("fault-stream", FAULTS, "Every case ends in turn/completed")
+@pytest.mark.spec("fault-stream", "REAL-98")
 def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
     """A stream says that it failed, and ends: never a clean end of half an answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False)
@@ -151,7 +160,7 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 
 @BOTH
 @pytest.mark.model(turns=[{"status": 500, "error": {"message": "oops"}}, {"items": ["Better."]}])
-@pytest.mark.spec("fault-then-good", FAULTS, "the turn ends, the server goes on")
+@pytest.mark.spec("fault-then-good", "REAL-98")
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
     """A failed turn leaves nothing behind."""
     proxy.post(endpoint, ok=False)
@@ -160,11 +169,7 @@ def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
 
 @BOTH
 @pytest.mark.model('{"sum":5}')
-@pytest.mark.spec(
-    "schema-reaches-model",
-    f"{REAL}, 3. The upstream request",
-    'an output schema adds format:{type:"json_schema",strict:true,schema}',
-)
+@pytest.mark.spec("schema-reaches-model", "REAL-31", "REAL-45")
 def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
     """An output schema on a message is ignored by 0.92; a proxy must put it where it works."""
     named = {"name": "sum", "schema": SCHEMA, "strict": True}
@@ -176,9 +181,7 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 
 @BOTH
 @pytest.mark.model("Hi.")
-@pytest.mark.spec(
-    "tools-reach-model", f"{REAL}, 4. JSON-RPC surface", "`dynamicTools` on newConversation is accepted and ignored"
-)
+@pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """As tools of the request, or described in its instructions; one way or the other, with the name and its parameters."""
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
@@ -191,10 +194,23 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
 
 
 @BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("bare-tool-served", "HAND-27", "SCHEMA-08")
+def test_a_tool_without_a_description_is_served(proxy: Proxy, endpoint: str) -> None:
+    """The app-server refuses a dynamic tool without a description; the client's request is a common one, and is answered."""
+    given = {"tools": [tool(endpoint, description=None)]}
+    done = proxy.post(endpoint, given, ok=False)
+    must_be(f"The status of the answer to POST {done.path} with a tool without a description", done.status, 200)
+    must_say(done, "Hi.")
+    for body in model_bodies(proxy):
+        assert "getFileTree" in json.dumps(body, ensure_ascii=False), "the tool is nowhere in the request to the model"
+
+
+@BOTH
 @STREAM
 @pytest.mark.needs("native-tools")
 @pytest.mark.model(native())
-@pytest.mark.spec("native-call", f"{TURNS}", "request `item/tool/call` {threadId, turnId, callId, tool, arguments}")
+@pytest.mark.spec("native-call", "REAL-62", "REAL-63", "SCHEMA-16")
 def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """A model that calls a declared function natively calls it at the client, once."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
@@ -204,7 +220,7 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
 
 @BOTH
 @pytest.mark.model(turns=[{"items": ["Mixed?"], "times": "always"}])
-@pytest.mark.spec("many-clients", TURNS, "Two listeners on one conversation compete: each event reaches only one")
+@pytest.mark.spec("many-clients", "REAL-50")
 def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
     """Eight requests side by side get eight answers, each its own."""
     turns: list[dict[str, Any]] = [
@@ -222,22 +238,9 @@ def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
             must_be(f"The text of the answer to client {n} of eight at once", text, f"Answer {n}. " * 20)
 
 
-def runs(pid: int) -> bool:
-    """Whether a process still runs; one that has ended and is not yet waited for does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        return not Path("/proc/self/stat").exists()
-    return state != "Z"
-
-
 @BOTH
 @pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"]}, {"items": ["Next."]}])
-@pytest.mark.spec("disconnect", TURNS, "Interrupt: turn_aborted, response `{}`, turn/completed `interrupted`")
+@pytest.mark.spec("disconnect", "REAL-73")
 def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> None:
     """The turn of a client that hung up is interrupted (or its app-server ended), and the next request is served."""
     proxy.post(endpoint, {"stream": True}, stop_after=200, ok=False)
@@ -245,7 +248,7 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
     def freed(frames: list[Any]) -> bool:
         if any(f.sender == "client" and f.kind == "request" and "nterrupt" in f.value["method"] for f in frames):
             return True
-        return bool(frames) and not any(runs(int(frame.child)) for frame in frames)
+        return bool(frames) and not any(frame.child_runs() for frame in frames)
 
     what = "After the client hung up in mid-stream: turn/interrupt (or interruptConversation), or the end of the app-server,"
     proxy.eventually(freed, what=what)
@@ -269,7 +272,7 @@ def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[A
 
 @BOTH
 @STREAM
-@pytest.mark.spec("server-death-in-turn", f"{REAL}, 4. Bad input", "SIGTERM/INT: dies by the signal")
+@pytest.mark.spec("server-death-in-turn", "REAL-94")
 @pytest.mark.model("")
 def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """The client is told, at once, that the answer has failed; and the next request is served."""
@@ -291,14 +294,16 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
         {"items": ["So be it."]},
     ]
 )
-@pytest.mark.spec("server-requests", TURNS, "server requests: item/commandExecution/requestApproval, execCommandApproval")
+@pytest.mark.spec("server-requests", "REAL-52", "REAL-58")
 def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """A request of the server that nobody answers holds the turn up for ever: each gets a response, and the turn its end."""
     done = proxy.post(endpoint, {"stream": stream}, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
     asked = [frame.value["id"] for frame in done.frames if frame.sender == "server" and frame.kind == "request"]
     answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
-    if not asked and done.status < 400:
-        pytest.skip("not verified: the app-server asked nothing, for the proxy does not pass on PROXY_APPROVAL_POLICY=untrusted")
+    assert asked, (
+        "The app-server must ask for approval of a command when PROXY_APPROVAL_POLICY is untrusted, but it asked nothing: pass "
+        f"the policy on to it. The status of the answer is {done.status}: {done.body[:300]!r}"
+    )
     must_be("The ids of the app-server's requests that got no answer", [each for each in asked if each not in answered], [])
     if done.status < 400:
         must_say(done, "So be it.")
@@ -314,7 +319,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
         {"items": ["There."], "usage": {"input_tokens": 200, "output_tokens": 20}},
     ]
 )
-@pytest.mark.spec("usage-of-the-turn", TURNS, "token_count.info: total_token_usage, last_token_usage")
+@pytest.mark.spec("usage-of-the-turn", "REAL-49")
 def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
     """The turn's usage, or that of its last call; never only that of its first."""
     usage = proxy.post(endpoint).json["usage"]
@@ -323,7 +328,7 @@ def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
 
 @BOTH
 @pytest.mark.model("Hi.")
-@pytest.mark.spec("server-death", f"{REAL}, 4. Bad input", "SIGTERM/INT: dies by the signal")
+@pytest.mark.spec("server-death", "REAL-94")
 def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> None:
     """A dead app-server is no dead proxy: the next request is served."""
     script = [{"items": ["Hi."], "times": "always"}]

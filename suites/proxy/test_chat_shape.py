@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plugin.proxy import Event, Proxy
+from codex_replay.plugin.proxy.fixture import Event, Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS
 from suites.proxy.saying import must_be, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
-WHERE = "OpenAI API reference, Chat Completions"
 TEXT = "Hello, «world» \U0001f600."
 
 
@@ -20,7 +19,7 @@ def chunks(proxy: Proxy, **more: object) -> list[Event]:
     return proxy.chat({"stream": True, **more}).events
 
 
-@pytest.mark.spec("chat-whole", WHERE, "The chat completion object")
+@pytest.mark.spec("chat-whole", source="OpenAI API reference, Chat Completions", says="The chat completion object")
 def test_whole(proxy: Proxy) -> None:
     """One completion with one choice, whose message is the model's text."""
     done = proxy.chat()
@@ -36,7 +35,9 @@ def test_whole(proxy: Proxy) -> None:
     must_be("choices[0].message.content", body["choices"][0]["message"]["content"], TEXT)
 
 
-@pytest.mark.spec("chat-usage", WHERE, "usage: prompt_tokens, completion_tokens, total_tokens")
+@pytest.mark.spec(
+    "chat-usage", source="OpenAI API reference, Chat Completions", says="usage: prompt_tokens, completion_tokens, total_tokens"
+)
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56, "cached_tokens": 34}}])
 def test_usage(proxy: Proxy) -> None:
     """The model's own count, not a guess."""
@@ -45,7 +46,7 @@ def test_usage(proxy: Proxy) -> None:
     must_be("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 
 
-@pytest.mark.spec("chat-stream-form", WHERE, "The chat completion chunk object")
+@pytest.mark.spec("chat-stream-form", source="OpenAI API reference, Chat Completions", says="The chat completion chunk object")
 def test_chunks(proxy: Proxy) -> None:
     """Every event but the last is a chunk; all have one id and one model."""
     events = chunks(proxy)
@@ -62,7 +63,7 @@ def test_chunks(proxy: Proxy) -> None:
     )
 
 
-@pytest.mark.spec("chat-stream-done", WHERE, "data: [DONE]")
+@pytest.mark.spec("chat-stream-done", source="OpenAI API reference, Chat Completions", says="data: [DONE]")
 def test_terminator(proxy: Proxy) -> None:
     """The stream ends with [DONE], which comes once."""
     events = chunks(proxy)
@@ -71,7 +72,7 @@ def test_terminator(proxy: Proxy) -> None:
     must_be("The data of the last event", datas[-1], "[DONE]")
 
 
-@pytest.mark.spec("chat-stream-role", WHERE, "delta: role, content")
+@pytest.mark.spec("chat-stream-role", source="OpenAI API reference, Chat Completions", says="delta: role, content")
 def test_role_and_finish(proxy: Proxy) -> None:
     """The first delta has the role; one chunk, the last with a choice, has the finish reason."""
     choices = [choice for event in chunks(proxy)[:-1] for choice in event.value["choices"]]
@@ -82,13 +83,17 @@ def test_role_and_finish(proxy: Proxy) -> None:
     must_be("finish_reason of the last chunk with a choice", choices[-1].get("finish_reason"), "stop")
 
 
-@pytest.mark.spec("chat-stream-text", WHERE, "delta: role, content")
+@pytest.mark.spec("chat-stream-text", source="OpenAI API reference, Chat Completions", says="delta: role, content")
 def test_text(proxy: Proxy) -> None:
     """The deltas are the text, each piece once."""
     must_say(proxy.chat({"stream": True}), TEXT)
 
 
-@pytest.mark.spec("chat-stream-usage", WHERE, "stream_options.include_usage: an additional chunk with usage and empty choices")
+@pytest.mark.spec(
+    "chat-stream-usage",
+    source="OpenAI API reference, Chat Completions",
+    says="stream_options.include_usage: an additional chunk with usage and empty choices",
+)
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage_of_a_stream(proxy: Proxy) -> None:
     """Asked for, it comes in the last chunk, which has no choice."""
@@ -98,7 +103,7 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
     must_be("(prompt_tokens, completion_tokens) of its `usage`", (usage["prompt_tokens"], usage["completion_tokens"]), (1234, 56))
 
 
-@pytest.mark.spec("chat-stream-no-usage", WHERE, "stream_options.include_usage")
+@pytest.mark.spec("chat-stream-no-usage", source="OpenAI API reference, Chat Completions", says="stream_options.include_usage")
 def test_no_usage_of_a_stream(proxy: Proxy) -> None:
     """Not asked for, every chunk has a choice."""
     bare = [event.data for event in chunks(proxy)[:-1] if not event.value["choices"]]

@@ -1,21 +1,18 @@
-"""The envelope of every call, which calls there are, and their order. Source: app-server-payloads.md."""
+"""The envelope of every call, which calls there are, and their order. Source: docs/contract/payloads.md."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, SPEC, conversation_id, tool
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, conversation_id, tool
 from suites.proxy.saying import must_be
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-ENVELOPE = f"{SPEC}, JSON-RPC envelope (all methods)"
-FLOW = f"{SPEC}, Transport flow summary"
-
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("envelope-jsonrpc", ENVELOPE, '"jsonrpc": "2.0"')
+@pytest.mark.spec("envelope-jsonrpc", "PAY-18")
 def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
     """Every call says that it is JSON-RPC 2.0."""
     done = proxy.post(endpoint)
@@ -27,7 +24,7 @@ def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("envelope-keys", ENVELOPE, '{"jsonrpc", "id", "method", "params"}')
+@pytest.mark.spec("envelope-keys", "PAY-20")
 def test_keys(proxy: Proxy, endpoint: str) -> None:
     """A call has these four keys and no other."""
     calls = proxy.post(endpoint).calls(*CALLS)
@@ -37,7 +34,22 @@ def test_keys(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("envelope-id", ENVELOPE, '"id": 4')
+@pytest.mark.spec("envelope-all-methods", "PAY-19", "PAY-20")
+def test_every_method_has_the_envelope(proxy: Proxy, endpoint: str) -> None:
+    """The proxy's other calls too, from the first one of the process on; a notification has no id, and may have no params."""
+    proxy.post(endpoint)
+    assert proxy.running is not None, "The proxy must still run after the answer."
+    for frame in proxy.running.wire.frames:
+        if frame.sender == "client" and frame.kind in ("request", "notification"):
+            call = frame.value
+            must_be(f"jsonrpc of the call of {call['method']}", call.get("jsonrpc"), "2.0")
+            wanted = {"id", "jsonrpc", "method", "params"} if frame.kind == "request" else {"jsonrpc", "method"}
+            found = set(call) if frame.kind == "request" else set(call) - {"params"}
+            must_be(f"The keys of the call of {call['method']}", sorted(found), sorted(wanted))
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("envelope-id", "PAY-07")
 def test_ids(proxy: Proxy, endpoint: str) -> None:
     """Every id is a number or a string, and on one connection none comes twice."""
     proxy.post(endpoint)
@@ -51,14 +63,14 @@ def test_ids(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("calls-order", FLOW, "1) newConversation (always) 2) sendUserTurn 3) sendUserMessage (always)")
+@pytest.mark.spec("calls-order", "PAY-01", "PAY-02", "PAY-03", "HAND-21")
 def test_the_three_calls(proxy: Proxy, endpoint: str) -> None:
     """One request makes these calls, each once, in this order."""
     must_be("The calls of one request", [call["method"] for call in proxy.post(endpoint).calls(*CALLS)], CALLS)
 
 
 @pytest.mark.parametrize("given", ["true", "false"])
-@pytest.mark.spec("calls-skip-turn", FLOW, "gated by `PROXY_RESPONSES_SKIP_TURN`")
+@pytest.mark.spec("calls-skip-turn", "PAY-03", "PAY-04", "PAY-71")
 def test_skip_turn(proxy: Proxy, given: str) -> None:
     """On responses the turn is skipped entirely when the variable says so."""
     done = proxy.responses(env={"PROXY_RESPONSES_SKIP_TURN": given})
@@ -66,7 +78,7 @@ def test_skip_turn(proxy: Proxy, given: str) -> None:
     must_be(f"The calls with PROXY_RESPONSES_SKIP_TURN={given}", [call["method"] for call in done.calls(*CALLS)], wanted)
 
 
-@pytest.mark.spec("calls-skip-turn-chat", FLOW, "The chat endpoint sends both `sendUserTurn` and `sendUserMessage`")
+@pytest.mark.spec("calls-skip-turn-chat", "PAY-05")
 def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
     """The variable is for responses alone."""
     done = proxy.chat(env={"PROXY_RESPONSES_SKIP_TURN": "true"})
@@ -75,7 +87,7 @@ def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("calls-stream", FLOW, "up to three calls per request")
+@pytest.mark.spec("calls-stream", "PAY-01")
 def test_streaming_makes_the_same_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Whether the answer is streamed is no matter of which calls there are."""
     sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
@@ -83,7 +95,7 @@ def test_streaming_makes_the_same_calls(proxy: Proxy, endpoint: str, stream: boo
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("calls-conversation", f"{SPEC}, 2) sendUserTurn", '"conversationId": "019bfd08-57c5-71f0-b8ef-c44ff460ff21"')
+@pytest.mark.spec("calls-conversation", "PAY-55", "PAY-72")
 def test_conversation_id(proxy: Proxy, endpoint: str) -> None:
     """Turn and message go into the conversation that newConversation opened."""
     done = proxy.post(endpoint)
@@ -93,7 +105,7 @@ def test_conversation_id(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("calls-fresh", FLOW, "newConversation (always)")
+@pytest.mark.spec("calls-fresh", "PAY-02")
 def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str) -> None:
     """Two requests never share a conversation."""
     first, second = conversation_id(proxy.post(endpoint)), conversation_id(proxy.post(endpoint))
@@ -101,7 +113,7 @@ def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("calls-accepted", FLOW, "The proxy talks to app-server over JSON-RPC")
+@pytest.mark.spec("calls-accepted", "PAY-01", "REAL-45")
 def test_no_call_is_refused(proxy: Proxy, endpoint: str) -> None:
     """The app-server answers none of these calls with an error, tools and a schema included."""
     shaped = {"type": "json_schema", "name": "s", "schema": {"type": "object", "properties": {}}}

@@ -1,4 +1,4 @@
-"""The environment that a proxy is run with. Source: app-server-payloads.md, the notes to each payload."""
+"""The environment that a proxy is run with. Source: docs/contract/payloads.md, the notes to each payload."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, SPEC, texts, tool
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, tool
 from suites.proxy.instructions import sent
 from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-RULES = f"{SPEC}, Common normalization rules"
-NEW = f"{SPEC}, 1) newConversation (always)"
-CHAT = f"{SPEC}, Chat endpoint"
 #: One environment with everything unlike its default, so that one process serves these cases.
 ALL: dict[str, str] = {
     "PROXY_CODEX_WORKDIR": "/tmp/other-work",
@@ -25,6 +22,21 @@ ALL: dict[str, str] = {
     "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false",
     "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "true",
 }
+#: The defaults, said outright; with them the variables must mean what they mean when unset.
+EXPLICIT: dict[str, str] = {
+    "PROXY_APPROVAL_POLICY": "never",
+    "PROXY_SANDBOX_MODE": "read-only",
+    "PROXY_INCLUDE_APPLY_PATCH_TOOL": "false",
+    "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "true",
+    "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "false",
+}
+#: Each policy and each sandbox mode of app-server once; a pair is one process.
+LEGAL: list[Any] = [
+    pytest.param(EXPLICIT, id="never-read-only"),
+    pytest.param({"PROXY_APPROVAL_POLICY": "untrusted", "PROXY_SANDBOX_MODE": "danger-full-access"}, id="untrusted-full-access"),
+    pytest.param({"PROXY_APPROVAL_POLICY": "on-failure", "PROXY_SANDBOX_MODE": "workspace-write"}, id="on-failure-workspace"),
+    pytest.param(ALL, id="on-request-workspace"),
+]
 SET: list[Any] = [
     pytest.param("newConversation", "cwd", "/tmp/other-work", id="cwd"),
     pytest.param("sendUserTurn", "cwd", "/tmp/other-work", id="turn-cwd"),
@@ -37,18 +49,14 @@ SET: list[Any] = [
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize(("method", "field", "value"), SET)
-@pytest.mark.spec(
-    "env-field", NEW, "PROXY_CODEX_WORKDIR, PROXY_APPROVAL_POLICY, PROXY_SANDBOX_MODE, PROXY_INCLUDE_APPLY_PATCH_TOOL"
-)
+@pytest.mark.spec("env-field", "PAY-10", "PAY-27", "PAY-28", "PAY-29")
 def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any) -> None:
     """Each variable has its place in the payloads."""
     must_be(f"{method}.{field}", proxy.post(endpoint, env=ALL).params(method)[field], value)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec(
-    "env-sandbox-turn", NEW, "`approvalPolicy` and `sandbox` are derived from `PROXY_APPROVAL_POLICY` and `PROXY_SANDBOX_MODE`"
-)
+@pytest.mark.spec("env-sandbox-turn", "PAY-28")
 def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     """The turn's policy is of the type that the variable names."""
     policy = proxy.post(endpoint, env=ALL).params("sendUserTurn")["sandboxPolicy"]
@@ -56,10 +64,42 @@ def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     must_be("sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
 
 
+@pytest.mark.parametrize("env", LEGAL)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec(
-    "env-omit-manifest", RULES, "tool definitions are omitted from app-server payloads even if provided by the client"
-)
+@pytest.mark.spec("env-legal-values", "PAY-27", "PAY-28")
+def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str, str]) -> None:
+    """Each value that app-server knows reaches both payloads as it was set."""
+    done = proxy.post(endpoint, env=env)
+    opened, turn = done.params("newConversation"), done.params("sendUserTurn")
+    policies = [opened["approvalPolicy"], turn["approvalPolicy"]]
+    must_be("approvalPolicy of newConversation and of sendUserTurn", policies, [env["PROXY_APPROVAL_POLICY"]] * 2)
+    boxes = [opened["sandbox"], turn["sandboxPolicy"]["type"]]
+    must_be("newConversation.sandbox and sendUserTurn.sandboxPolicy.type", boxes, [env["PROXY_SANDBOX_MODE"]] * 2)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("env-apply-patch-false", "PAY-30")
+def test_apply_patch_false(proxy: Proxy, endpoint: str) -> None:
+    """A variable of `false` is no `true`, though it is set."""
+    params = proxy.post(endpoint, env=EXPLICIT).params("newConversation")
+    must_be("newConversation.includeApplyPatchTool", params["includeApplyPatchTool"], False)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("env-manifest-kept", "PAY-17")
+def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
+    """With `false` the definitions stand in turn and message, and on responses in newConversation."""
+    done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=EXPLICIT)
+    for name in CALLS[1:]:
+        names = [each["function"]["name"] for each in (done.params(name).get("tools") or {}).get("definitions") or []]
+        must_be(f"The names of {name}.tools.definitions", names, ["getFileTree"])
+    if endpoint == "responses":
+        declared = [each["name"] for each in done.params("newConversation").get("dynamicTools") or []]
+        must_be("The names of newConversation.dynamicTools", declared, ["getFileTree"])
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("env-omit-manifest", "PAY-16", "PAY-82")
 def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
     """`tools` is omitted entirely from turn and message, however many tools the client has."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
@@ -70,9 +110,7 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
         )
 
 
-@pytest.mark.spec(
-    "env-omit-manifest-dynamic", RULES, "tool definitions are omitted from app-server payloads even if provided by the client"
-)
+@pytest.mark.spec("env-omit-manifest-dynamic", "PAY-16")
 def test_omit_dynamic_tools(proxy: Proxy) -> None:
     """No payload has definitions of tools: newConversation declares none either."""
     params = proxy.responses({"tools": [tool("responses")]}, env=ALL).params("newConversation")
@@ -80,27 +118,26 @@ def test_omit_dynamic_tools(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec(
-    "env-omit-manifest-instructions",
-    f"{SPEC}, Tool schema payloads",
-    "This schema list is also embedded in `developerInstructions` for app-server alignment",
-)
+@pytest.mark.spec("env-omit-manifest-instructions", "PAY-97")
 def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
     """The variable is about `tools`; the model learns of them from the developer instructions all the same."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
     must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "- getFileTree: {")
 
 
-@pytest.mark.spec("env-base-instructions", CHAT, "only sent as `baseInstructions` when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`")
+@pytest.mark.spec("env-base-instructions", "PAY-91")
 def test_system_prompt_of_chat(proxy: Proxy) -> None:
-    """The system message is the base instructions, and no part of the prompt."""
+    """The system message is the base instructions, and stands nowhere else."""
     messages = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=ALL)
-    must_have("newConversation.baseInstructions", str(done.params("newConversation")["baseInstructions"]), "Speak like a pirate.")
-    must_lack("The text of sendUserMessage.items", texts(done.params("sendUserMessage")), "pirate")
+    opened = dict(done.params("newConversation"))
+    must_be("newConversation.baseInstructions", str(opened.pop("baseInstructions", None)).strip(), "Speak like a pirate.")
+    must_lack("newConversation without baseInstructions", str(opened), "pirate")
+    for name in CALLS[1:]:
+        must_lack(name, done.raw(name), "pirate")
 
 
-@pytest.mark.spec("env-base-instructions-both", CHAT, "System/developer messages are only sent as `baseInstructions`")
+@pytest.mark.spec("env-base-instructions-both", "PAY-91", "PAY-94")
 def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
     """Developer messages are treated as system messages are, in the order of the conversation."""
     messages = [
@@ -112,24 +149,26 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
     must_have("newConversation.baseInstructions", str(base), "First rule.", "Second rule.")
 
 
+@pytest.mark.parametrize("env", [pytest.param(None, id="unset"), pytest.param(EXPLICIT, id="true")])
 @pytest.mark.parametrize("role", ["system", "developer"])
-@pytest.mark.spec("env-system-dropped", CHAT, "(default is true, so they are dropped)")
-def test_system_prompt_is_dropped(proxy: Proxy, role: str) -> None:
-    """By default it reaches the app-server nowhere."""
+@pytest.mark.spec("env-system-dropped", "PAY-92", "PAY-93")
+def test_system_prompt_is_dropped(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:
+    """By default, and with `true`, it reaches the app-server nowhere."""
     messages = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
-    done = proxy.chat({"messages": messages})
+    done = proxy.chat({"messages": messages}, env=env)
     must_be_unset("newConversation", done.params("newConversation"), "baseInstructions")
     for name in CALLS:
         must_lack(f"{name}, for the {role} text is dropped by default,", done.raw(name), "pirate")
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-@pytest.mark.parametrize("ignore", ["true", "false"])
-@pytest.mark.spec("env-ignore-not-responses", NEW, "there is no ignore flag on the responses path")
-def test_responses_have_no_ignore_flag(proxy: Proxy, role: str, ignore: str) -> None:
+@pytest.mark.parametrize(
+    "env", [pytest.param(None, id="unset"), pytest.param(EXPLICIT, id="true"), pytest.param(ALL, id="false")]
+)
+@pytest.mark.spec("env-ignore-not-responses", "PAY-33")
+def test_responses_have_no_ignore_flag(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:
     """On responses such items are developer instructions, whatever the variable says, and never base instructions."""
     items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
-    env = ALL if ignore == "false" else None
     params = proxy.responses({"input": items}, env=env).params("newConversation")
     must_have("newConversation.developerInstructions", str(params["developerInstructions"]), "Speak like a pirate.")
     must_be_unset("newConversation", params, "baseInstructions")

@@ -1,20 +1,19 @@
-"""How input becomes items. Source: responses-handoff.md, Mapping overview, and Abnormalities 2 (what is flattened)."""
+"""How input becomes items. Source: docs/contract/handoff.md, Mapping overview, and Abnormalities 2 (what is flattened)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Exchange, Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, texts
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, prompt_texts, texts
 from suites.proxy.instructions import sent
-from suites.proxy.saying import must_be, must_have, must_lack
+from suites.proxy.saying import must_be, must_be_one_of, must_have, must_lack, only
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-MAPPING = f"{HANDOFF}, Mapping overview"
-FLAT = f"{HANDOFF}, Abnormalities 2"
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 ODD = 'a\tb «ü» \u2028 \U0001f600 \\ "q" </tool_call> [assistant] x\r\nlast'
 
@@ -32,16 +31,17 @@ def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchang
     return proxy.post(endpoint, {"messages": messages} if endpoint == "chat" else {"input": messages})
 
 
-@pytest.mark.spec("input-string", MAPPING, "`input` (string) | `inputItems` (text item) | { type: text, data: { text } }")
+@pytest.mark.spec("input-string", "HAND-18", "HAND-22")
 def test_string(proxy: Proxy) -> None:
-    """A string is one text item."""
-    for params in both(proxy.responses({"input": proxy.prompt("Just this")})):
-        must_be("The types of `items`", [item["type"] for item in params["items"]], ["text"])
-        must_have("The text of `items`", texts(params), proxy.prompt("Just this"))
+    """A string is one text item: all its characters, with nothing but a role before them."""
+    said = f"  Just  this\n- and that {proxy.prompt()}\n "
+    wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts("responses", said))
+    for params in both(proxy.responses({"input": said})):
+        must_be_one_of("`items`", params["items"], wanted)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("input-odd", MAPPING, "`{ type: text, data: { text } }`")
+@pytest.mark.spec("input-odd", "HAND-22")
 def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
     """No character of a prompt is lost or changed on its way."""
     for params in both(conversation(proxy, endpoint, ("user", ODD))):
@@ -49,7 +49,7 @@ def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("input-roles", FLAT, "plain text lines like `[role] ...`")
+@pytest.mark.spec("input-roles", "HAND-23", "HAND-35")
 def test_roles(proxy: Proxy, endpoint: str) -> None:
     """Each message is a line that begins with its role, in the order of the conversation."""
     done = conversation(proxy, endpoint, ("user", "Where is it?"), ("assistant", "Over there."), ("user", "Thanks."))
@@ -64,7 +64,7 @@ def test_roles(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["input_text", "text"])
-@pytest.mark.spec("input-parts", MAPPING, "`input` (array of `message` items) | text/image items + role anchors")
+@pytest.mark.spec("input-parts", "HAND-23")
 def test_parts(proxy: Proxy, kind: str) -> None:
     """A message of several text parts arrives whole, its parts in order."""
     parts = [{"type": kind, "text": "part one"}, {"type": kind, "text": f"part two {proxy.prompt()}"}]
@@ -75,7 +75,7 @@ def test_parts(proxy: Proxy, kind: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("input-image", FLAT, "standalone `InputItem` images after injecting a role anchor line (e.g., `[user]`)")
+@pytest.mark.spec("input-image", "HAND-23", "HAND-39")
 def test_image(proxy: Proxy, endpoint: str) -> None:
     """An image is an item of its own that stands after its role anchor, its url as it was given."""
     if endpoint == "chat":
@@ -94,7 +94,7 @@ def test_image(proxy: Proxy, endpoint: str) -> None:
         must_have("The text of the items behind the image", texts({"items": params["items"][at + 1 :]}), proxy.prompt("Last"))
 
 
-@pytest.mark.spec("input-image-alone", FLAT, "standalone `InputItem` images after injecting a role anchor line (e.g., `[user]`)")
+@pytest.mark.spec("input-image-alone", "HAND-39")
 def test_image_alone(proxy: Proxy) -> None:
     """A message of nothing but an image has its anchor all the same."""
     items = [
@@ -107,7 +107,7 @@ def test_image_alone(proxy: Proxy) -> None:
         must_be("The last line before the image", lines[-1].strip() if lines else "", "[user]")
 
 
-@pytest.mark.spec("input-function-call", FLAT, "or `[function_call ...]`")
+@pytest.mark.spec("input-function-call", "HAND-36")
 def test_function_call(proxy: Proxy) -> None:
     """A call of an earlier turn becomes a line of text with its name and its arguments."""
     call = {"type": "function_call", "call_id": "call_77", "name": "getFileTree", "arguments": '{"path":"a/b"}'}
@@ -125,21 +125,39 @@ def test_function_call(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
-@pytest.mark.spec(
-    "input-tool-output", FLAT, "items of type `message`, `function_call`, and `tool_output` are converted into plain text lines"
-)
+@pytest.mark.spec("input-tool-output", "HAND-37")
 def test_tool_output(proxy: Proxy, kind: str) -> None:
     """An output of a call becomes text, whatever its type is called."""
     items = [{"type": kind, "call_id": "call_77", "output": "three files"}, {"role": "user", "content": proxy.prompt()}]
     for params in both(proxy.responses({"input": items})):
-        must_be("The types of `items`", {item["type"] for item in params["items"]}, {"text"})
-        must_have("The text of `items`", texts(params), "three files")
+        must_be("The types of `items`", [item["type"] for item in params["items"]], ["text"])
+        lines = [line for line in texts(params).split("\n") if "three files" in line]
+        line = only("line with the output", lines, texts(params).split("\n"))
+        head, _, said = line.partition("] ")
+        assert re.match(r"\[(tool|function_call_output)", head), f"the line of an output must begin with its kind: {line!r}"
+        must_be("The text behind the kind of the output", said, "three files")
+        must_be("The call ids that the line names, if any,", set(re.findall(r"call_\d+", line)) - {"call_77"}, set())
+
+
+@pytest.mark.spec("input-joined", "HAND-38")
+def test_lines_are_joined(proxy: Proxy) -> None:
+    """Lines that follow each other, calls and outputs among them, are one text item; an image ends it."""
+    call = {"type": "function_call", "call_id": "call_77", "name": "getFileTree", "arguments": "{}"}
+    before = [
+        {"role": "user", "content": "List."},
+        call,
+        {"type": "function_call_output", "call_id": "call_77", "output": "three files"},
+        {"role": "assistant", "content": "Three."},
+    ]
+    image = {"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]}
+    last = {"role": "user", "content": proxy.prompt("Last")}
+    for given, wanted in (([*before, last], ["text"]), ([*before, image, *before, last], ["text", "image", "text"])):
+        for params in both(proxy.responses({"input": given})):
+            must_be("The types of `items`", [item["type"] for item in params["items"]], wanted)
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-@pytest.mark.spec(
-    "input-system", MAPPING, "`instructions` and system/developer messages inside `input` | `developerInstructions`"
-)
+@pytest.mark.spec("input-system", "HAND-19", "HAND-24")
 def test_system_items_are_no_prompt(proxy: Proxy, role: str) -> None:
     """System and developer items are developer instructions, and not among the items."""
     items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]

@@ -1,4 +1,4 @@
-"""The developer instructions. Source: app-server-payloads.md, Full developer instructions (Obsidian tool-call requests).
+"""The developer instructions. Source: docs/contract/payloads.md, Full developer instructions (Obsidian tool-call requests).
 
 The fixed lines are compared to the document's own text to the character. What it leaves to summarizeSchemaParameters() and
 exampleForSchema() is judged by properties: schemas verbatim, every parameter named, every example a call that satisfies
@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import zip_longest
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, tool
-from suites.proxy.instructions import FIXED, FORCED, NONE, REQUIRED, STRICT, Instructions, sent, take_apart
-from suites.proxy.saying import must_be, must_be_same, must_have, must_lack, only
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NOTE, TREE, tool
+from suites.proxy.instructions import FIXED, FORCED, NONE, REQUIRED, STRICT, Instructions, laid_out, sent, take_apart
+from suites.proxy.saying import must_be, must_be_same, must_be_unset, must_have, only
 from suites.proxy.schemas import SCHEMAS
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-WHERE = f"{SPEC}, Full developer instructions"
 LINES = FIXED.split("\n")
 
 
@@ -53,7 +53,7 @@ def parts(proxy: Proxy, endpoint: str, *tools: Any, **more: Any) -> Instructions
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("number", range(len(LINES)), ids=lambda number: f"line-{number + 1}")
-@pytest.mark.spec("instructions-line", WHERE, "builds **exactly** the following developer instruction text")
+@pytest.mark.spec("instructions-line", "PAY-34")
 def test_fixed_line(proxy: Proxy, endpoint: str, number: int) -> None:
     """Each fixed line, to the character, in its place."""
     lines = instructions(proxy, endpoint).split("\n")
@@ -61,7 +61,7 @@ def test_fixed_line(proxy: Proxy, endpoint: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-fixed", WHERE, "builds **exactly** the following developer instruction text")
+@pytest.mark.spec("instructions-fixed", "PAY-34", "PAY-39")
 def test_fixed_block(proxy: Proxy, endpoint: str) -> None:
     """The fixed lines are the beginning of the text, and an empty line follows."""
     text = instructions(proxy, endpoint)
@@ -79,20 +79,24 @@ CHOICES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.parametrize(("choice", "wanted"), CHOICES)
-@pytest.mark.spec("instructions-choice", WHERE, 'Tool choice is ... (only if tool_choice = "none", "required", or names a tool)')
-def test_tool_choice(proxy: Proxy, endpoint: str, choice: Any, wanted: list[str]) -> None:
-    """One line for a choice, to the character, between the fixed lines and the schemas; none without one."""
+def chosen(endpoint: str, choice: Any) -> dict[str, Any]:
+    """The tool choice as a client of that endpoint writes it; None is none."""
     if isinstance(choice, dict):
         choice = {"type": "function", "function": choice} if endpoint == "chat" else {"type": "function", **choice}
-    more = {} if choice is None else {"tool_choice": choice}
-    found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE), **more)
+    return {} if choice is None else {"tool_choice": choice}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize(("choice", "wanted"), CHOICES)
+@pytest.mark.spec("instructions-choice", "PAY-35", "PAY-36")
+def test_tool_choice(proxy: Proxy, endpoint: str, choice: Any, wanted: list[str]) -> None:
+    """One line for a choice, to the character, between the fixed lines and the schemas; none without one."""
+    found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE), **chosen(endpoint, choice))
     must_be("The lines between the fixed lines and the schemas", found.conditional, wanted)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-strict", WHERE, "Strict tools: toolA, toolB. ... (only if strict tools exist)")
+@pytest.mark.spec("instructions-strict", "PAY-37")
 def test_strict_tools(proxy: Proxy, endpoint: str) -> None:
     """The strict tools by name, in the order of the request; the others are not among them."""
     tools = [
@@ -108,7 +112,7 @@ def test_strict_tools(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-choice-then-strict", WHERE, "the order of the conditional lines")
+@pytest.mark.spec("instructions-choice-then-strict", "PAY-38")
 def test_choice_stands_before_strict(proxy: Proxy, endpoint: str) -> None:
     """Both lines come when both hold, the choice first."""
     found = parts(proxy, endpoint, tool(endpoint, "one", strict=True), tool_choice="required")
@@ -118,7 +122,7 @@ def test_choice_stands_before_strict(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-schemas", WHERE, "- toolName: { ... full JSON schema ... }")
+@pytest.mark.spec("instructions-schemas", "PAY-31", "PAY-40", "PAY-41")
 def test_schemas(proxy: Proxy, endpoint: str) -> None:
     """A line a tool, in the order of the request: its name and its schema, keys in order, nothing added or cut."""
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE)).schemas
@@ -129,7 +133,7 @@ def test_schemas(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-schema-verbatim", WHERE, "The schema is included verbatim")
+@pytest.mark.spec("instructions-schema-verbatim", "PAY-41")
 def test_schema_of_every_kind(proxy: Proxy, endpoint: str, kind: str) -> None:
     """Whatever a schema says, it stands there as it was given."""
     name, text = only("line below the heading of the schemas", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).schemas)
@@ -139,7 +143,7 @@ def test_schema_of_every_kind(proxy: Proxy, endpoint: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-example", WHERE, "Per-tool guidance and examples (schema-conformant)")
+@pytest.mark.spec("instructions-example", "PAY-48")
 def test_example(proxy: Proxy, endpoint: str, kind: str) -> None:
     """The example is one call in the very form that the fixed lines ask for, and its arguments satisfy the schema."""
     guidance = only("tool with guidance", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).guidance)
@@ -157,7 +161,7 @@ def test_example(proxy: Proxy, endpoint: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-parameters", WHERE, "- <lines produced by summarizeSchemaParameters(...)>")
+@pytest.mark.spec("instructions-parameters", "PAY-46")
 def test_parameters(proxy: Proxy, endpoint: str, kind: str) -> None:
     """Every parameter is named among the lines below "Parameters:"."""
     guidance = only("tool with guidance", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).guidance)
@@ -167,7 +171,7 @@ def test_parameters(proxy: Proxy, endpoint: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-guidance", WHERE, "Tool: toolName / Description: tool description (if present)")
+@pytest.mark.spec("instructions-guidance", "PAY-42", "PAY-43", "PAY-44", "PAY-45")
 def test_guidance(proxy: Proxy, endpoint: str) -> None:
     """A block a tool, in the order of the request, with its description if it has one."""
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE, None)).guidance
@@ -175,11 +179,36 @@ def test_guidance(proxy: Proxy, endpoint: str) -> None:
     must_be("The descriptions in the guidance", [each.description for each in found], ["List files", None])
 
 
-@pytest.mark.spec(
-    "instructions-appended",
-    f"{WHERE}, Notes",
-    "appended as an additional developer instruction block after the tool injection text",
-)
+LAYOUTS: list[Any] = [
+    *(pytest.param(*each.values, False, id=each.id) for each in CHOICES),
+    pytest.param("required", [REQUIRED], True, id="required-strict"),
+]
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize(("choice", "conditional", "strict"), LAYOUTS)
+@pytest.mark.spec("instructions-layout", "PAY-39", "PAY-40", "PAY-42", "PAY-43", "PAY-45")
+def test_layout(proxy: Proxy, endpoint: str, choice: Any, conditional: list[str], strict: bool) -> None:
+    """The blank lines stand where the document has them, and no line stands there that it does not have."""
+    tools = [tool(endpoint, strict=strict), tool(endpoint, "saveNote", NOTE, None)]
+    text = instructions(proxy, endpoint, *tools, **chosen(endpoint, choice))
+    found = take_apart(text)
+    wanted_lines = [*conditional, *([STRICT.replace("toolA, toolB", "getFileTree")] if strict else [])]
+    must_be("The conditional lines", found.conditional, wanted_lines)
+    for number, (line, wanted) in enumerate(zip_longest(text.rstrip("\n").split("\n"), laid_out(found).split("\n")), 1):
+        must_be(f"Line {number} of newConversation.developerInstructions", line, wanted)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("instructions-parameter-lines", "PAY-46")
+def test_parameter_lines(proxy: Proxy, endpoint: str) -> None:
+    """Each line below "Parameters:" begins with a dash and a blank."""
+    for each in parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE)).guidance:
+        odd = [line for line in each.parameters.split("\n") if not line.startswith("- ")]
+        must_be(f"The lines of the parameters of {each.name} that do not begin with '- '", odd, [])
+
+
+@pytest.mark.spec("instructions-appended", "PAY-52")
 def test_instructions_come_last(proxy: Proxy) -> None:
     """The client's instructions stand behind the last example, unchanged."""
     found = parts(
@@ -188,18 +217,14 @@ def test_instructions_come_last(proxy: Proxy) -> None:
     must_be("The text behind the last example", found.after.strip("\n"), "Speak like\na pirate.")
 
 
-@pytest.mark.spec("instructions-alone", f"{HANDOFF}, Mapping overview", "`instructions` ... | `developerInstructions`")
+@pytest.mark.spec("instructions-alone", "PAY-53", "HAND-24")
 def test_instructions_without_tools(proxy: Proxy) -> None:
     """Without tools the client's instructions are all there is: no rule of a tool that does not exist."""
     text = sent(proxy.responses({"instructions": "Speak like a pirate."}).params("newConversation"))
     must_be("newConversation.developerInstructions", text.strip(), "Speak like a pirate.")
 
 
-@pytest.mark.spec(
-    "instructions-system",
-    f"{SPEC}, 1) newConversation, Notes",
-    "items with role `system` or `developer` are appended into `developerInstructions`",
-)
+@pytest.mark.spec("instructions-system", "PAY-32", "HAND-19")
 def test_system_items_are_appended(proxy: Proxy) -> None:
     """Behind the tool text, each of them once, in their order."""
     items = [
@@ -213,17 +238,19 @@ def test_system_items_are_appended(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-turn", WHERE, "and, when present, `sendUserTurn.developerInstructions`")
-def test_the_turn_has_the_same_text(proxy: Proxy, endpoint: str) -> None:
+@pytest.mark.parametrize("choice", [each.values[0] for each in CHOICES], ids=[each.id for each in CHOICES])
+@pytest.mark.spec("instructions-turn", "PAY-51")
+def test_the_turn_has_the_same_text(proxy: Proxy, endpoint: str, choice: Any) -> None:
     """When the turn has developer instructions, they are those of newConversation."""
-    done = proxy.post(endpoint, {"tools": [tool(endpoint)]})
+    tools = [tool(endpoint, strict=choice == "auto"), tool(endpoint, "saveNote", NOTE)]
+    more = {"instructions": "Be kind."} if endpoint == "responses" else {}
+    done = proxy.post(endpoint, {"tools": tools, **chosen(endpoint, choice), **more})
     if "developerInstructions" in done.params("sendUserTurn"):
         must_be("sendUserTurn.developerInstructions", sent(done.params("sendUserTurn")), sent(done.params("newConversation")))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("instructions-none", WHERE, "When function tools are provided")
+@pytest.mark.spec("instructions-none", "PAY-50")
 def test_no_tools_no_rules(proxy: Proxy, endpoint: str) -> None:
-    """Without tools nothing is said of tool calls."""
-    told = str(proxy.post(endpoint).params("newConversation").get("developerInstructions"))
-    must_lack("newConversation.developerInstructions", told, "<tool_call>")
+    """Without tools, instructions and system items there is nothing to say."""
+    must_be_unset("newConversation", proxy.post(endpoint).params("newConversation"), "developerInstructions")

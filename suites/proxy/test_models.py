@@ -1,39 +1,27 @@
-"""Model names, aliases and the effort that they imply. Source: app-server-payloads.md, Common normalization rules."""
+"""Model names, aliases and the effort that they imply. Source: docs/contract/payloads.md, Common normalization rules."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from harness.plugin.proxy import Exchange, Proxy
-from suites.proxy.expected import ALIAS, AS_SPECIFIED, EFFECTIVE, ENDPOINTS, IMPLIED, SPEC, WORKS
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import ALIAS, AS_SPECIFIED, EFFECTIVE, ENDPOINTS, IMPLIED, WORKS
 from suites.proxy.saying import must_be, must_be_one_of, must_be_unset
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-
-def effort_of(done: Exchange) -> Any:
-    """`reasoning.effort` of the message; AssertionError when `reasoning` is no object."""
-    reasoning = done.params("sendUserMessage")["reasoning"]
-    assert isinstance(reasoning, dict), f"sendUserMessage.reasoning must be an object, not {reasoning!r}"
-    return reasoning.get("effort")
-
-
-RULES = f"{SPEC}, Common normalization rules"
+MESSAGE = "sendUserMessage"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec(
-    "model-effective", f"{SPEC}, 1) newConversation", "`model` is the **effective** model chosen after normalization"
-)
+@pytest.mark.spec("model-effective", "PAY-08", "PAY-21")
 def test_the_app_server_gets_the_effective_model(proxy: Proxy, endpoint: str) -> None:
     """An alias is resolved before it is sent."""
     must_be("newConversation.model", proxy.post(endpoint, {"model": ALIAS}).params("newConversation")["model"], EFFECTIVE)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("model-turn", f"{SPEC}, 2) sendUserTurn", '"model": "gpt-5.2-codev-l" (the example shows the alias)')
+@pytest.mark.spec("model-turn", "PAY-58")
 def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     """The effective model, or the alias: the document's rule and its example differ here."""
     must_be_one_of(
@@ -44,7 +32,7 @@ def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("model", [ALIAS, "gpt-5.2"])
 @pytest.mark.proxy_profile(AS_SPECIFIED, WORKS)
-@pytest.mark.spec("model-requested", f"{SPEC}, Responses endpoint", "Uses **model alias** for `requestedModel`")
+@pytest.mark.spec("model-requested", "PAY-09")
 def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, model: str, stream: bool) -> None:
     """The response names the model as it was requested."""
     done = proxy.responses({"model": model, "stream": stream})
@@ -55,7 +43,7 @@ def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, model: str, s
     must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in told}, {model})
 
 
-@pytest.mark.spec("model-implied-chat", f"{SPEC}, Chat endpoint", "Implied reasoning effort is set on the **turn**")
+@pytest.mark.spec("model-implied-chat", "PAY-13", "PAY-59", "PAY-89")
 def test_implied_effort_on_chat(proxy: Proxy) -> None:
     """On the turn, and not on the message."""
     done = proxy.chat({"model": ALIAS})
@@ -63,26 +51,39 @@ def test_implied_effort_on_chat(proxy: Proxy) -> None:
     must_be_unset("sendUserMessage", done.params("sendUserMessage"), "reasoning")
 
 
-@pytest.mark.spec(
-    "model-implied-responses", f"{SPEC}, Responses endpoint", "Injects `reasoning.effort` into the **message** payload"
-)
+@pytest.mark.spec("model-implied-responses", "PAY-13", "PAY-85")
 def test_implied_effort_on_responses(proxy: Proxy) -> None:
     """On the message."""
-    must_be("sendUserMessage.reasoning.effort", effort_of(proxy.responses({"model": ALIAS})), IMPLIED)
+    must_be("sendUserMessage.reasoning", proxy.responses({"model": ALIAS}).params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
 
-@pytest.mark.spec(
-    "model-implied-skipped", f"{SPEC}, Responses endpoint", "Injects `reasoning.effort` into the **message** payload"
+@pytest.mark.parametrize(
+    ("model", "given", "wanted"), [(ALIAS, None, IMPLIED), ("gpt-5.2", "high", "high"), (ALIAS, "high", "high")]
 )
+@pytest.mark.spec("model-effort-of-the-turn", "PAY-60")
+def test_effort_of_the_turn_on_responses(proxy: Proxy, model: str, given: str | None, wanted: str) -> None:
+    """The turn of a response has the effort, as that of a chat has."""
+    reasoning = {"reasoning": {"effort": given}} if given else {}
+    must_be("sendUserTurn.effort", proxy.responses({"model": model, **reasoning}).params("sendUserTurn")["effort"], wanted)
+
+
+@pytest.mark.spec("model-reasoning-members", "PAY-85")
+def test_reasoning_has_the_effort_alone(proxy: Proxy) -> None:
+    """What else the client's reasoning has is no part of the payload."""
+    done = proxy.responses({"reasoning": {"effort": "high", "summary": "detailed"}})
+    must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": "high"})
+
+
+@pytest.mark.spec("model-implied-skipped", "PAY-87")
 def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
     """On the message, turn or no turn."""
     done = proxy.responses({"model": ALIAS}, env={"PROXY_RESPONSES_SKIP_TURN": "true"})
-    must_be("sendUserMessage.reasoning.effort", effort_of(done), IMPLIED)
+    must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
 
 @pytest.mark.parametrize("effort", ["low", "medium", "high"])
 @pytest.mark.parametrize("model", ["gpt-5.2", ALIAS])
-@pytest.mark.spec("model-explicit-chat", RULES, "implied by model aliases when not explicitly supplied")
+@pytest.mark.spec("model-explicit-chat", "PAY-12", "PAY-59")
 def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
     """What the client says wins over what the alias implies."""
     done = proxy.chat({"model": model, "reasoning_effort": effort})
@@ -91,15 +92,15 @@ def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
 
 @pytest.mark.parametrize("effort", ["low", "medium", "high"])
 @pytest.mark.parametrize("model", ["gpt-5.2", ALIAS])
-@pytest.mark.spec("model-explicit-responses", RULES, "implied by model aliases when not explicitly supplied")
+@pytest.mark.spec("model-explicit-responses", "PAY-12", "PAY-85")
 def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> None:
     """What the client says wins over what the alias implies."""
     done = proxy.responses({"model": model, "reasoning": {"effort": effort}})
-    must_be("sendUserMessage.reasoning.effort", effort_of(done), effort)
+    must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": effort})
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("model-turn-wire", RULES, "`model` is normalized by `normalizeModel()`")
+@pytest.mark.spec("model-turn-wire", "PAY-08")
 def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
     """A model that is no alias reaches the app-server under its own name."""
     done = proxy.post(endpoint, {"model": "gpt-5.2-codex"})
@@ -109,7 +110,7 @@ def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.needs("models")
 @pytest.mark.proxy_profile(AS_SPECIFIED, WORKS)
-@pytest.mark.spec("models-list", f"{SPEC}, Common normalization rules", "`model` is normalized by `normalizeModel()`")
+@pytest.mark.spec("models-list", "PAY-08")
 def test_the_list_of_models(proxy: Proxy) -> None:
     """GET /v1/models lists models with ids, in the form that OpenAI's clients read."""
     found = proxy.ask("GET", "/v1/models", ok=True).json

@@ -1,6 +1,6 @@
 """What a client says reaches the model, whole and whose it is. Judged by the requests that the model gets, by no JSON-RPC call.
 
-Source: the Chat Completions and the Responses API reference; app-server-payloads.md, Chat endpoint, for what a chat's system
+Source: the Chat Completions and the Responses API reference; docs/contract/payloads.md, Chat endpoint, for what a chat's system
 message needs.
 """
 
@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Exchange, Proxy
-from suites.proxy.expected import ENDPOINTS, SPEC, WORKS, tool
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from suites.proxy.expected import ENDPOINTS, WORKS, tool
 from suites.proxy.reached import Called, must_be_paired, must_reach
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
 
-MESSAGES = "OpenAI API reference, Chat Completions: messages; Responses: input"
 BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
-#: A chat's system messages may be dropped where this says nothing (app-server-payloads.md, Chat endpoint); here they may not.
+#: A chat's system messages may be dropped where this says nothing (docs/contract/payloads.md, Chat endpoint); here they may not.
 KEPT = {"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}
 NORTH = Called("call_North7", "north-quay", "Eleven herons stood there.")
 SOUTH = Called("call_South2", "south-gate", "Forty lanterns were lit.")
@@ -46,7 +45,11 @@ def part(endpoint: str, text: str) -> Any:
 @pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.spec(
-    "system-reaches-model", f"{MESSAGES}; {SPEC}, Chat endpoint", "only sent ... when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`"
+    "system-reaches-model",
+    "PAY-91",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="only sent ... when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`",
 )
 def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, parts: bool) -> None:
     """What the application tells the model about its task is told, with PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false on chat too."""
@@ -56,7 +59,12 @@ def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, part
 
 
 @pytest.mark.parametrize("beside", ["nothing", "a-system-item", "tools"])
-@pytest.mark.spec("instructions-reach-model", "OpenAI API reference, Responses: instructions", "A system (or developer) message")
+@pytest.mark.spec(
+    "instructions-reach-model",
+    "HAND-40",
+    source="OpenAI API reference, Responses: instructions",
+    says="A system (or developer) message",
+)
 def test_instructions(proxy: Proxy, beside: str) -> None:
     """The `instructions` of a response reach the model, whatever else the request has; and what stands beside them does too."""
     system = [{"role": "system", "content": "Never name a ship."}] if beside == "a-system-item" else []
@@ -68,7 +76,12 @@ def test_instructions(proxy: Proxy, beside: str) -> None:
 
 
 @BOTH
-@pytest.mark.spec("history-reaches-model", MESSAGES, "A list of messages comprising the conversation so far")
+@pytest.mark.spec(
+    "history-reaches-model",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="A list of messages comprising the conversation so far",
+)
 def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
     """Every message of the user's and of the assistant's, in its order, and the last one behind them."""
     texts = ["The heron flew north.", "It flew to the quay.", "Two parts: this one", "and that one.", "The gate was shut."]
@@ -112,7 +125,10 @@ def place(endpoint: str, number: int) -> tuple[str, str]:
 @BOTH
 @pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
 @pytest.mark.spec(
-    "tool-output-reaches-model", MESSAGES, "tool messages: tool_call_id, content; function_call_output: call_id, output"
+    "tool-output-reaches-model",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool) -> None:
     """A call of the history reaches the model with its name and its arguments, and its output with it."""
@@ -125,7 +141,12 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("order", ["as-called", "the-last-first"])
-@pytest.mark.spec("tool-outputs-paired", MESSAGES, "tool_call_id: Tool call that this message is responding to")
+@pytest.mark.spec(
+    "tool-outputs-paired",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="tool_call_id: Tool call that this message is responding to",
+)
 def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> None:
     """Each output reaches the model under the id of its own call, whichever of the two came first."""
     outputs = [NORTH, SOUTH] if order == "as-called" else [SOUTH, NORTH]
@@ -137,7 +158,10 @@ def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> No
 @BOTH
 @pytest.mark.parametrize("order", ["as-called", "the-last-first"])
 @pytest.mark.spec(
-    "tool-error-reaches-model", MESSAGES, "tool messages: tool_call_id, content; function_call_output: call_id, output"
+    "tool-error-reaches-model",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
     """An output that tells of an error is an output: under its own id, beside the one that went well."""

@@ -1,4 +1,7 @@
-"""The shape of responses, whole and streamed (openai-json). Source: the Responses API reference; responses-handoff.md, step 3."""
+"""The shape of responses, whole and streamed (openai-json).
+
+Source: the Responses API reference; docs/contract/handoff.md, step 3.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Proxy
+from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS, each_way, native, tool
 from suites.proxy.saying import must_be, only, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
-WHERE = "OpenAI API reference, Responses"
 TEXT = "Hello, «world» \U0001f600."
 CALL = '<tool_call>{"name":"getFileTree","arguments":"{\\"path\\":\\"a\\"}"}</tool_call>'
 
@@ -27,7 +29,7 @@ def stream(proxy: Proxy, **more: Any) -> list[Any]:
     return [event.value for event in events]
 
 
-@pytest.mark.spec("responses-whole", WHERE, "The response object")
+@pytest.mark.spec("responses-whole", "HAND-14", source="OpenAI API reference, Responses", says="The response object")
 def test_whole(proxy: Proxy) -> None:
     """A completed response with one message, whose part is the model's text."""
     done = proxy.responses()
@@ -43,7 +45,12 @@ def test_whole(proxy: Proxy) -> None:
     must_be("(type, text) of output[0].content", parts, [("output_text", TEXT)])
 
 
-@pytest.mark.spec("responses-usage", WHERE, "usage: input_tokens, output_tokens, total_tokens")
+@pytest.mark.spec(
+    "responses-usage",
+    "HAND-14",
+    source="OpenAI API reference, Responses",
+    says="usage: input_tokens, output_tokens, total_tokens",
+)
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage(proxy: Proxy) -> None:
     """The model's own count, in the whole answer and at the end of a stream."""
@@ -52,7 +59,12 @@ def test_usage(proxy: Proxy) -> None:
     must_be("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 
 
-@pytest.mark.spec("responses-function-call", WHERE, "function_call: id, call_id, name, arguments, status")
+@pytest.mark.spec(
+    "responses-function-call",
+    "HAND-14",
+    source="OpenAI API reference, Responses",
+    says="function_call: id, call_id, name, arguments, status",
+)
 @each_way([CALL], [native()])
 def test_a_call(proxy: Proxy, way: str) -> None:
     """A call is an item of its own with an id to answer it by."""
@@ -65,7 +77,9 @@ def test_a_call(proxy: Proxy, way: str) -> None:
     assert isinstance(said, str), f"`arguments` of the function_call must be a text of JSON, not {said!r}"
 
 
-@pytest.mark.spec("responses-stream-order", WHERE, "response.created ... response.completed")
+@pytest.mark.spec(
+    "responses-stream-order", "HAND-14", source="OpenAI API reference, Responses", says="response.created ... response.completed"
+)
 def test_order(proxy: Proxy) -> None:
     """It begins with response.created and ends with response.completed, each once."""
     kinds = [value["type"] for value in stream(proxy)]
@@ -77,8 +91,9 @@ def test_order(proxy: Proxy) -> None:
 
 @pytest.mark.spec(
     "responses-stream-item",
-    WHERE,
-    "output_item.added, content_part.added, output_text.delta/done, content_part.done, output_item.done",
+    "HAND-14",
+    source="OpenAI API reference, Responses",
+    says="output_item.added, content_part.added, output_text.delta/done, content_part.done, output_item.done",
 )
 def test_an_item(proxy: Proxy) -> None:
     """The life of a message in its order."""
@@ -95,7 +110,7 @@ def test_an_item(proxy: Proxy) -> None:
     must_be("The types of a message's events (response.*), each where it comes first,", first, wanted)
 
 
-@pytest.mark.spec("responses-stream-sequence", WHERE, "sequence_number")
+@pytest.mark.spec("responses-stream-sequence", "HAND-14", source="OpenAI API reference, Responses", says="sequence_number")
 def test_sequence_numbers(proxy: Proxy) -> None:
     """They count the events up from the first."""
     numbers = [value["sequence_number"] for value in stream(proxy)]
@@ -103,7 +118,7 @@ def test_sequence_numbers(proxy: Proxy) -> None:
     must_be("sequence_number of the events", numbers, list(range(numbers[0], numbers[0] + len(numbers))))
 
 
-@pytest.mark.spec("responses-stream-agrees", WHERE, "response.completed")
+@pytest.mark.spec("responses-stream-agrees", "HAND-14", source="OpenAI API reference, Responses", says="response.completed")
 @each_way([f"{TEXT} {CALL}"], [TEXT, native()], pytest.param("text", marks=pytest.mark.model(f"{TEXT} {CALL}")))
 def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
     """The final response has the items that were streamed, by id and content, at their places."""
@@ -120,14 +135,19 @@ def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
     must_be("The text of all output_text.delta (compared to the messages of the last event)", deltas, texts)
 
 
-@pytest.mark.spec("responses-stream-id", WHERE, "response.id")
+@pytest.mark.spec("responses-stream-id", "HAND-14", source="OpenAI API reference, Responses", says="response.id")
 def test_one_id(proxy: Proxy) -> None:
     """One response has one id from its beginning to its end."""
     ids = {value["response"]["id"] for value in stream(proxy) if "response" in value}
     assert len(ids) == 1, f"response.id must be one in all events of a stream; it is {short(ids)}"
 
 
-@pytest.mark.spec("responses-stream-arguments", WHERE, "function_call_arguments.delta, function_call_arguments.done")
+@pytest.mark.spec(
+    "responses-stream-arguments",
+    "HAND-14",
+    source="OpenAI API reference, Responses",
+    says="function_call_arguments.delta, function_call_arguments.done",
+)
 @each_way([CALL], [native()])
 def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
     """The deltas of the arguments are the arguments of the item."""
@@ -141,7 +161,9 @@ def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
     must_be("The text of all function_call_arguments.delta", deltas, done[0])
 
 
-@pytest.mark.spec("responses-stream-text", WHERE, "response.output_text.delta")
+@pytest.mark.spec(
+    "responses-stream-text", "HAND-09", "HAND-14", source="OpenAI API reference, Responses", says="response.output_text.delta"
+)
 def test_text(proxy: Proxy) -> None:
     """The deltas are the text, each piece once."""
     must_say(proxy.responses({"stream": True}), TEXT)

@@ -1,17 +1,16 @@
-"""Titles and summaries that editors ask for behind the user's back. Source: responses-handoff.md, Route entrypoint."""
+"""Titles and summaries that editors ask for behind the user's back. Source: docs/contract/handoff.md, Route entrypoint."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.plugin.proxy import Proxy
+from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_say, read
-from suites.proxy.expected import AS_SPECIFIED, CALLS, HANDOFF, WORKS
+from suites.proxy.expected import AS_SPECIFIED, CALLS, WORKS
 from suites.proxy.saying import must_be
 
 pytestmark = [pytest.mark.proxy_profile(WORKS, AS_SPECIFIED), pytest.mark.model("The model was asked.")]
 
-WHERE = f"{HANDOFF}, Route entrypoint"
 ASKING = {
     "title": "Generate a concise title for this conversation:\nUser: how do I bake bread without yeast?",
     "summary": "Summarize this conversation:\nUser: how do I bake bread without yeast?",
@@ -21,7 +20,7 @@ ASKING = {
 @pytest.mark.needs("title-intercept")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("kind", ASKING)
-@pytest.mark.spec("title-intercepted", WHERE, "optional title/summary intercept")
+@pytest.mark.spec("title-intercepted", "HAND-07")
 def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
     """Such a request is answered in the usual form, and the app-server hears nothing of it."""
     done = proxy.responses({"input": ASKING[kind], "stream": stream})
@@ -32,7 +31,7 @@ def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
 
 
 @pytest.mark.parametrize("question", ["What is the title of the book about Ahab?", "Who wrote the summary of this law?"])
-@pytest.mark.spec("title-only", WHERE, "optional title/summary intercept")
+@pytest.mark.spec("title-only", "HAND-08")
 def test_a_question_is_no_request_for_a_title(proxy: Proxy, question: str) -> None:
     """A user who speaks of titles is answered by the model."""
     done = proxy.responses({"input": proxy.prompt(question)})

@@ -1,7 +1,7 @@
 """Tool calls that a model writes as text become calls, and nothing of their markup is seen.
 
-Source: app-server-payloads.md, Full developer instructions (the form of a call, and the ways in which a model gets it wrong);
-responses-handoff.md, Output mode selection. The texts are the public vectors (docs/tool-call-vectors.md).
+Source: docs/contract/payloads.md, Full developer instructions (the form of a call, and the ways in which a model gets it wrong);
+docs/contract/handoff.md, Output mode selection. The texts are the public vectors (docs/tool-call-vectors.md).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Exchange, Proxy
-from harness.plugin.vectors import Outcome, Vector, load_vectors
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.vectors import Outcome, Vector, load_vectors
 from suites.proxy.answers import Answer, read
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, HANDOFF, IN_TEXT, NOTE, SPEC, WORKS, each_way, native, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, each_way, native, tool
 from suites.proxy.saying import must_be
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
 
-WHERE = f"{SPEC}, Full developer instructions"
-FORM = 'Format: <tool_call>{"name":"TOOL_NAME","arguments":"{...}"}</tool_call>'
 VECTORS = {vector.id: vector for vector in load_vectors()}
-SMALL = [vector for vector in VECTORS.values() if len(vector.text) < 10_000]
+SMALL = [vector for vector in VECTORS.values() if len(vector.text) < 10_000 and vector.cuts is None]
+#: The vectors that say themselves where the stream is cut.
+CUT = [vector for vector in VECTORS.values() if vector.cuts is not None]
 CALLING = [vector for vector in SMALL if vector.outcomes[0].calls and len(vector.outcomes) == 1]
 #: For the author of a proxy that is not meant to find calls in a text.
 UNFOUND = (
@@ -44,6 +44,16 @@ def cases(vectors: list[Vector], sizes: list[int]) -> list[Any]:
         for vector in vectors
         for size in sizes
     ]
+
+
+def on(endpoint: str, params: list[Any]) -> list[Any]:
+    """Put the endpoint before the values of each case."""
+    return [pytest.param(endpoint, *each.values, id=f"{endpoint}-{each.id}", marks=each.marks) for each in params]
+
+
+def each_endpoint(params: list[Any]) -> list[Any]:
+    """Run each case on both endpoints."""
+    return [case for endpoint in ENDPOINTS for case in on(endpoint, params)]
 
 
 def ask(proxy: Proxy, endpoint: str, **more: Any) -> Exchange:
@@ -73,16 +83,20 @@ def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
 def judge(done: Exchange, vector: Vector) -> None:
     """Hold an answer to the outcomes of a vector."""
     __tracebackhide__ = True
+    why = f"{vector.why} ({', '.join(vector.statements)})"
     failed = done.status >= 400 or (done.is_stream and any(_is_error(event.value) for event in done.events))
     if failed:
-        assert any(outcome.error for outcome in vector.outcomes), f"{vector.why} The answer is an error: {done.body[:300]!r}"
+        assert any(outcome.error for outcome in vector.outcomes), (
+            f"{done.method} {done.path} must succeed, but was answered {done.answered}"
+            f"{' with an error in the stream' if done.status < 400 else ''}: {done.body[:300]!r} {why}"
+        )
         return
     answer = read(done)
     if not any(fits(answer, outcome, vector) for outcome in vector.outcomes if not outcome.error):
         wanted = " or ".join(f"calls {list(o.calls)} and text {o.output!r}" for o in vector.outcomes if not o.error)
         got = f"calls {[(call.name, call.arguments) for call in answer.calls]} and text {answer.text!r}"
         hint = UNFOUND if answer.text == vector.text and not answer.calls else ""
-        raise AssertionError(f"{vector.why}{hint}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
+        raise AssertionError(f"{why}{hint}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
     for call, verbatim in zip(answer.calls, vector.verbatim, strict=False):
         if verbatim is not None:
             must_be(
@@ -101,9 +115,10 @@ def _is_error(value: Any) -> bool:
 
 
 @IN_TEXT
-@pytest.mark.parametrize("vector", cases(SMALL, [0, 1, 7]))
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tool-calls-stream", WHERE, FORM)
+@pytest.mark.parametrize(
+    ("endpoint", "vector"), [*on("chat", cases(SMALL, [1])), *on("responses", cases(SMALL, [7])), *each_endpoint(cases(CUT, [0]))]
+)
+@pytest.mark.spec("tool-calls-stream", "PAY-98", "PAY-99", "PAY-100")
 def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
     """However the model's text is cut into pieces, the same calls and the same text come of it."""
     judge(ask(proxy, endpoint, stream=True), VECTORS[vector])
@@ -112,7 +127,7 @@ def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
 @IN_TEXT
 @pytest.mark.parametrize("vector", cases(SMALL, [0]))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tool-calls-whole", WHERE, FORM)
+@pytest.mark.spec("tool-calls-whole", "PAY-98", "PAY-99", "PAY-100")
 def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
     """An answer that is not streamed has the same calls and the same text."""
     judge(ask(proxy, endpoint, stream=False), VECTORS[vector])
@@ -122,7 +137,7 @@ def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.proxy_profile(WORKS)
-@pytest.mark.spec("tool-calls-large", WHERE, FORM)
+@pytest.mark.spec("tool-calls-large", "PAY-98")
 def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """Large arguments arrive whole."""
     vector = VECTORS["large"]
@@ -133,7 +148,7 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
 @each_way([said(VECTORS["two-the-same"], 7)], [native(), native(call_id="call_10")])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tool-calls-ids", WHERE, "the client executes them")
+@pytest.mark.spec("tool-calls-ids", "PAY-98")
 def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
     """Two equal calls are told apart by their ids."""
     ids = [call.id for call in read(ask(proxy, endpoint, stream=stream)).calls]
@@ -145,7 +160,7 @@ def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bo
 
 @each_way([said(VECTORS["one"], 7)], [native()])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.spec("tool-calls-finish", WHERE, "the client executes them")
+@pytest.mark.spec("tool-calls-finish", "PAY-98")
 def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
     """A client of chat runs calls when the reason is `tool_calls`."""
     must_be(f"finish_reason of an answer that calls a tool ({way})", read(ask(proxy, "chat", stream=stream)).ended, "tool_calls")
@@ -154,19 +169,16 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 @IN_TEXT
 @pytest.mark.model(said(VECTORS["one"], 7))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tool-calls-undeclared", WHERE, "When function tools are provided")
+@pytest.mark.spec("tool-calls-undeclared", "PAY-101")
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
     """Who declared no tool gets no call of one."""
     must_be("The calls that a client gets who declared no tool", read(proxy.post(endpoint)).calls, [])
 
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
-@pytest.mark.parametrize("by", ["header", "environment"])
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize(("by", "stream"), [("header", True), ("environment", False)], ids=["header-stream", "environment-whole"])
 @pytest.mark.parametrize("vector", cases(CALLING, [7]))
-@pytest.mark.spec(
-    "tool-calls-xml", f"{HANDOFF}, Output mode selection", "`x-proxy-output-mode` header or `PROXY_RESPONSES_OUTPUT_MODE`"
-)
+@pytest.mark.spec("tool-calls-xml", "HAND-11", "HAND-12")
 def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
     """In that mode each call is one well-formed block of the text, in the very form of the instructions."""
     body = {"tools": [tool("responses"), tool("responses", "saveNote", NOTE)], "stream": stream}
@@ -184,11 +196,7 @@ def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
 @pytest.mark.model(said(VECTORS["one"], 7))
-@pytest.mark.spec(
-    "tool-calls-header-wins",
-    f"{HANDOFF}, Output mode selection",
-    "from `x-proxy-output-mode` header or `PROXY_RESPONSES_OUTPUT_MODE` default",
-)
+@pytest.mark.spec("tool-calls-header-wins", "HAND-13")
 def test_the_header_wins(proxy: Proxy) -> None:
     """The environment is the default; the header of a request goes before it."""
     body = {"tools": [tool("responses")]}

@@ -1,4 +1,4 @@
-"""Tool definitions in turn and message. Source: app-server-payloads.md, Tool schema payloads."""
+"""Tool definitions in turn and message. Source: docs/contract/payloads.md, Tool schema payloads."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, HANDOFF, NOTE, SPEC, TREE, tool
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, NOTE, TREE, tool
 from suites.proxy.saying import must_be, must_be_same
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-WHERE = f"{SPEC}, Tool schema payloads"
 LARGE: dict[str, Any] = {
     "type": "object",
     "properties": {f"p{i}": {"type": "string", "description": "long " * 40} for i in range(400)},
@@ -22,7 +21,7 @@ PAYLOADS = pytest.mark.parametrize("method", CALLS[1:])
 
 @PAYLOADS
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tools-form", WHERE, '{"type": "function", "function": {"name", "description", "parameters"}}')
+@pytest.mark.spec("tools-form", "PAY-14", "PAY-62", "PAY-81", "PAY-95")
 def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
     """Function tool objects in the nested form, in the order of the request, from either endpoint."""
     given = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
@@ -36,7 +35,7 @@ def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
 
 @PAYLOADS
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tools-verbatim", f"{SPEC}, Common normalization rules", "passed verbatim to app-server")
+@pytest.mark.spec("tools-verbatim", "PAY-15")
 def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
     """A schema keeps the order of its keys and its characters; nothing is added to it."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(method)["tools"]["definitions"]
@@ -45,9 +44,7 @@ def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
 
 @PAYLOADS
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec(
-    "tools-large", f"{SPEC}, 1) newConversation, Notes", "The schema is included verbatim (no truncation before logging)"
-)
+@pytest.mark.spec("tools-large", "PAY-15", "PAY-54")
 def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
     """90 KB of schema are not cut."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint, schema=LARGE)]}).params(method)["tools"]["definitions"]
@@ -55,7 +52,7 @@ def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
 
 
 @PAYLOADS
-@pytest.mark.spec("tools-verbatim-object", f"{SPEC}, Common normalization rules", "passed verbatim to app-server")
+@pytest.mark.spec("tools-verbatim-object", "PAY-15")
 def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None:
     """A definition that has the nested form already keeps every key of it, `strict` too."""
     given = tool("chat", strict=True)
@@ -65,7 +62,7 @@ def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None
 
 @PAYLOADS
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tools-bare", WHERE, '"description", "parameters"')
+@pytest.mark.spec("tools-bare", "PAY-96")
 def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
     """No description is made up for a tool that has none."""
     given = tool(endpoint, description=None)
@@ -75,7 +72,7 @@ def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tools-same", WHERE, "Tool definitions are passed as JSON Schema under `tools.definitions`")
+@pytest.mark.spec("tools-same", "PAY-62", "PAY-81")
 def test_turn_and_message_say_the_same(proxy: Proxy, endpoint: str) -> None:
     """The definitions of the turn are those of the message."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint), tool(endpoint, "saveNote", NOTE)]})
@@ -83,7 +80,7 @@ def test_turn_and_message_say_the_same(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("tools-choice", f"{HANDOFF}, Normalization", "`tools`, `toolChoice`, `parallelToolCalls`")
+@pytest.mark.spec("tools-choice", "HAND-20")
 def test_tool_choice_and_parallel_calls_are_accepted(proxy: Proxy, endpoint: str) -> None:
     """Requests with tool_choice and parallel_tool_calls in all their forms are served."""
     forced: Any = {"type": "function", "name": "getFileTree"}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from harness.plugin.schema_fixtures import _schema_case, bundle_files, cassette_frames, pytest_generate_tests
+from codex_replay.plugin.schema.fixtures import bundle_files, cassette_frames, pytest_generate_tests
 
-__all__ = ["_schema_case", "bundle_files", "cassette_frames", "pytest_generate_tests"]
+__all__ = ["bundle_files", "cassette_frames", "pytest_generate_tests"]

@@ -1,6 +1,6 @@
 """The schema fields that the proxy's hand-off document anchors itself to, and what 0.92 really has of them.
 
-Source: spec/responses-handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document was written
+Source: docs/contract/handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document was written
 against an older protocol and says so; each case is named after what holds in the 0.92 schemas.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plugin.schema_fixtures import BundleFiles
+from codex_replay.plugin.schema.fixtures import BundleFiles
 
 FILES = {
     "newConversation": "v1/NewConversationParams.json",
@@ -47,11 +47,14 @@ def properties(bundle_files: BundleFiles, method: str) -> set[str]:
 
 @pytest.mark.parametrize(("method", "field"), HELD)
 def test_anchor_is_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
-    """The field is a property of the method's params."""
+    """The field is a property of the method's params. (HAND-31)"""
     assert field in properties(bundle_files, method)
 
 
 @pytest.mark.parametrize(("method", "field"), ABSENT)
 def test_anchor_is_not_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
-    """The document names the field for the method, or one might think it does, and the 0.92 schemas do not know it."""
+    """The document names the field for the method, or one might think it does, and the 0.92 schemas do not know it.
+
+    Source: HAND-32, HAND-42.
+    """
     assert field not in properties(bundle_files, method)

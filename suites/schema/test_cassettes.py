@@ -5,7 +5,7 @@ What clients wrote is judged by their own cases: some send bad input on purpose.
 
 from __future__ import annotations
 
-from harness.plugin.schema_fixtures import CheckedFrame
+from codex_replay.plugin.schema.fixtures import CheckedFrame
 
 
 def test_server_frames_are_valid_and_known(cassette_frames: list[CheckedFrame]) -> None:

@@ -1,6 +1,6 @@
 """What the 0.92 schemas say about tools, statement by statement.
 
-Source: spec/schema-0.92-tools.md; each expectation is that document's own text. Where a statement is ambiguous, both
+Source: docs/contract/schema-tools.md; each expectation is written out from the document. Where a statement is ambiguous, both
 readings have a case of their own name.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.schema_fixtures import BundleFiles
+from codex_replay.plugin.schema.fixtures import BundleFiles
 
 PRIMARY = "codex_app_server_protocol.schemas.json"
 
@@ -54,19 +54,19 @@ def bare(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_properties_of_send_user_turn(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`SendUserTurnParams.properties` is exactly the set that the document lists."""
+    """`SendUserTurnParams.properties` is exactly the set that the document lists. (SCHEMA-03)"""
     assert set(definitions["SendUserTurnParams"]["properties"]) == SEND_USER_TURN
     assert set(bundle_files.json("v1/SendUserTurnParams.json")["properties"]) == SEND_USER_TURN
 
 
 def test_properties_of_send_user_message(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`SendUserMessageParams.properties` is exactly `conversationId`, `items`."""
+    """`SendUserMessageParams.properties` is exactly `conversationId`, `items`. (SCHEMA-04)"""
     assert set(definitions["SendUserMessageParams"]["properties"]) == SEND_USER_MESSAGE
     assert set(bundle_files.json("v1/SendUserMessageParams.json")["properties"]) == SEND_USER_MESSAGE
 
 
 def test_no_tools_on_the_v1_requests(definitions: dict[str, Any]) -> None:
-    """There is no `tools` field on the v1 request types."""
+    """There is no `tools` field on the v1 request types. (SCHEMA-05)"""
     for name in ("SendUserTurnParams", "SendUserMessageParams", "NewConversationParams"):
         assert "tools" not in definitions[name]["properties"]
         assert "dynamicTools" not in definitions[name]["properties"]
@@ -76,7 +76,7 @@ def test_no_tools_on_the_v1_requests(definitions: dict[str, Any]) -> None:
 
 
 def test_dynamic_tools_on_thread_start(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`v2.ThreadStartParams` has `dynamicTools`, an array of `DynamicToolSpec`."""
+    """`v2.ThreadStartParams` has `dynamicTools`, an array of `DynamicToolSpec`. (SCHEMA-06)"""
     for node, prefix in (
         (definitions["v2"]["ThreadStartParams"], "#/definitions/v2/"),
         (bundle_files.json("v2/ThreadStartParams.json"), "#/definitions/"),
@@ -87,13 +87,13 @@ def test_dynamic_tools_on_thread_start(bundle_files: BundleFiles, definitions: d
 
 
 def test_dynamic_tool_spec(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`DynamicToolSpec` is word for word what the document shows, in both files that have it."""
+    """`DynamicToolSpec` is word for word what the document shows, in both files that have it. (SCHEMA-07)"""
     assert bare(bundle_files.json("v2/ThreadStartParams.json")["definitions"]["DynamicToolSpec"]) == DYNAMIC_TOOL_SPEC
     assert bare(definitions["v2"]["DynamicToolSpec"]) == DYNAMIC_TOOL_SPEC
 
 
 def test_dynamic_tools_only_on_thread_start(definitions: dict[str, Any]) -> None:
-    """No other type of the bundle has a property `dynamicTools`."""
+    """No other type of the bundle has a property `dynamicTools`. (SCHEMA-06)"""
     types = {**definitions, **definitions["v2"]}
     assert [name for name, node in types.items() if "dynamicTools" in node.get("properties", {})] == ["ThreadStartParams"]
 
@@ -121,25 +121,34 @@ def assert_tool_call_event(branch: dict[str, Any]) -> None:
 
 
 def test_dynamic_tool_call_request_in_event_msg(bundle_files: BundleFiles) -> None:
-    """`EventMsg.json` has the event, once."""
+    """`EventMsg.json` has the event, once. (SCHEMA-09, SCHEMA-10)"""
     (branch,) = tool_call_events(bundle_files.json("EventMsg.json"))
     assert_tool_call_event(branch)
 
 
 def test_dynamic_tool_call_request_in_server_notification(bundle_files: BundleFiles) -> None:
-    """`ServerNotification.json` has the event, once: in the definition of EventMsg that it carries along."""
+    """`ServerNotification.json` has the event, once: in the definition of EventMsg that it carries along.
+
+    Source: SCHEMA-09, SCHEMA-10.
+    """
     (branch,) = tool_call_events(bundle_files.json("ServerNotification.json")["definitions"]["EventMsg"])
     assert_tool_call_event(branch)
 
 
 def test_dynamic_tool_call_request_is_no_method_of_server_notification(bundle_files: BundleFiles) -> None:
-    """Read otherwise, the document would be wrong: no notification of `ServerNotification.json` is named after the event."""
+    """Read otherwise, the document would be wrong: no notification of `ServerNotification.json` is named after the event.
+
+    Source: SCHEMA-10, REAL-38.
+    """
     for branch in bundle_files.json("ServerNotification.json")["oneOf"]:
         assert "dynamic" not in branch["properties"]["method"]["enum"][0]
 
 
 def test_dynamic_tool_call_request_is_in_server_notification_through_one_method(bundle_files: BundleFiles) -> None:
-    """The only listed notification whose params reach EventMsg is v1's `sessionConfigured` (its `initialMessages`)."""
+    """The only listed notification whose params reach EventMsg is v1's `sessionConfigured` (its `initialMessages`).
+
+    Source: SCHEMA-10.
+    """
     document = bundle_files.json("ServerNotification.json")
     reaching = [
         branch["properties"]["method"]["enum"][0]
@@ -168,7 +177,7 @@ def reached(node: Any, definitions: dict[str, Any], seen: set[str]) -> set[str]:
 
 
 def test_dynamic_tool_call_response(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`DynamicToolCallResponse` is word for word what the document shows."""
+    """`DynamicToolCallResponse` is word for word what the document shows. (SCHEMA-12)"""
     assert bare(bundle_files.json("DynamicToolCallResponse.json")) == DYNAMIC_TOOL_CALL_RESPONSE
     assert bare(definitions["DynamicToolCallResponse"]) == DYNAMIC_TOOL_CALL_RESPONSE
 
@@ -177,7 +186,7 @@ def test_dynamic_tool_call_response(bundle_files: BundleFiles, definitions: dict
 
 
 def test_tools_v2(definitions: dict[str, Any]) -> None:
-    """`v2.ToolsV2` has only the two built-in toggles, both boolean or null."""
+    """`v2.ToolsV2` has only the two built-in toggles, both boolean or null. (SCHEMA-14)"""
     properties = {name: node["type"] for name, node in definitions["v2"]["ToolsV2"]["properties"].items()}
     assert properties == {"view_image": ["boolean", "null"], "web_search": ["boolean", "null"]}
 
@@ -186,7 +195,7 @@ def test_tools_v2(definitions: dict[str, Any]) -> None:
 
 
 def test_tools_are_declared_at_thread_start_and_routed_by_a_server_request(bundle_files: BundleFiles) -> None:
-    """Besides the event there is the request `item/tool/call`, with the thread's id, which the client answers."""
+    """Besides the event there is the request `item/tool/call`, with the thread's id, which the client answers. (SCHEMA-16)"""
     document = bundle_files.json("ServerRequest.json")
     (branch,) = [b for b in document["oneOf"] if b["properties"]["method"]["enum"] == ["item/tool/call"]]
     assert branch["properties"]["params"] == {"$ref": "#/definitions/DynamicToolCallParams"}
@@ -195,6 +204,6 @@ def test_tools_are_declared_at_thread_start_and_routed_by_a_server_request(bundl
 
 
 def test_no_per_turn_tools_in_v2_either(definitions: dict[str, Any]) -> None:
-    """`turn/start` has no tool manifest: tools are declared once, at the start of the thread."""
+    """`turn/start` has no tool manifest: tools are declared once, at the start of the thread. (SCHEMA-15)"""
     properties = definitions["v2"]["TurnStartParams"]["properties"]
     assert not [name for name in properties if "tool" in name.lower()]

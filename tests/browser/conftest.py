@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
-from harness.report.model import Report, Story
-from harness.report.page import write_html
+from codex_replay.report.data import Report, Trace
+from codex_replay.report.page.build import write_html
 
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -34,13 +35,14 @@ def program(names: tuple[str, ...]) -> str:
     )
 
 
-@pytest.fixture(scope="session")
-def session_browser() -> Iterator[Browser]:
+@contextmanager
+def start(*flags: str) -> Iterator[Browser]:
+    """Start a browser, with further flags."""
     options = Options()
     options.binary_location = program(PROGRAMS)
     service = Service(program(("chromedriver",)))
     folder = tempfile.mkdtemp(prefix="codex-replay-browser-")
-    for flag in [*FLAGS.split(), f"--user-data-dir={folder}"]:
+    for flag in [*FLAGS.split(), f"--user-data-dir={folder}", *flags]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     with pytest.MonkeyPatch.context() as patch:
@@ -58,6 +60,12 @@ def session_browser() -> Iterator[Browser]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def session_browser() -> Iterator[Browser]:
+    with start() as browser:
+        yield browser
+
+
 @pytest.fixture
 def browser(session_browser: Browser) -> Iterator[Browser]:
     """The worker's browser, with nothing in it of the test before."""
@@ -73,7 +81,7 @@ def browser(session_browser: Browser) -> Iterator[Browser]:
 def show(browser: Browser, tmp_path: Path) -> Callable[..., Path]:
     """Write a report's page and open it: `show((report, stories), hash="#case=...", change=lambda text: text)`."""
 
-    def shown(sample: tuple[Report, list[Story]], *, change: Callable[[str], str] | None = None) -> Path:
+    def shown(sample: tuple[Report, list[Trace]], *, change: Callable[[str], str] | None = None) -> Path:
         path = write_html(*sample, tmp_path / f"report-{len(os.listdir(tmp_path))}.html")
         if change is not None:  # a page made worse on purpose
             before = path.read_text()

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from browsing import Browser
-from report_sample import behaviour, case, changed, drift, drifted, everything, report
 from selenium.webdriver.common.keys import Keys
 
-from harness.cli.drift_pages import verdict
-from harness.plugin.report import taken_in
-from harness.protocol.experimental import CAPABILITY
-from harness.report.page import drift_html
+from codex_replay.cli.drift.pages import verdict
+from codex_replay.plugin.reporting.report import taken_in
+from codex_replay.protocol.drift.experimental import CAPABILITY
+from codex_replay.report.page.build import drift_html
+from tests.report.report_sample import behaviour, case, changed, drift, drifted, everything, report
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "reports" / "drift"

@@ -15,9 +15,20 @@ from typing import Any
 
 import pytest
 from browsing import Browser
-from report_sample import HOSTILE, behaviour, behaviour_of, case, changed, drift_of, everything, frame, hostile, story
 
-from harness.report.page import drift_html, write_cassette_html, write_html
+from codex_replay.report.page.build import drift_html, write_cassette_html, write_html
+from tests.report.report_sample import (
+    HOSTILE,
+    behaviour,
+    behaviour_of,
+    case,
+    changed,
+    drift_of,
+    everything,
+    frame,
+    hostile,
+    story,
+)
 
 Show = Callable[..., Path]
 RED = "app_server/test_turns/red"

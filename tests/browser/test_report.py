@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from browsing import Browser
-from report_sample import case, conversation, everything, frame, report, story
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from harness.report.cassette_story import cassette_story
-from harness.report.page import write_cassette_html
+from codex_replay.report.cassette_trace import cassette_trace
+from codex_replay.report.page.build import write_cassette_html
+from tests.report.report_sample import case, conversation, everything, frame, report, story
 
 ROOT = Path(__file__).resolve().parents[2]
 Show = Callable[..., Path]
@@ -55,8 +55,8 @@ def test_verdicts_stand_by_suite_and_module_and_by_document_and_section(browser:
         ["test_turns", "1", "0", "0", "1"],
     ]
     assert [[row[0].strip("\u25b8 "), *row[2:-1]] for row in browser.rows(".documents tbody tr")] == [
-        ["app-server-payloads.md", "62", "1", "1", "0"],
-        ["2. Turns", "62", "1", "1", "0"],
+        ["App-server payloads", "62", "1", "1", "0"],
+        ["PAY-55", "62", "1", "1", "0"],
     ]
 
 
@@ -80,7 +80,7 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
 
 def test_an_object_in_a_table_keeps_its_words(browser: Browser, show: Show) -> None:
     """Beside a long command the subject of a run has words and not a column of letters."""
-    command = "pytest " + "path/to/site-packages/harness/packaged/suites/proxy/test_auth.py " * 6
+    command = "pytest " + "path/to/site-packages/codex_replay/packaged/suites/proxy/test_auth.py " * 6
     run = {"name": "a", "command": command, "started": "2026-11-22T11:45:13Z", "seconds": 2.3, "verdict": "failed"}
     run |= {"subject": {"proxy": "node server.js"}, "codex": "0.92.0", "profile": "works-on-0.92", "cases": 32}
     show((report([case("one")], runs=[run]), []))
@@ -184,7 +184,7 @@ def test_a_case_tells_all_of_itself(browser: Browser, show: Show) -> None:
     assert browser.texts(".rest > .message") == ["AssertionError: the turn failed"]
     assert browser.texts("blockquote, .spec .muted") == [
         "A turn that was started ends.",
-        "check-red app-server-payloads.md, 2. Turns, line 7",
+        "check-red App-server payloads, PAY-55 (docs/contract/payloads.md#pay-55)",
     ]
     assert browser.texts(".command code") == ["pytest 'suites/app_server/test_turns.py::test_red' --app-server fake"]
     assert browser.texts(".details")[0].startswith("E the turn failed E the turn failed")
@@ -400,7 +400,7 @@ def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser: Browser, 
 
 
 def test_a_cassette_is_shown_by_the_same_viewer(browser: Browser, tmp_path: Path) -> None:
-    told = cassette_story(ROOT / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson", "app_server/test_v2/text_turn")
+    told = cassette_trace(ROOT / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson", "app_server/test_v2/text_turn")
     write_cassette_html(told, {"codex": "0.92.0"}, tmp_path / "c.html")
     browser.open((tmp_path / "c.html").as_uri())
     assert browser.texts("h1") == ["app_server/test_v2/text_turn"]

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from browsing import Browser
-from report_sample import case, frame, report, story
 from selenium.webdriver.common.keys import Keys
+
+from tests.report.report_sample import case, frame, report, story
 
 Show = Callable[..., Path]
 CASES, FRAMES = 2000, 20_000

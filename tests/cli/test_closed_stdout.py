@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import schema_files
+from codex_replay.protocol import data_tables
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TURN = "cassettes/app_server/test_v2/text_turn.ndjson"
 #: A verb, and the status that it has when all of it is read.
 VERBS = {
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("closed")
     (place / "cassettes").symlink_to(ROOT / "cassettes")
     (place / "none").mkdir()
-    bundle = json.loads(dict(schema_files.schema_files("0.92.0"))[schema_files.PRIMARY])
+    bundle = json.loads(data_tables.schema("0.92.0")[data_tables.PRIMARY])
     del bundle["definitions"]["ClientRequest"]["oneOf"][3]
     (place / "less.json").write_text(json.dumps(bundle))
     header = (ROOT / TURN).read_bytes().splitlines(keepends=True)[0]
@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-c", "from harness.cli.main import main; main()", *words]
+    argv = [sys.executable, "-c", "from codex_replay.cli.main import main; main()", *words]
     return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -95,7 +95,7 @@ def test_show_goes_on_no_longer_than_somebody_reads(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
 @pytest.mark.parametrize("verb", ["--help", "drift 0.92.0 0.92.0", f"cassette show {TURN}"])
 def test_a_stdout_that_is_full_is_a_sentence(folder: Path, verb: str) -> None:
-    argv = [sys.executable, "-c", "from harness.cli.main import main; main()", *verb.split()]
+    argv = [sys.executable, "-c", "from codex_replay.cli.main import main; main()", *verb.split()]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(argv, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2

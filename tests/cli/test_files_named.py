@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.shell.files import named, replacing
+from codex_replay.shell.files.atomic import named, replacing
 
 PROGRAM = str(Path(sys.executable).with_name("codex-replay"))
-CASSETTE = Path(__file__).parent.parent / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+CASSETTE = Path(__file__).parents[2] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
 NOWHERE = Path("/proc")
 not_here = pytest.mark.skipif(not NOWHERE.is_dir(), reason="a folder in which nobody can make a file is wanted")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.shell.cassette import CassetteReader
-from harness.shell.codex_origin import bundle_of, version_of
+from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.codex.origin import bundle_of, version_of
 
 PROGRAM = str(Path(sys.executable).with_name("codex-replay"))
 ECHO = ["/bin/cat"]
@@ -205,7 +205,9 @@ def test_a_secret_in_the_arguments_does_not_stay(tmp_path: Path) -> None:
 
 def test_the_recorders_start_imports_nothing_heavy() -> None:
     heavy = ["rich", "asyncio", "httptools", "yaml", "deepdiff", "pytest", "shutil", "logging"]
-    code = f"import sys, harness.cli.record, harness.core.redact; print([m for m in {heavy} if m in sys.modules])"
+    code = (
+        f"import sys, codex_replay.cli.record, codex_replay.core.redact.redactor; print([m for m in {heavy} if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
 
 

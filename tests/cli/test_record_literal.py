@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_http_recorder import Backend, backend, read_all, read_request, recording
 
-from harness.core.hidden import opened
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.redact.encoded_body import opened
+from codex_replay.shell.cassettes.file import CassetteReader
+from tests.shell.http.test_http_recorder import Backend, backend, read_all, read_request, recording
 
 PROGRAM = [str(Path(sys.executable).with_name("codex-replay"))]
-BROKEN = [sys.executable, str(Path(__file__).with_name("broken_recorders.py"))]
+BROKEN = [sys.executable, str(Path(__file__).parents[1] / "shell" / "http" / "broken_recorders.py")]
 SECRET = 'Project "Blue bird" é'
 SHORT = "k7"
 
@@ -89,7 +89,7 @@ def check_http(folder: Path, variant: str | None = None) -> None:
 
     body = f'{{"input":"{escaped}"}}'.encode()
     path = b"/v1/x?of=Project%20%22Blue%20bird%22%20%C3%A9"
-    asked = b"POST %b HTTP/1.1\r\nhost: h\r\ncontent-length: %d\r\n\r\n" % (path, len(body)) + body
+    asked = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (path, len(body)) + body
     with backend(answer) as made, recording(folder, made.port, variant=variant, words=("--literal", SECRET)) as recorder:
         for form in ("identity", "gzip"):
             with recorder.connect() as client:

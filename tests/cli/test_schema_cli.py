@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.schema import group
-from harness.protocol import bundle, schema_files
-from harness.protocol.schema_doc import pages, slug
-from harness.shell import schema_gen
+from codex_replay.cli.schema import group
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.schema import bundle
+from codex_replay.protocol.schema.reference import pages, slug
+from codex_replay.shell.codex import schema_gen
+from codex_replay.shell.files import version_data
+from codex_replay.shell.files.bundle_files import load_file
+from codex_replay.shell.files.folder import Folder
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "schema" / "0.92.0"
 
 
@@ -31,7 +35,7 @@ def program(path: Path, edit: str = "") -> str:
         "assert os.environ['HOME'] == os.environ['CODEX_HOME'] and not os.listdir(os.environ['HOME'])\n"
         "assert 'SECRET' not in os.environ\n"
         "out = pathlib.Path(sys.argv[4])\n"
-        f"shutil.copytree({schema_files.folder('0.92.0')!r}, out, dirs_exist_ok=True)\n{edit}\n"
+        f"shutil.copytree({version_data.schema_folder('0.92.0')!r}, out, dirs_exist_ok=True)\n{edit}\n"
     )
     path.chmod(0o755)
     return str(path)
@@ -75,7 +79,7 @@ def test_check_of_other_files(tmp_path, monkeypatch, edit, sentence):
     ("edit", "sentence"),
     [
         ("print('bad option', file=sys.stderr); sys.exit(3)", "ended with status 3 and wrote no schemas: bad option"),
-        (f"(out / {schema_files.PRIMARY!r}).unlink()", "wrote no codex_app_server_protocol.schemas.json"),
+        (f"(out / {data_tables.PRIMARY!r}).unlink()", "wrote no codex_app_server_protocol.schemas.json"),
     ],
 )
 def test_a_codex_that_fails_is_a_sentence(tmp_path, edit, sentence):
@@ -106,7 +110,7 @@ def test_a_codex_that_hangs_is_stopped(tmp_path):
 def test_unknown_versions_are_usage_errors(tmp_path, codex, monkeypatch):
     done = run("check", "0.1.0", "--codex", codex)
     assert (done.exit_code, "No schema files of Codex 0.1.0 are vendored" in done.output) == (2, True)
-    monkeypatch.setattr("harness.cli.schema.find_installed", lambda version: None)
+    monkeypatch.setattr("codex_replay.cli.schema.find_installed", lambda version: None)
     done = run("check", "0.92.0")
     assert (done.exit_code, "codex-replay codex install 0.92.0" in done.output) == (2, True)
     done = run("doc", "0.1.0", "--out", str(tmp_path))
@@ -117,12 +121,12 @@ def test_regen_into_a_directory(tmp_path, codex):
     out = tmp_path / "fresh"
     done = run("regen", "0.92.0", "--out", str(out), "--codex", codex)
     assert done.exit_code == 0, done.output
-    assert {name: schema_files.read(str(out), name) for name in schema_files.names(str(out))} == dict(schema_files.schema_files())
+    assert dict(Folder(out)) == dict(data_tables.schema())
     (out / "v2" / "Old.json").write_text("{}")
     outcome = json.loads(run("regen", "0.92.0", "--out", str(out), "--codex", codex, "--json").output)
     assert outcome["changed"] == ["v2/Old.json"]
     assert not (out / "v2" / "Old.json").exists()
-    assert bundle.load_file(out).methods("server-request") == bundle.load().methods("server-request")
+    assert load_file(out).methods("server-request") == bundle.load().methods("server-request")
 
 
 def test_regen_leaves_a_directory_with_other_files_alone(tmp_path, codex):
@@ -135,13 +139,13 @@ def test_regen_leaves_a_directory_with_other_files_alone(tmp_path, codex):
 
 def test_regen_of_the_vendored_folder_writes_the_manifest(tmp_path, codex, monkeypatch):
     data = tmp_path / "data"
-    shutil.copytree(Path(schema_files.folder("0.92.0")).parent, data / "0.92.0")
+    shutil.copytree(Path(version_data.schema_folder("0.92.0")).parent, data / "0.92.0")
     (data / "0.92.0" / "schema.sha256").write_text("")
-    monkeypatch.setattr(schema_files, "_DATA", str(data))
+    monkeypatch.setattr(version_data, "DATA", str(data))
     assert run("regen", "0.92.0", "--codex", codex).exit_code == 0
     assert schema_gen.verify_manifest("0.92.0") == []
     assert run("regen", "9.9.9", "--codex", codex).exit_code == 0
-    assert schema_files.versions() == ["0.92.0", "9.9.9"]
+    assert data_tables.versions() == ["0.92.0", "9.9.9"]
 
 
 def test_the_committed_reference_is_up_to_date():
@@ -187,7 +191,7 @@ def test_every_link_of_the_reference_leads_to_a_page():
 
 def test_a_bundle_of_ones_own_is_documented(tmp_path):
     path = tmp_path / "mine.json"
-    path.write_bytes(dict(schema_files.schema_files())[schema_files.PRIMARY])
+    path.write_bytes(data_tables.schema()[data_tables.PRIMARY])
     done = run("doc", "1.2.3", "--bundle", str(path), "--out", str(tmp_path / "docs"))
     assert done.exit_code == 0, done.output
     assert (tmp_path / "docs" / "README.md").read_text().startswith("# The app-server protocol of Codex 1.2.3\n")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from harness.cli.main import main; main()", "serve"]
+COMMAND = [sys.executable, "-c", "from codex_replay.cli.main import main; main()", "serve"]
 
 
 @contextmanager
@@ -58,6 +58,15 @@ def test_it_serves_and_tells_each_request() -> None:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         assert (told["method"], told["path"], told["answer"]) == ("POST", "/v1/responses", "default")
+
+
+def test_what_was_asked_just_before_the_end_is_told_too() -> None:
+    with serving() as (process, ready):
+        for _ in range(20):
+            ask(ready["url"])
+        process.terminate()
+        printed, _ = process.communicate()
+        assert [json.loads(line)["n"] for line in printed.splitlines()] == list(range(1, 21))
 
 
 SECRET = "rt-live-0123456789abcdef"
@@ -135,7 +144,8 @@ def test_the_backend_does_not_outlive_a_killed_serve() -> None:
         ("a.json", "{", "neither JSON nor YAML"),
         ("a.yaml", "a: [", "neither JSON nor YAML"),
         ("a.json", '[{"itms": []}]', 'did you mean "items"'),
-        ("a.json", '[{"fault": "rest"}]', "'rest' is no fault"),
+        ("a.json", '[{"fault": "rest"}]', "'rest' is no fault (did you mean \"reset\"?)"),
+        ("a.json", '[{"fault": {"name": "http_429", "retry_aftr": 1}}]', 'no parameter of a fault (did you mean "retry_after"?)'),
         ("a.json", '{"auth": {"mode": "x"}}', "auth.mode must be one of"),
         ("missing.json", None, "cannot be read"),
     ],

@@ -16,10 +16,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli import codex
-from harness.cli.main import main
+from codex_replay.cli import codex
+from codex_replay.cli.main import main
+from tests.support.processes import ended
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 HANDSHAKE = ROOT / "cassettes" / "app_server" / "test_handshake" / "initialize.ndjson"
 
 #: Verbs that say nothing on stdout but what they are asked to pass on or to write.
@@ -158,7 +159,7 @@ def test_a_stdout_that_does_not_know_a_character_gets_its_number(tmp_path: Path,
     """What is printed is JSON then, too."""
     (tmp_path / "b.json").write_text(json.dumps({"cassette": 1}))
     code = (
-        "import json, sys; from harness.cli.stdout import patient; sys.stdout = patient(sys.stdout);"
+        "import json, sys; from codex_replay.cli.io.stdout import patient; sys.stdout = patient(sys.stdout);"
         "print(json.dumps(['\\u2192', '\\xe9', '\\U0001f600', '\\udcff'], ensure_ascii=False))"
     )
     done = subprocess.run(
@@ -170,7 +171,7 @@ def test_a_stdout_that_does_not_know_a_character_gets_its_number(tmp_path: Path,
 
 def test_a_file_name_goes_out_as_it_came_where_the_locale_knows_no_better() -> None:
     code = (
-        "import os, sys; from harness.cli.stdout import patient; sys.stdout = patient(sys.stdout);"
+        "import os, sys; from codex_replay.cli.io.stdout import patient; sys.stdout = patient(sys.stdout);"
         "print(os.fsdecode(b'\\xff'), '\\u2192')"
     )
     environment = {**os.environ, "PYTHONIOENCODING": "ascii:surrogateescape"}
@@ -184,7 +185,7 @@ def test_a_verb_that_is_told_to_end_leaves_nothing_and_judges_nothing(number: in
     os.mkfifo(tmp_path / "pid")
     waits = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\nwhile os.read(0, 9999): pass"
     server = shlex.join([sys.executable, "-c", waits])
-    verb = [sys.executable, "-c", "from harness.cli.main import main; main()", "replay", str(HANDSHAKE)]
+    verb = [sys.executable, "-c", "from codex_replay.cli.main import main; main()", "replay", str(HANDSHAKE)]
     started = [*verb, "--app-server", server, "--timeout", "60"]
     pipe = os.open(tmp_path / "pid", os.O_RDWR)
     with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
@@ -195,5 +196,21 @@ def test_a_verb_that_is_told_to_end_leaves_nothing_and_judges_nothing(number: in
     os.close(pipe)
     assert (process.returncode, out) == (status, b"")
     assert err.decode().strip() == ("codex-replay: interrupted." if number == signal.SIGINT else "")
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert ended(pid)
+
+
+def test_the_version_has_a_short_option() -> None:
+    assert run("-V").stdout == run("--version").stdout
+    assert run("-V").stdout.startswith("codex-replay, version ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_the_verbs(shell: str) -> None:
+    """As docs/index.md has it."""
+    command = [str(Path(sys.executable).with_name("codex-replay"))]
+    env = {**os.environ, "_CODEX_REPLAY_COMPLETE": f"{shell}_source"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, "_CODEX_REPLAY_COMPLETE" in done.stdout) == (0, True), done.stderr
+    if shell == "bash":
+        env |= {"_CODEX_REPLAY_COMPLETE": "bash_complete", "COMP_WORDS": "codex-replay dr", "COMP_CWORD": "1"}
+        assert subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout == "plain,drift\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.value import EMPTY, Value
+from codex_replay.core.value import EMPTY, Value
 
 
 class Point(Value):
@@ -46,6 +46,29 @@ def test_a_changed_value_is_another() -> None:
     assert (point.but(y=3), point) == (Point(1, 3), Point(1, 2))
     with pytest.raises(AttributeError):
         point.x = 5  # type: ignore[misc]
+
+
+class Place(Point):
+    name: str
+
+
+class Named(Place):
+    x: int = 7
+    more: str = "m"
+
+
+class Bare(Named):
+    pass
+
+
+def test_a_value_has_the_parts_of_all_above_it_first() -> None:
+    """Each part where it was first declared; what a class declares again has a new default, and no second place."""
+    assert Place(1, 2, {}, "n") == Place(x=1, y=2, name="n")
+    assert repr(Named(name="n")) == "Named(x=7, y=0, about={}, name='n', more='m')"
+    assert Bare(1, name="n") != Bare(2, name="n")
+    assert Bare(1, name="n").but(y=3) == Bare(1, 3, {}, "n", "m")
+    with pytest.raises(TypeError, match="needs its part name"):
+        Bare(1)
 
 
 @pytest.mark.parametrize(

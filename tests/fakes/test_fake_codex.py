@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import dumps
-from harness.shell.cassette import CassetteReader, CassetteWriter
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 THREAD = "01a1fa03-daf3-7c40-a0be-c9e3464a450e"
@@ -230,7 +230,7 @@ def test_a_recording_that_was_cut_short_is_replayed_to_its_end_and_said_so(tmp_p
     assert b"cut short" in done.stderr
 
 
-# -- bad input (real-codex-0.92.md section 4): tests/real compares these with the binary itself -------------------------
+# -- bad input (REAL-81 to REAL-95): tests/real compares these with the binary itself -------------------------
 
 
 def reply_to(sent: list[bytes], cassette: Path) -> list[Any]:

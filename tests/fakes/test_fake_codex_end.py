@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,51 +14,58 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import dumps
-from harness.shell.cassette import CassetteReader, CassetteWriter
-from harness.shell.codex_origin import bundle_of
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.codex.origin import bundle_of
+from codex_replay.shell.files import version_data
 
-ROOT = Path(__file__).resolve().parent.parent
+SOURCE_ROOTS = [str(Path(__file__).resolve().parents[2] / name) for name in ("harness", "fake_server")]
 THREAD = "01a1fa03-daf3-7c40-a0be-c9e3464a450e"
 SETTINGS = "FAKE_CODEX_"
 #: What a broken fake-codex does before it begins.
 BROKEN = {
-    "tells no difference": "from fake_server.app_server import AppServer as A; A._tell_otherwise = lambda self: None",
-    "keeps no difference": "from fake_server.app_server import Noting as N; N.consume = N.__mro__[1].consume",
-    "tells what is masked": "import harness.core.match as m; m.Matcher._same_leaf = lambda *_: False",
+    "tells no difference": "from codex_fakes.replaying.app_server import AppServer as A; A._content_notes = lambda self: []",
+    "keeps no difference": "from codex_fakes.replaying.app_server import Noting as N; N.consume = N.__mro__[1].consume",
+    "writes no ending": "import codex_fakes.replaying.ending as e; e.append = lambda *_: None",
+    "tells what is masked": "import codex_replay.core.replay.match as m; m.Matcher._same_leaf = lambda *_: False",
     "tells the client's name": (
-        "import fake_server.app_server as a, fake_server.otherwise as o; a._compared = lambda value: value.get('params')\n"
+        "import codex_fakes.replaying.app_server as a, codex_fakes.replaying.content_notes as o; "
+        "a._compared = lambda value: value.get('params')\n"
         "o._differences = lambda matcher, ours, theirs: matcher.differences(ours.value, theirs.value)"
     ),
-    "tells all": "import fake_server.otherwise as o; o.TOLD = 1000",
-    "tells it raw": "import fake_server.otherwise as o; o.visible = str",
-    "tells it whole": "import fake_server.otherwise as o; o.SHOWN = 10**9",
+    "tells all": "import codex_fakes.replaying.content_notes as o; o.TOLD = 1000",
+    "tells it raw": "import codex_fakes.replaying.content_notes as o; o.escape = str",
+    "tells it whole": "import codex_fakes.replaying.content_notes as o; o.SHOWN = 10**9",
     "takes any home": (
-        "import fake_server.capture as c; c.clean = lambda raw, home: c.Redactor(paths={home: '/home/user'}).redact(raw)"
+        "import codex_fakes.stdio.capture as c; c.clean = lambda raw, home: c.Redactor(paths={home: '/home/user'}).redact(raw)"
     ),
-    "tells secrets": "from fake_server.app_server import AppServer as A; A._clean = lambda self, live: live",
-    "heeds no word": "import fake_server.app_server as a; a.quiet = lambda environ: False",
-    "heeds no signal": "from fake_server.stdio import Stdio; Stdio.heed_signals = lambda self: None",
-    "hears nobody out": "from fake_server.stdio import Stdio; Stdio._hear_out = lambda self: None",
-    "ends with a status": "import os, fake_server.stdio as s; s.die = lambda number: os._exit(1)",
+    "tells secrets": "from codex_fakes.replaying.app_server import AppServer as A; A._clean = lambda self, live: live",
+    "heeds no word": "import codex_fakes.replaying.app_server as a; a.quiet = lambda environ: False",
+    "heeds no signal": "from codex_fakes.stdio.loop import Stdio; Stdio.install_signal_handlers = lambda self: None",
+    "hears nobody out": "from codex_fakes.stdio.loop import Stdio; Stdio._hear_out = lambda self: None",
+    "ends with a status": "import os, codex_fakes.stdio.loop as s; s.die = lambda number: os._exit(1)",
     "takes a signal back": "import _signal; s = _signal; get = s.getsignal; s.getsignal = lambda n: s.SIG_DFL",
-    "waits for its reader": "import fake_server.stdio as s; s._can_be_told = lambda: True",
+    "waits for its reader": "import codex_fakes.stdio.loop as s; s._can_be_told = lambda: True",
     "waits after a second signal": (
-        "from fake_server.stdio import Stdio; old = Stdio._on_signal\n"
+        "from codex_fakes.stdio.loop import Stdio; old = Stdio._on_signal\n"
         "Stdio._on_signal = lambda self, *what: None if self._signal else old(self, *what)"
     ),
-    "waits at no place": "from fake_server.stdio import Stdio; Stdio._wait = lambda self: None",
-    "says nothing of an empty setting": "import fake_server.fake_codex as f; f._say_empty = lambda settings: None",
-    "takes both": "import fake_server.fake_codex as f; f._refuse_both = lambda settings: None",
-    "names no bundle": "import harness.protocol.schema_files as s; s.identity = lambda version: ''",
+    "dies of its reader": (
+        "from codex_fakes.stdio.loop import Stdio; import posix\n"
+        "Stdio._flush = lambda self: [posix.write(1, raw) for raw in self._out]"
+    ),
+    "waits at no place": "from codex_fakes.stdio.loop import Stdio; Stdio._wait = lambda self: None",
+    "says nothing of an empty setting": "import codex_fakes.fake_codex as f; f._say_empty = lambda settings: None",
+    "takes both": "import codex_fakes.fake_codex as f; f._refuse_both = lambda settings: None",
+    "names no bundle": "import codex_replay.protocol.data_tables as s; s.identity = lambda version: ''",
 }
 
 
 def fake(broken: str = "") -> list[str]:
     """The command of fake-codex, or of a broken one."""
-    code = f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{BROKEN[broken] if broken else ''}\n"
-    return [sys.executable, "-I", "-S", "-c", code + "from fake_server.fake_codex import main; sys.exit(main(sys.argv[1:]))"]
+    code = f"import sys; sys.path[:0] = {SOURCE_ROOTS!r}\n{BROKEN[broken] if broken else ''}\n"
+    return [sys.executable, "-I", "-S", "-c", code + "from codex_fakes.fake_codex import main; sys.exit(main(sys.argv[1:]))"]
 
 
 def environ(**settings: Any) -> dict[str, str]:
@@ -93,9 +101,9 @@ def conversation(prompt: Any = "Hi", turns: int = 1, cwd: str = "/home/user/work
     return said
 
 
-def write(path: Path, entries: list[tuple[str, Any]]) -> Path:
+def write(path: Path, entries: list[tuple[str, Any]], codex: str = "0.92.0") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with CassetteWriter(path, Header("0.92.0", "sha256:none", "test", {"rpc": "authored"})) as writer:
+    with CassetteWriter(path, Header(codex, "sha256:none", "test", {"rpc": "authored"})) as writer:
         for i, (sender, message) in enumerate(entries):
             writer.write(Frame(0, i / 1000, "rpc", sender, raw=dumps(message) + b"\n"))
     return path
@@ -231,6 +239,152 @@ def test_one_that_ends_for_a_home_is_noticed(tmp_path: Path, home: str) -> None:
     red(check_home, "takes any home", tmp_path, home)
 
 
+# -- the version of the cassette ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("codex", "start"),
+    [
+        ("0.92.0", ""),
+        (
+            "unknown",
+            "fake-codex: The header names no Codex version ('unknown'), so no version's tables apply: each server frame ",
+        ),
+        ("", "fake-codex: The header names no Codex version (''), so no version's tables apply: each server frame "),
+        (
+            "0.116.0",
+            "fake-codex: There is no causality, normalise or methods table for Codex 0.116.0, and no command makes one: ",
+        ),
+    ],
+)
+def test_a_version_without_tables_is_replayed_and_reported_once(tmp_path: Path, codex: str, start: str) -> None:
+    sent = of_client(conversation("Ho"))
+    for lines in (sent, sent[:1]):  # also where the client says no more than initialize
+        status, told, came = run(lines, cassette=write(tmp_path / "a.ndjson", conversation(), codex))
+        assert (status, "method" in came[-1]) == ((0, True) if lines is sent else (1, False))
+        missing = [
+            line for line in told if "note:" not in line and "never came" not in line and line.startswith("fake-codex: The")
+        ]
+        assert [line.startswith(start) for line in missing] == ([True] if start else [])
+
+
+def test_a_version_without_causality_is_replayed_in_the_recorded_order(tmp_path: Path) -> None:
+    """The 0.92.0 table lets the end of the turn go out before a client frame that merely stands before it."""
+    frames = conversation()
+    last = next(n for n in range(len(frames) - 1, -1, -1) if frames[n][0] == "server")
+    frames.insert(last, ("client", {"method": "note"}))
+    sent = [line for line in of_client(frames) if line.get("method") != "note"]
+    for codex, method in (("0.92.0", frames[-1][1]["method"]), ("0.116.0", frames[last - 1][1].get("method"))):
+        _, _, came = run(sent, cassette=write(tmp_path / "a.ndjson", frames, codex))
+        assert came[-1].get("method") == method, codex
+
+
+def fake_says(*words: str, cassette: Path) -> tuple[int, str, str]:
+    done = subprocess.run([*fake(), *words], env=environ(cassette=cassette), capture_output=True, text=True, timeout=30)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("codex", "version", "told"),
+    [
+        ("0.116.0", "0.116.0", ""),
+        ("unknown", "0.92.0", "fake-codex: The header names no Codex version ('unknown'); --version prints 0.92.0, which the"),
+    ],
+)
+def test_the_version_is_that_of_the_recording(tmp_path: Path, codex: str, version: str, told: str) -> None:
+    for cassette in (write(tmp_path / "a.ndjson", conversation(), codex), tmp_path):
+        status, out, err = fake_says("--version", cassette=cassette)
+        assert (status, out, err[: len(told)]) == (0, f"codex-cli {version}\n", told)
+        assert bool(err) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("codex", "status", "told"),
+    [
+        ("0.92.0", 0, ""),
+        (
+            "0.116.0",
+            2,
+            "fake-codex: There is no schema bundle of Codex 0.116.0 here; `codex-replay codex install 0.116.0` and then",
+        ),
+        (
+            "unknown",
+            2,
+            "fake-codex: The header names no Codex version ('unknown'), so no schemas are written; `record --codex V`",
+        ),
+    ],
+)
+def test_the_schemas_are_those_of_the_recorded_version_or_none(tmp_path: Path, codex: str, status: int, told: str) -> None:
+    cassette = write(tmp_path / "a.ndjson", conversation(), codex)
+    found, _, err = fake_says("app-server", "generate-json-schema", "--out", str(tmp_path / "out"), cassette=cassette)
+    assert (found, err[: len(told)]) == (status, told)
+    assert (tmp_path / "out").exists() == (status == 0)
+
+
+@pytest.mark.parametrize(("codex", "status"), [("9.9.9", 2), ("0.92.0", 0)])
+def test_the_header_chooses_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codex: str, status: int) -> None:
+    """The table of version 9.9.9 is broken, which only a replay of that version notices."""
+    data = tmp_path / "data"
+    shutil.copytree(Path(version_data.path_of("0.92.0")), data / "0.92.0")
+    (data / "9.9.9").mkdir()
+    (data / "9.9.9" / "causality.json").write_text("no table")
+    monkeypatch.setitem(BROKEN, "other data", f"import codex_replay.shell.files.version_data as s; s.DATA = {str(data)!r}")
+    found = run(of_client(conversation()), "other data", cassette=write(tmp_path / "a.ndjson", conversation(), codex))
+    assert found[0] == status, found
+
+
+# -- the ending as JSON ---------------------------------------------------------------------------------------------------
+
+
+def endings(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def check_ending(tmp_path: Path, broken: str = "") -> None:
+    """It has every frame, each run appends a line, and stderr has the same facts."""
+    cassette = write(tmp_path / "a.ndjson", conversation(turns=25))
+    sent = of_client(conversation())
+    sent[1]["params"] = {"cwd": "/home/user/work", "model": "another"}
+    status, told, _ = run([*sent, {"id": 9, "method": "config/read"}], broken, cassette=cassette, ending=tmp_path / "ending")
+    assert status == 1
+    run(of_client(conversation(turns=25)), broken, cassette=cassette, ending=tmp_path / "ending")
+    first, second = endings(tmp_path / "ending") or [{}, {}]
+    assert list(first) == ["pid", "cassette", "left_out", "otherwise", "unmatched"]
+    assert first["cassette"] == str(cassette)
+    assert [entry["message"] for entry in first["left_out"]] == ["turn/start"] * 24
+    n = first["left_out"][0]["n"]
+    assert f"fake-codex: frame {n} of {cassette} never came from the client: turn/start" in told
+    assert [entry["n"] for entry in first["otherwise"]] == [3]
+    assert f"fake-codex: note: {first['otherwise'][0]['text']}" in told
+    assert [f"fake-codex: {text}" for text in first["unmatched"]] == [line for line in told if "config/read" in line]
+    assert (second["left_out"], second["otherwise"], second["unmatched"]) == ([], [], [])
+    assert second["pid"] != first["pid"]
+
+
+def test_the_ending_is_a_line_of_json(tmp_path: Path) -> None:
+    check_ending(tmp_path)
+
+
+def test_one_without_an_ending_is_noticed(tmp_path: Path) -> None:
+    red(check_ending, "writes no ending", tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_an_ending(tmp_path: Path, number: int) -> None:
+    with Client(cassette=write(tmp_path / "a.ndjson", conversation()), ending=tmp_path / "ending") as client:
+        client.say(*of_client(conversation())[:2])
+        client.until("id", 2)
+        assert client.end(number)[0] == -number
+    (ending,) = endings(tmp_path / "ending")
+    assert ending["left_out"] == [{"n": 5, "message": "turn/start"}]
+
+
+def test_an_ending_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    status, told, _ = run([], cassette=write(tmp_path / "a.ndjson", conversation()), ending=tmp_path / "none" / "ending")
+    assert status == 2
+    assert "No such file" in told[-1]
+
+
 # -- a signal -------------------------------------------------------------------------------------------------------------
 
 ENDS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
@@ -330,6 +484,31 @@ def check_ignored(tmp_path: Path, broken: str = "") -> None:
         client.say(*of_client(recorded)[1:])
         client.until("method", "turn/completed")
         assert client.end(signal.SIGTERM) == (-signal.SIGTERM, [])
+
+
+@pytest.mark.parametrize("broken", ["", "dies of its reader"])
+def test_the_end_is_reported_though_nobody_reads_the_answers(tmp_path: Path, broken: str) -> None:
+    """The server ends of itself, at a reply that was not recorded, while what it has to write has no reader any more."""
+    ask = {"id": 0, "method": "item/commandExecution/requestApproval", "params": {"threadId": THREAD}}
+    recorded = [*conversation(), ("server", ask), ("client", {"id": 0, "result": {"decision": "accept"}})]
+    settings = {"cassette": write(tmp_path / "a.ndjson", recorded), "capture": tmp_path / "sent", "ending": tmp_path / "ending"}
+    with Client(broken, **settings) as client:
+        assert client.server.stdout is not None
+        client.say(*of_client(conversation())[:2])
+        client.until("id", 2)
+        client.server.stdout.close()
+        # In one write: the answers to the first wait to be written when the second ends the server.
+        client.say(of_client(conversation())[2], {"id": 0, "result": {"decision": "decline"}})
+        client.server.wait(60)
+        assert client.server.stderr is not None
+        told = client.server.stderr.read().decode()
+    with CassetteReader(tmp_path / "sent") as reader:
+        sent = list(reader)
+    found = (client.server.returncode, "so the server ends here" in told, "Broken pipe" in told, reader.footer is None, len(sent))
+    assert (found == (1, True, False, False, 4)) == (not broken), found
+    if not broken:
+        (ending,) = endings(tmp_path / "ending")
+        assert ending["left_out"] == [{"n": 9, "message": "result of 0"}]
 
 
 def test_a_signal_that_the_client_has_it_ignore_stays_ignored(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 FAKE = Path(sys.executable).with_name("fake-codex")
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def version_of(*argv: str | Path, cwd: Path, path: str = "/usr/bin:/bin") -> str:
@@ -54,7 +54,7 @@ def test_a_capture_never_replaces_the_recording_that_is_replayed(tmp_path: Path,
 def test_help_names_every_setting(tmp_path: Path, arguments: list[str]) -> None:
     done = subprocess.run([FAKE, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=20)
     assert (done.returncode, done.stderr) == (0, "")
-    sources = "".join(path.read_text() for path in (ROOT / "fake_server").glob("*.py"))
+    sources = "".join(path.read_text() for path in (ROOT / "fake_server").rglob("*.py"))
     for name in set(re.findall(r"FAKE_CODEX_[A-Z]+", sources)):
         assert name in done.stdout
     assert "asyncio" not in done.stdout

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.editor_client import editor_argv
-from harness.plugin.lite_client import parse_lite_client
-from harness.plugin.programs import ROOT, program
-from harness.plugin.proxy_subject import parse_proxy
+from codex_replay.plugin.base.programs import program
+from codex_replay.plugin.editor_client.fixture import editor_argv
+from codex_replay.plugin.lite_client.fixture import parse_lite_client
+from codex_replay.plugin.proxy.subject import parse_proxy
+
+ROOT = Path(__file__).resolve().parents[2]
 
 #: What none of them may load: each takes some milliseconds, and is easily had by an annotation or by one function of it.
 SLOW = {
@@ -80,24 +82,24 @@ def editor_client(folder: Path) -> tuple[list[str], str]:
 def byte_server(folder: Path) -> tuple[list[str], str]:
     steps = [{"expect": "a"}, {"reply": {}}, {"send": {"method": "b"}}]
     (folder / "steps.json").write_text(json.dumps({"runs": [steps]}))
-    return [*program("fake_server.byte_server")[1:], str(folder)], '{"id": 1, "method": "a"}\n'
+    return [*program("codex_fakes.stdio.byte_server")[1:], str(folder)], '{"id": 1, "method": "a"}\n'
 
 
 def wire_tap(folder: Path) -> tuple[list[str], str]:
-    return [*program("harness.shell.wire_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
+    return [*program("codex_replay.shell.rpc.wire_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
 
 
 def timed_tap(folder: Path) -> tuple[list[str], str]:
-    return [*program("harness.shell.timed_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
+    return [*program("codex_replay.shell.rpc.timed_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
 
 
 Start = Callable[[Path], tuple[list[str], str]]
 STARTS: list[tuple[Start, str, set[str]]] = [
-    (lite_client, "harness.reference.lite_client.transport", SLOW | SLOW_FOR_OURS),
-    (editor_client, "harness.reference.editor_client.connection", SLOW | SLOW_FOR_OURS),
-    (byte_server, "fake_server.byte_server", SLOW | SLOW_FOR_OURS | {"os"}),
-    (wire_tap, "harness.shell.recorder", SLOW | SLOW_FOR_OURS),
-    (timed_tap, "harness.shell.recorder", SLOW | SLOW_FOR_OURS),
+    (lite_client, "codex_replay.reference.lite_client.transport", SLOW | SLOW_FOR_OURS),
+    (editor_client, "codex_replay.reference.editor_client.connection", SLOW | SLOW_FOR_OURS),
+    (byte_server, "codex_fakes.stdio.byte_server", SLOW | SLOW_FOR_OURS | {"os"}),
+    (wire_tap, "codex_replay.shell.rpc.recorder", SLOW | SLOW_FOR_OURS),
+    (timed_tap, "codex_replay.shell.rpc.recorder", SLOW | SLOW_FOR_OURS),
 ]
 
 
@@ -136,12 +138,12 @@ def test_the_proxy_loads_nothing_slow_that_asyncio_does_not(more: set[str]) -> N
     """Up to where it says that its port is none."""
     arguments = list(parse_proxy("reference", {}).argv[1:])
     if "runpy" in more:
-        arguments = ["-P", "-m", "harness.reference.proxy"]
+        arguments = ["-P", "-m", "codex_replay.reference.proxy"]
     elif more:
         at = arguments.index("-c") + 1
         arguments[at] = f"import secrets; {arguments[at]}"
     found = loaded(arguments, "", {**os.environ, "PROXY_PORT": "none"}, status=2)
-    assert "harness.reference.proxy.http" in found
+    assert "codex_replay.reference.proxy.wire.http" in found
     of_itself = loaded(["-P", "-c", ""], "", dict(os.environ))  # an environment may bring modules at its start
     assert more <= found
     assert (found - of_itself) & SLOW_FOR_PROXIES <= more
@@ -149,9 +151,12 @@ def test_the_proxy_loads_nothing_slow_that_asyncio_does_not(more: set[str]) -> N
 
 def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:
     """Whatever lies in the folder where a client starts them."""
-    (tmp_path / "harness").mkdir()
-    (tmp_path / "harness" / "__init__.py").write_text("raise SystemExit('another')")
-    argv = [*program("harness.shell.wire_tap"), "wire", "--", "/bin/echo", "it is we"]
+    (tmp_path / "codex_replay").mkdir()
+    (tmp_path / "codex_replay" / "__init__.py").write_text("raise SystemExit('another')")
+    unprotected = [sys.executable, "-c", "import codex_replay"]
+    other = subprocess.run(unprotected, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (other.stderr, other.returncode) == ("another\n", 1)
+    argv = [*program("codex_replay.shell.rpc.wire_tap"), "wire", "--", "/bin/echo", "it is we"]
     done = subprocess.run(argv, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("it is we\n", "", 0)
     assert json.loads((tmp_path / "wire").read_text().splitlines()[0])["run"] == 0

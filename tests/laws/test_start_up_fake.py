@@ -1,6 +1,5 @@
-"""What fake-codex loads for a whole turn: a run of the suites starts it by the hundred, and a start is imports, nearly all.
-
-`test_laws` holds what it may load before its first answer.
+"""What fake-codex loads before its first answer, and for a whole turn: a run of the suites starts it by the hundred, and a start
+is imports, nearly all.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from harness.shell.codex import HermeticHome
+from codex_replay.shell.codex.home import HermeticHome
 
 LAUNCHER = Path(sys.executable).with_name("fake-codex")
-CASSETTES = Path(__file__).resolve().parent.parent / "cassettes" / "app_server"
+ROOT = Path(__file__).resolve().parents[2]
+CASSETTES = ROOT / "cassettes" / "app_server"
 #: Each takes milliseconds, of the ten that a start has beyond the interpreter's own.
 SLOW = {
     *("typing", "dataclasses", "inspect", "enum", "re", "json", "os", "signal", "random", "functools", "collections"),
@@ -96,7 +96,11 @@ def faulty(folder: Path) -> tuple[dict[str, str], Callable[[Client], None]]:
     return {**environ, "FAKE_CODEX_FAULT": "doubled-event:3"}, talk
 
 
-CASES = [(replayed, "harness.core.masking"), (scripted, "harness.protocol.responses"), (faulty, "fake_server.rpc_faults")]
+CASES = [
+    (replayed, "codex_replay.core.normalise.masking"),
+    (scripted, "codex_replay.protocol.responses.items"),
+    (faulty, "codex_fakes.stdio.faults"),
+]
 
 
 def loaded(start: list[str], environ: dict[str, str], talk: Callable[[Client], None], folder: Path) -> set[str]:
@@ -134,3 +138,69 @@ def test_a_turn_that_loads_more_is_noticed(case: Any, own: str, module: str, tmp
         "exec(compile(open(launcher).read(), launcher, 'exec'))"
     )
     assert module in loaded(["-c", more, str(LAUNCHER)], *case(tmp_path), tmp_path) & SLOW
+
+
+#: All that is loaded before the first answer, beyond what an interpreter loads of itself. A module more costs each start about
+#: 0.1 ms, a package more 0.2 ms: its folder is listed and its `__init__` read. So one that is added here pays for itself.
+FIRST_ANSWER = {
+    *("__future__", "_json", "gc", "select"),
+    *("codex_fakes", "codex_fakes.fake_codex", "codex_fakes.replaying", "codex_fakes.replaying.app_server"),
+    *("codex_fakes.stdio", "codex_fakes.stdio.loop"),
+    *("codex_replay", "codex_replay.core", "codex_replay.shell", "codex_replay.shell.cassettes"),
+    *("codex_replay.core.cassette", "codex_replay.core.cassette.frames", "codex_replay.shell.cassettes.file"),
+    *("codex_replay.core.replay", "codex_replay.core.replay.causality", "codex_replay.core.replay.match"),
+    *("codex_replay.core.replay.player", "codex_replay.core.replay.track"),
+    *("codex_replay.core.wire", "codex_replay.core.wire.json_text", "codex_replay.core.wire.jsonrpc"),
+    *("codex_replay.core.wire.ndjson", "codex_replay.core.wire.serde"),
+    # Whether the recorded version has tables decides in which order frames go out, and is reported to every client.
+    *("codex_replay.protocol", "codex_replay.protocol.versions"),
+}
+#: The launcher, which at its first write prints the modules and the folders that it has listed by then.
+PROBE = """
+import posix, sys
+launcher, write, before = sys.argv.pop(1), posix.write, set(sys.modules)
+sys.argv[0] = launcher
+def probing(*what):
+    print(*set(sys.modules) - before, file=sys.stderr)
+    print(*sys.path_importer_cache, file=sys.stderr, flush=True)
+    return write(*what)
+posix.write = probing
+{more}
+exec(compile(open(launcher).read(), launcher, "exec"))
+"""
+
+
+def before_the_first_answer(environ: dict[str, str], more: str = "") -> tuple[set[str], list[str]]:
+    """Let fake-codex answer `initialize`; return the modules that it loaded before, and the folders that it looked through."""
+    said = json.dumps(INITIALIZE).encode() + b"\n"
+    argv = [sys.executable, "-I", "-S", "-c", PROBE.format(more=more), str(LAUNCHER), "app-server"]
+    done = subprocess.run(argv, input=said, env=environ, capture_output=True, check=False, timeout=60)
+    assert b"userAgent" in done.stdout, done.stderr
+    modules, folders, *_ = done.stderr.decode().splitlines()
+    return set(modules.split()), folders.split()
+
+
+def test_the_first_answer_loads_these_modules_and_no_other(tmp_path: Path) -> None:
+    """Whatever the client's name is."""
+    environ, _ = replayed(tmp_path)
+    modules, folders = before_the_first_answer(environ)
+    assert modules == FIRST_ANSWER
+    assert [folder for folder in folders if folder.endswith("site-packages")] == []
+
+
+def test_a_first_answer_that_loads_more_is_noticed(tmp_path: Path) -> None:
+    """The broken one: a table is read before it."""
+    environ, _ = replayed(tmp_path)
+    roots = [str(ROOT / "harness"), str(ROOT / "fake_server")]
+    early = f"sys.path += {roots!r}\nfrom codex_replay.protocol.data_tables import load; load('turn')"
+    modules, _ = before_the_first_answer(environ, early)
+    assert {"codex_replay.protocol.data_tables", "codex_replay.shell.files.version_data"} <= modules - FIRST_ANSWER
+
+
+def test_a_last_line_that_cannot_be_written_is_not_lost_silently() -> None:
+    """The launcher ends without taking the interpreter apart, and that is what writes the last lines in other programs."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([LAUNCHER, "--version"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, b"No space left" in done.stderr) == (120, True)
+    piped = subprocess.run([LAUNCHER, "--version"], stdout=subprocess.PIPE, check=True)
+    assert piped.stdout.startswith(b"codex-cli ")

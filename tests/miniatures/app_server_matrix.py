@@ -1,7 +1,9 @@
-"""Every case of the app-server suite is turned red by a named broken recording or broken server; the table is printed.
+"""Which broken recording, or broken server, turns which case of the app-server suite red.
 
-The frames' validation is switched off here, so that it is the case's own assertions that bite; that the validation bites is a
-test of its own.
+    python -m tests.miniatures.app_server_matrix    searches, and writes a pair for each case and each variant into
+                                                    app_server_kills.json: those that take the least time
+
+The frames' validation is switched off here, so that it is the case's own assertions that bite.
 """
 
 from __future__ import annotations
@@ -14,19 +16,22 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.shell.cassette import CassetteReader, CassetteWriter
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from tests.miniatures.broken_cassettes import VARIANTS, Line
-from tests.miniatures.mutant import WAYS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MUTANT = ROOT / "tests" / "miniatures" / "mutant.py"
 CASSETTES = ROOT / "cassettes"
+KILLS = Path(__file__).with_name("app_server_kills.json")
 SUITE = "suites/app_server"
 # Broken servers cost a process more per case, so each is shown only to the cases that are about it.
 ABOUT = {
@@ -73,18 +78,21 @@ AIMED = {
     "other-model": "test_v2/thread_start",
     "other-working-directory": "test_v2/thread_start",
     "no-user-message": "test_v1/user_message",
+    "another-login": "test_login/a_key_wins_over_tokens-chatgpt",
+    "body-of-a-401": "test_login/a_401_that_remains-chatgpt",
     "no-turn-started": "test_v2/text_turn",
     "turn-before-its-response": "test_v2/the_response_comes_before_the_turn",
 }
 
 
 def run_pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-early-stop", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
 
-def nodes() -> dict[str, str]:
-    """Return case name (`test_v2/text_turn`) -> node id."""
+@cache
+def nodes() -> Mapping[str, str]:
+    """Return case name (`test_v2/text_turn`) -> node id; asked of pytest once a process."""
     listed = run_pytest("--collect-only", SUITE).stdout
     found = {}
     for line in listed.splitlines():
@@ -108,7 +116,7 @@ def write(path: Path, lines: list[Line], like: CassetteReader) -> None:
             writer.write(Frame(0, 0.0, "rpc", sender, "msg", raw) if sender else message)
 
 
-def break_cassettes(name: str, folder: Path, cases: dict[str, str]) -> list[str]:
+def break_cassettes(name: str, folder: Path, cases: Mapping[str, str]) -> list[str]:
     """Write the broken cassettes below `folder`; return the node ids of the cases that they belong to."""
     broken = []
     for case, node in cases.items():
@@ -125,8 +133,8 @@ def break_cassettes(name: str, folder: Path, cases: dict[str, str]) -> list[str]
     return broken
 
 
-def failures(report: str, arguments: list[str]) -> list[str]:
-    """Run pytest in this process, one of a pool; return the names of the cases that failed."""
+def failures(report: str, arguments: list[str]) -> dict[str, float]:
+    """Run pytest in this process, one of a pool; return the cases that failed, each with its seconds."""
     os.chdir(ROOT)
     said = io.StringIO()
     options = ["-q", "--assert=plain", "--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no"]
@@ -137,22 +145,24 @@ def failures(report: str, arguments: list[str]) -> list[str]:
     found = Path(report, "report.json")
     assert found.exists(), said.getvalue()
     cases = json.loads(found.read_text())["cases"]
-    return [f"{case['module']}/{case['case']}" for case in cases if case["outcome"] == "failed"]
+    return {f"{case['module']}/{case['case']}": case["seconds"] for case in cases if case["outcome"] == "failed"}
 
 
 class Broken:
     """All variants and the cases that can see each: `seen_by` is variant -> {case: node}, `options` what pytest is told."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pairs: Mapping[str, list[str]] | None = None) -> None:
+        """Write the broken cassettes below `folder`: all, or those of `pairs` (variant -> cases)."""
         self.folder = folder
         self.cases = nodes()
         self.seen_by: dict[str, dict[str, str]] = {}
         self.options: dict[str, list[str]] = {}
-        self.runs: list[str] = []
-        for name in VARIANTS:
+        self.runs = 0
+        for name in VARIANTS if pairs is None else [name for name in pairs if name in VARIANTS]:
             cassettes = folder / name / "cassettes"
-            broken = set(break_cassettes(name, cassettes, self.cases))
-            self.seen_by[name] = {case: node for case, node in self.cases.items() if node in broken}
+            chosen = self.cases if pairs is None else {case: self.cases[case] for case in pairs[name]}
+            broken = set(break_cassettes(name, cassettes, chosen))
+            self.seen_by[name] = {case: node for case, node in chosen.items() if node in broken}
             self.options[name] = ["--cassettes", str(cassettes)]
         for way, about in ABOUT.items():
             self.seen_by[way] = {case: node for case, node in self.cases.items() if about in node}
@@ -169,78 +179,81 @@ class Broken:
                 given[case] += 1
         return plan
 
-    def run(self, plan: dict[str, list[str]], pool: ProcessPoolExecutor) -> dict[str, list[str]]:
-        """Return case -> the variants of the plan that turn it red."""
+    def run(self, plan: Mapping[str, list[str]], pool: ProcessPoolExecutor) -> dict[str, dict[str, float]]:
+        """Return variant -> the cases of the plan that it turns red, each with its seconds."""
         runs = {}
         for name, cases in plan.items():
-            report = self.folder / name / f"report-{len(self.runs)}"
-            self.runs.append(name)
+            self.runs += 1
+            report = self.folder / name / f"report-{self.runs}"
             arguments = [*(self.seen_by[name][case] for case in cases), *self.options[name]]
             runs[name] = pool.submit(failures, str(report), arguments)
-        kills: dict[str, list[str]] = {case: [] for case in self.cases}
-        for name, run in runs.items():
-            for case in run.result():
-                kills[case].append(name)
-        return kills
+        return {name: run.result() for name, run in runs.items()}
 
 
-@pytest.fixture(scope="module")
-def kills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Return case name -> the variants that turn it red: each variant on a few cases, then more for the cases still green."""
-    broken = Broken(tmp_path_factory.mktemp("broken"))
-    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
+def pool(size: int) -> ProcessPoolExecutor:
+    """Return processes that run pytest one after the other: starting it costs more than a case."""
+    return ProcessPoolExecutor(size, mp_context=multiprocessing.get_context("spawn"))
+
+
+def table() -> dict[str, list[str]]:
+    """The recorded pairs: variant -> cases that it turns red; every case and every variant is in one."""
+    found: dict[str, list[str]] = json.loads(KILLS.read_text())
+    return found
+
+
+def share(pairs: Mapping[str, list[str]], number: int, of: int) -> dict[str, list[str]]:
+    """Return one of `of` shares with equally many pairs; a variant with many pairs is in several."""
+    listed = [(name, case) for name, cases in pairs.items() for case in cases]
+    chosen: dict[str, list[str]] = {}
+    for name, case in listed[len(listed) * number // of : len(listed) * (number + 1) // of]:
+        chosen.setdefault(name, []).append(case)
+    return chosen
+
+
+def search(folder: Path) -> dict[str, dict[str, float]]:
+    """Try each variant on a few cases, then more for the cases that are still green; return what turned red."""
+    broken = Broken(folder)
+    with pool(3) as processes:
         plan = broken.plan(3)
-        found = broken.run(plan, pool)
+        found = broken.run(plan, processes)
         tried = {(name, case) for name, cases in plan.items() for case in cases}
         while True:
             # The variants that have turned most cases red come first: they will most likely do it again.
-            strength = {name: sum(name in variants for variants in found.values()) for name in plan}
-            ranked = sorted(plan, key=lambda name: -strength[name])
-            plan = {name: [] for name in plan}
-            for case in (case for case, variants in found.items() if not variants):
-                left = [name for name in ranked if case in broken.seen_by[name] and (name, case) not in tried]
-                for name in left[:2]:
-                    plan[name].append(case)
-                    tried.add((name, case))
-            if not any(plan.values()):
+            ranked = sorted(found, key=lambda name: -len(found[name]))
+            plan = {name: [] for name in found}
+            for case in broken.cases:
+                if not any(case in cases for cases in found.values()):
+                    left = [name for name in ranked if case in broken.seen_by[name] and (name, case) not in tried]
+                    for name in left[:2]:
+                        plan[name].append(case)
+                        tried.add((name, case))
+            plan = {name: cases for name, cases in plan.items() if cases}
+            if not plan:
                 return found
-            for case, variants in broken.run({name: cases for name, cases in plan.items() if cases}, pool).items():
-                found[case] += variants
+            for name, cases in broken.run(plan, processes).items():
+                found[name] |= cases
 
 
-#: What only a live server can show: tests/real/test_lifecycle_bites.py turns these red.
-LIVE = {
-    "test_lifecycle/closed_stdout",
-    "test_lifecycle/end_of_input_with_a_pending_approval",
-    "test_lifecycle/signal-SIGHUP",
-    "test_lifecycle/signal-SIGINT",
-    "test_lifecycle/signal-SIGTERM",
-    "test_lifecycle/signal_in_a_turn-SIGINT",
-    "test_lifecycle/signal_in_a_turn-SIGTERM",
-    "test_lifecycle/signal_with_a_pending_approval",
-}
+def cover(found: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
+    """Choose the quickest pair for each case, and for each variant that is left."""
+    chosen: dict[str, set[str]] = {}
+    for case in {case for cases in found.values() for case in cases}:
+        _, name = min((cases[case], name) for name, cases in found.items() if case in cases)
+        chosen.setdefault(name, set()).add(case)
+    for name, cases in found.items():
+        if name not in chosen and cases:
+            chosen[name] = {min(cases, key=lambda case: cases[case])}
+    return {name: sorted(cases) for name, cases in sorted(chosen.items())}
 
 
-def test_every_case_is_turned_red(kills: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
-    width = max(map(len, kills))
-    with capsys.disabled():
-        print("\n\ncheck" + " " * (width - 3) + "turned red by")
-        for case, variants in sorted(kills.items()):
-            print(f"{case.ljust(width)}  {', '.join(variants[:5]) or 'NOTHING'}")
-        print(f"{len(kills)} checks, {len(VARIANTS) + len(ABOUT)} variants")
-    assert {case for case, variants in kills.items() if not variants} == LIVE
+def main() -> int:
+    """Record the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = cover(search(Path(folder)))
+    KILLS.write_text(json.dumps(chosen, indent=1) + "\n")
+    print(f"{len(chosen)} variants, {sum(map(len, chosen.values()))} pairs. Now run tests/plugin/app_server/test_checks_bite.py.")
+    return 0
 
 
-def test_every_variant_is_caught(kills: dict[str, list[str]]) -> None:
-    caught = {variant for variants in kills.values() for variant in variants}
-    assert sorted({*VARIANTS, *ABOUT} - caught) == []
-    assert set(ABOUT) == set(WAYS)
-
-
-def test_a_frame_that_the_bundle_does_not_know_fails_its_case(tmp_path: Path) -> None:
-    cases = {name: node for name, node in nodes().items() if name == "test_v1/items_need_data"}
-    broken = break_cassettes("results-with-a-further-key", tmp_path / "cassettes", cases)
-    done = run_pytest(*broken, "--cassettes", str(tmp_path / "cassettes"), "--report", str(tmp_path))
-    assert done.returncode == 1
-    assert "The server broke the protocol (subject)" in done.stdout
-    assert "`ok`" in done.stdout
+if __name__ == "__main__":
+    sys.exit(main())

@@ -255,6 +255,31 @@ def other_model(message: dict[str, Any]) -> Any:
 
 
 @per_message
+def another_login(message: dict[str, Any]) -> Any:
+    """account/read answers with another login: tokens for a key, a key for none, and the plan of other tokens."""
+
+    def change(value: dict[str, Any]) -> dict[str, Any]:
+        if "planType" in value and "email" in value:
+            return value | {"planType": "plus" if value["planType"] == "pro" else "pro"}
+        if value == {"type": "apiKey"}:
+            return {"type": "chatgpt", "email": "fake@codex-replay.invalid", "planType": "pro"}
+        return value | {"account": {"type": "apiKey"}} if "account" in value and value["account"] is None else value
+
+    return walk(message, change)
+
+
+@per_message
+def body_of_a_401(message: dict[str, Any]) -> Any:
+    """The error of a turn that ends with a 401 has the body of the answer in it."""
+
+    def change(value: dict[str, Any]) -> dict[str, Any]:
+        shown = str(value.get("message", "")).startswith("unexpected status 401")
+        return value | {"message": value["message"] + '{"error":{}}'} if shown else value
+
+    return walk(message, change)
+
+
+@per_message
 def usage_of_nothing(message: dict[str, Any]) -> Any:
     zero = {"totalTokens", "inputTokens", "input_tokens", "total_tokens"}
     return walk(message, lambda value: {key: 0 if key in zero else item for key, item in value.items()})

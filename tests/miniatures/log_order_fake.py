@@ -2,8 +2,8 @@
 
 import sys
 
-from fake_server.fake_codex import main
-from harness.core import causality
+from codex_fakes.fake_codex import main
+from codex_replay.core.replay import causality
 
 
 class LogOrder(causality.Causality):
@@ -18,9 +18,9 @@ class LogOrder(causality.Causality):
         return ("thread", "all"), (*waits, getattr(self, "last", 0) or waits[0])
 
 
-import harness.core.replay  # noqa: E402
+import codex_replay.core.replay.track  # noqa: E402
 
-harness.core.replay.Causality = LogOrder
+codex_replay.core.replay.track.Causality = LogOrder
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -31,7 +31,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 #: A block must say what it is: a session, or data in one of these languages.
 DATA = ("python", "json", "yaml", "toml", "text", "ndjson", "lua", "javascript", "ini", "diff")
@@ -187,7 +187,7 @@ def _kept(path: str, names: list[str], ignored: set[str]) -> set[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment of the commands: the venv's programs first, a home of their own, the cache of real binaries."""
-    from harness.shell.codex import cache_folder
+    from codex_replay.shell.codex.cache import cache_folder
 
     programs = folder / "bin"
     programs.mkdir()

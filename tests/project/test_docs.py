@@ -15,9 +15,9 @@ import click
 import pytest
 import yaml
 
-from harness.cli.main import VERBS, main
-from harness.plugin.options import KEYS
-from tests.documents import ROOT, Block, Command, Document, fits, foreign, run
+from codex_replay.cli.main import VERBS, main
+from codex_replay.plugin.base.options import KEYS
+from tests.project.documents import ROOT, Block, Command, Document, fits, foreign, run
 
 PATHS = [
     ROOT / "README.md",
@@ -89,10 +89,6 @@ PYTEST = {f"--{key}" for key in KEYS} | {
     "--update-baseline",
     "--backend-auth",
     "--backend-cost-ok",
-    "--strength",
-    "--strength-json",
-    "--strength-report",
-    "--variants",
     "--collect-only",
     "--pyargs",
 }
@@ -249,6 +245,6 @@ def test_links_that_lead_nowhere(tmp_path: Path) -> None:
 def test_the_check_of_a_built_site_fails_on_what_it_loads(tmp_path: Path) -> None:
     (tmp_path / "a.css").write_text("@font-face { src: url(https://fonts.example/a.woff) }")
     done = subprocess.run(
-        [sys.executable, "tests/documents.py", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "tests/project/documents.py", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, "a.css: url(https://fonts.example/a.woff)\n")

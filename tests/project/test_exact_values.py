@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"editor_client": "docs/editor-client.md", "lite_client": "docs/lite-client.md"}
 
 

@@ -6,6 +6,7 @@ That an installed wheel works is shown by `make wheel-test` (tests/wheel), in an
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
@@ -15,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: What a distribution is imported as, where that is not its own name.
-IMPORTED_AS = {"jsonschema-rs": "jsonschema_rs", "pytest-xdist": "xdist", "pyyaml": "yaml", "vcrpy": "vcr"}
+IMPORTED_AS = {"jsonschema-rs": "jsonschema_rs", "pytest-xdist": "xdist", "pyyaml": "yaml", "tomli-w": "tomli_w", "vcrpy": "vcr"}
 MEGABYTE = 1 << 20
+SCHEMAS = sorted((ROOT / "harness" / "codex_replay" / "protocol" / "data").glob("*/schema"))
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +40,55 @@ def tracked(folder: str) -> set[str]:
     }
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder by their relative names."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def unpacked(wheel: zipfile.ZipFile, name: str) -> dict[str, bytes]:
+    """Return the files of an archive in the wheel by their names."""
+    with zipfile.ZipFile(io.BytesIO(wheel.read(name))) as archive:
+        return {each: archive.read(each) for each in archive.namelist()}
+
+
 def test_its_suites_and_cassettes_are_those_of_the_checkout(wheel: zipfile.ZipFile) -> None:
-    inside = {name.removeprefix("harness/packaged/") for name in wheel.namelist() if name.startswith("harness/packaged/")}
-    assert len(inside) > 400
-    assert inside == tracked("suites") | tracked("cassettes")
+    inside = {
+        name.removeprefix("codex_replay/packaged/") for name in wheel.namelist() if name.startswith("codex_replay/packaged/")
+    }
+    assert len(inside) > 100
+    contract = {name.removeprefix("docs/") for name in tracked("docs/contract")}
+    assert inside == tracked("suites") | contract | {"cassettes.wheel.zip"}
+    assert unpacked(wheel, "codex_replay/packaged/cassettes.wheel.zip") == files(ROOT / "cassettes")
+
+
+def test_its_schema_files_are_those_of_the_checkout(wheel: zipfile.ZipFile) -> None:
+    archives = [name for name in wheel.namelist() if name.endswith("/schema.wheel.zip")]
+    assert sorted(archives) == sorted(f"{folder.relative_to(ROOT / 'harness')}.wheel.zip" for folder in SCHEMAS)
+    for name in archives:
+        assert unpacked(wheel, name) == files(ROOT / "harness" / name.removesuffix(".wheel.zip"))
+
+
+def test_it_installs_few_files(wheel: zipfile.ZipFile) -> None:
+    """pytest reads the list of them at the start of each run of each user; pip adds a line for each compiled module."""
+    modules = sum(name.endswith(".py") for name in wheel.namelist())
+    assert len(wheel.namelist()) - modules <= 80
+    assert len(wheel.namelist()) + modules <= 1100
 
 
 def test_it_takes_no_top_level_name_but_its_own(wheel: zipfile.ZipFile) -> None:
     tops = {name.split("/")[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.startswith("codex_replay-")} == {"harness", "fake_server"}
+    assert {top for top in tops if not top.startswith("codex_replay-")} == {"codex_replay", "codex_fakes"}
+
+
+def test_it_carries_no_broken_proxy_and_no_measurement_of_them(wheel: zipfile.ZipFile) -> None:
+    assert [name for name in wheel.namelist() if re.search(r"strength|proxy_variants|wrong_|(^|/)tests/", name)] == []
+    assert [name for name in wheel.namelist() if b"proxy_variants" in wheel.read(name)] == []
 
 
 def test_no_file_of_the_package_is_left_out(wheel: zipfile.ZipFile) -> None:
-    assert (tracked("harness") | tracked("fake_server")) - set(wheel.namelist()) == set()
+    packed = {str(path.relative_to(ROOT)) for folder in SCHEMAS for path in folder.rglob("*")}
+    modules = {name.partition("/")[2] for folder in ("harness", "fake_server") for name in tracked(folder) - packed}
+    assert modules - set(wheel.namelist()) == {"bin/fake-codex"}
     (script,) = (name for name in wheel.namelist() if name.endswith(".data/scripts/fake-codex"))
     assert wheel.read(script) == (ROOT / "fake_server" / "bin" / "fake-codex").read_bytes()
 
@@ -81,11 +119,22 @@ def imported(source: str) -> set[str]:
     return found
 
 
+#: The one module of each optional extra, and what it may import besides.
+EXTRAS = {"codex_replay/snapshot.py": PROJECT["optional-dependencies"]["snapshot"][0].partition(">")[:1]}
+
+
 def undeclared(sources: dict[str, str]) -> list[str]:
     names = [re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower() for requirement in PROJECT["dependencies"]]
-    known = {IMPORTED_AS.get(name, name) for name in names} | {"harness", "fake_server", "suites"} | set(sys.stdlib_module_names)
+    known = (
+        {IMPORTED_AS.get(name, name) for name in names} | {"codex_replay", "codex_fakes", "suites"} | set(sys.stdlib_module_names)
+    )
     known.add("_pytest")
-    return sorted(f"{path}: {name}" for path, text in sources.items() for name in imported(text) - known)
+    return sorted(
+        f"{path}: {name}"
+        for path, text in sources.items()
+        for name in imported(text) - known
+        if not any(name in extra for module, extra in EXTRAS.items() if path.endswith(module))
+    )
 
 
 def test_every_import_is_declared_as_a_dependency() -> None:
@@ -101,3 +150,4 @@ def test_every_import_is_declared_as_a_dependency() -> None:
 
 def test_an_import_that_is_not_declared_is_found() -> None:
     assert undeclared({"x.py": "def f():\n    import hypothesis.strategies"}) == ["x.py: hypothesis"]
+    assert undeclared({"codex_replay/x.py": "import syrupy"}) == ["codex_replay/x.py: syrupy"]

@@ -21,7 +21,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from harness.shell.codex import ApiKey, ChatGpt, HermeticHome
+from codex_replay.shell.codex.home import ApiKey, ChatGpt, HermeticHome
 
 SECONDS = 60.0
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41

@@ -1,6 +1,7 @@
 """The real Codex with the fake backend behind it: every item kind, the fault table, auth and refresh, word for word.
 
-The expected sentences are those of real-codex-0.92.md, sections 2 and 5; the fake is good enough when the real client says them.
+The expected sentences are those of REAL-17 to REAL-20 and REAL-99 to REAL-109; the fake is good enough when the real client
+says them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from harness.shell.backend_process import BackendProcess, BackendSession
-from harness.shell.client import Client
-from harness.shell.codex import ApiKey, ChatGpt, HermeticHome, find_installed
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import ApiKey, ChatGpt, HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
+from codex_replay.shell.rpc.client import Client
 
 CLIENT = {"name": "codex-replay", "title": None, "version": "1"}
 ONCE = {"request_max_retries": 0, "stream_max_retries": 0}
@@ -92,6 +94,7 @@ KINDS: dict[str, tuple[list[Any], list[tuple[str, dict[str, Any]]]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_item_reaches_the_client(backend: BackendProcess, tmp_path: Path, kind: str) -> None:
+    """Every kind of item reaches the client. (REAL-71, REAL-72)"""
     turns, expected = KINDS[kind]
     session = backend.session(f"kind {kind}", turns)
     with codex(session, tmp_path, sandbox_mode="workspace-write") as (client, thread):
@@ -105,6 +108,7 @@ def test_every_kind_of_item_reaches_the_client(backend: BackendProcess, tmp_path
 
 
 def test_parallel_and_dynamic_calls_come_back_in_call_order(backend: BackendProcess, tmp_path: Path) -> None:
+    """Parallel and dynamic calls come back in call order. (REAL-70)"""
     items = [{"type": "function_call", "name": "add", "arguments": {"n": i}, "call_id": f"call_{i}"} for i in range(3)]
     session = backend.session("dynamic", [{"items": items}, {"items": ["done"], "expect": {"outputs": {"call_1": "n=1"}}}])
     tool = {"name": "add", "description": "adds", "inputSchema": {"type": "object"}}
@@ -164,6 +168,10 @@ SURVIVED = (
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_fault_table_word_for_word(backend: BackendProcess, tmp_path: Path, fault: str) -> None:
+    """The fault table, word for word.
+
+    Source: REAL-98, REAL-99, REAL-100, REAL-101, REAL-102, REAL-103, REAL-104, REAL-105, REAL-106, REAL-107, REAL-108, REAL-109.
+    """
     session = backend.session(f"fault {fault}", [{"items": ["Hello there, all of you."], "fault": fault}])
     with codex(session, tmp_path, provider={"stream_idle_timeout_ms": 500}) as (client, thread):
         completed = turn(client, thread)
@@ -180,6 +188,7 @@ def test_the_fault_table_word_for_word(backend: BackendProcess, tmp_path: Path, 
 
 @pytest.mark.parametrize("fault", SURVIVED)
 def test_what_the_real_client_survives(backend: BackendProcess, tmp_path: Path, fault: str) -> None:
+    """What the real client survives. (REAL-110, REAL-111)"""
     session = backend.session(f"survived {fault}", [{"items": ["Hello é✓ there, all of you."], "fault": fault}])
     with codex(session, tmp_path) as (client, thread):
         assert turn(client, thread)["status"] == "completed"
@@ -187,12 +196,14 @@ def test_what_the_real_client_survives(backend: BackendProcess, tmp_path: Path, 
 
 @pytest.mark.parametrize("end", ["incomplete", "error"])
 def test_incomplete_and_error_events_are_an_early_end(backend: BackendProcess, tmp_path: Path, end: str) -> None:
+    """Incomplete and error events are an early end. (REAL-99)"""
     session = backend.session(f"end {end}", [{"items": ["half", {"type": end}]}])
     with codex(session, tmp_path) as (client, thread):
         assert turn(client, thread)["error"]["message"] == CLOSED
 
 
 def test_a_stream_is_retried_and_the_next_turn_answers(backend: BackendProcess, tmp_path: Path) -> None:
+    """A stream is retried and the next turn answers. (REAL-97)"""
     session = backend.session("retry", [{"items": ["x"], "fault": "reset"}, "after all"])
     with codex(session, tmp_path, provider={"stream_max_retries": 2}) as (client, thread):
         assert turn(client, thread)["status"] == "completed"
@@ -236,6 +247,7 @@ def posts(session: BackendSession) -> list[tuple[str, int]]:
 
 
 def test_an_expired_token_is_read_again_refreshed_and_used(backend: BackendProcess, tmp_path: Path) -> None:
+    """An expired token is read again, refreshed and used. (REAL-12, REAL-15)"""
     session = backend.session("refresh", {"turns": ["one", "two"], "auth": {**TOKENS, "access": "expired"}})
     with codex(session, tmp_path, auth=LOGIN, requires_openai_auth=True) as (client, thread):
         assert turn(client, thread)["status"] == "completed"
@@ -254,6 +266,7 @@ def test_an_expired_token_is_read_again_refreshed_and_used(backend: BackendProce
 
 @pytest.mark.parametrize("state", REFRESHES)
 def test_each_refresh_error_has_its_sentence(backend: BackendProcess, tmp_path: Path, state: str) -> None:
+    """Each refresh error has its sentence. (REAL-17, REAL-18, REAL-19, REAL-20)"""
     given, message, info = REFRESHES[state]
     session = backend.session(f"refresh {state}", {"turns": ["one"], "auth": {**TOKENS, "access": "expired", **given}})
     with codex(session, tmp_path, auth=LOGIN, requires_openai_auth=True) as (client, thread):
@@ -270,6 +283,7 @@ def test_an_api_key_is_sent_as_it_is(backend: BackendProcess, tmp_path: Path) ->
 
 
 def test_the_chatgpt_path_is_satisfied_by_the_real_client(backend: BackendProcess, tmp_path: Path) -> None:
+    """The chatgpt path is satisfied by the real client. (REAL-24, REAL-27)"""
     turns = [{"items": [call("shell_command", command="echo hi")]}, "done"]
     session = backend.session("chatgpt", {"turns": turns, "auth": {**TOKENS, "mode": "auto"}})
     provider = {"base_url": session.url + "/backend-api/codex"}
@@ -280,6 +294,7 @@ def test_the_chatgpt_path_is_satisfied_by_the_real_client(backend: BackendProces
 
 
 def test_zstd_bodies_of_the_real_client_are_read(backend: BackendProcess, tmp_path: Path) -> None:
+    """Zstd bodies of the real client are read. (REAL-26)"""
     session = backend.session("zstd", {"turns": ["one"], "auth": TOKENS})
     more: dict[str, Any] = {"features": {"enable_request_compression": True}, "config": {"model_provider": "openai"}}
     with codex(session, tmp_path, auth=LOGIN, **more) as (client, thread):  # only the built-in provider compresses

@@ -7,20 +7,23 @@ from typing import Any
 
 import pytest
 
-from harness.cli import drift_behaviour
+from codex_replay.cli.drift import behaviour
 
 CASES = "test_dynamic_tools and (test_call or success or further-key) and not no-success"
 EARLIER, LATER = "0.92.0", "0.116.0"
 
 
 def drift(capsys: pytest.CaptureFixture[str], from_: str, to: str) -> tuple[int, dict[str, Any]]:
-    status = drift_behaviour.run(from_, to, True, chosen=CASES, jobs=1)
+    status = behaviour.run(from_, to, True, chosen=CASES, jobs=1)
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return status, found
 
 
 def test_the_reply_that_is_no_longer_heard_and_the_end_of_the_events(capsys: pytest.CaptureFixture[str]) -> None:
-    """`{output, success}` in 0.92; later versions want `{contentItems, success}`, and tell the model that it was invalid."""
+    """`{output, success}` in 0.92; later versions want `{contentItems, success}`, and tell the model that it was invalid.
+
+    Source: REAL-122.
+    """
     status, found = drift(capsys, EARLIER, LATER)
     assert status == 1
     assert (found["totals"]["cases"], found["totals"]["not_compared"]) == (3, 0)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.shell.backend_process import BackendProcess
-from harness.shell.codex import ChatGpt, make_id_token
+from codex_replay.shell.codex.home import ChatGpt, make_id_token
+from codex_replay.shell.http.backend_process import BackendProcess
 from tests.real.test_backend_real import call, codex, turn
 
 OLD = ChatGpt(access_token="access-1-of-old", refresh_token="refresh-1-of-old")
@@ -26,7 +26,10 @@ THOUGHT = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3B
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_what_a_small_client_is_held_to(tmp_path: Path, mode: int) -> None:
-    """A turn with a refresh and a call: Accept, reasoning that goes back, tokens that nobody is told, the file's mode."""
+    """A turn with a refresh and a call: Accept, reasoning that goes back, tokens that nobody is told, the file's mode.
+
+    Source: REAL-12, REAL-24.
+    """
     turns: list[Any] = [EXPIRED, {"items": [THOUGHT, call("update_plan", plan=[{"step": "one", "status": "pending"}])]}, "done"]
     script = {"auth": {"mode": "chatgpt", "refresh_answer": {"status": 200, "body": NEW}}, "turns": turns}
     with BackendProcess() as backend:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from harness.protocol.tables import load
-from harness.shell.codex import HermeticHome, find_installed
+from codex_replay.protocol.data_tables import load
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
 
 
 def test_the_real_server_reads_these_keys_and_no_other(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import ROOT, Document, run
+from tests.project.documents import ROOT, Document, run
 
 DOCUMENTS = [
     document

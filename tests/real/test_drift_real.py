@@ -11,20 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import drift_matrix
-from harness.protocol import bundle, schema_files
-from harness.protocol.bundle import load_file
-from harness.protocol.drift import compare
-from harness.protocol.drift_findings import counts
-from harness.protocol.drift_report import encode
-from harness.protocol.experimental import declares
-from harness.shell import bundles
-from harness.shell.codex import find_installed
-from harness.shell.schema_gen import generate
-from tests.test_drift_matrix import MATRIX, OBSERVED, three
+from codex_replay.cli.drift import matrix
+from codex_replay.protocol import versions
+from codex_replay.protocol.drift.compare import compare
+from codex_replay.protocol.drift.experimental import declares
+from codex_replay.protocol.drift.findings import counts
+from codex_replay.protocol.drift.report import encode
+from codex_replay.protocol.schema import bundle
+from codex_replay.shell.codex import bundles
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.schema_gen import generate
+from codex_replay.shell.files import version_data
+from codex_replay.shell.files.bundle_files import load_file
+from tests.cli.drift.test_drift_matrix import MATRIX, OBSERVED, three
 
 #: The versions whose bundles are at hand; 0.92.0 always is, so nothing here is ever empty.
-AT_HAND = [version for version in drift_matrix.VERSIONS if version == "0.92.0" or bundles.cached(version)]
+AT_HAND = [version for version in versions.STEPS if version == "0.92.0" or bundles.cached(version)]
 
 
 def beside(version: str) -> bool:
@@ -43,6 +45,7 @@ def test_the_binary_and_the_vendored_bundle_do_not_drift(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("version", AT_HAND)
 def test_the_totals_of_a_real_bundle_are_those_that_were_observed(version: str) -> None:
+    """The totals of a real bundle are those that were observed. (REAL-116)"""
     found = bundles.bundle_of(version)
     if version in OBSERVED:
         assert three(counts(found)) == OBSERVED[version]
@@ -52,18 +55,16 @@ def test_the_totals_of_a_real_bundle_are_those_that_were_observed(version: str) 
 
 def root(version: str) -> Path:
     """Return the folder of a bundle, from which it is read a second time."""
-    return bundles.cached(version) or Path(schema_files.folder(version))
+    return bundles.cached(version) or Path(version_data.schema_folder(version))
 
 
 #: The steps whose bundles are both at hand; where there is none, the one version that always is.
-BOTH = [pair for pair in pairwise(drift_matrix.VERSIONS) if set(pair) <= set(AT_HAND) and beside(pair[1])] or [
-    ("0.92.0", "0.92.0")
-]
+BOTH = [pair for pair in pairwise(versions.STEPS) if set(pair) <= set(AT_HAND) and beside(pair[1])] or [("0.92.0", "0.92.0")]
 
 
 @pytest.mark.parametrize(("old", "new"), BOTH)
 def test_the_committed_step_is_what_the_real_bundles_say(old: str, new: str) -> None:
-    report = drift_matrix.step(bundles.bundle_of(old), bundles.bundle_of(new))
+    report = matrix.step(bundles.bundle_of(old), bundles.bundle_of(new))
     if old == new:
         assert report["findings"] == []
     else:

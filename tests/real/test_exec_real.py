@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from harness.shell.backend_process import BackendProcess, BackendSession
-from harness.shell.codex import ChatGpt, HermeticHome, find_installed
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import ChatGpt, HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
 LOGIN = ChatGpt(access_token="at-1", refresh_token="rt-1", account_id="acc-1")
 TOKENS = {"mode": "chatgpt", "access_token": "at-1", "refresh_token": "rt-1", "account_id": "acc-1"}
 AGAIN = "Please log out and sign in again."
 NOT_REFRESHED = "Your access token could not be refreshed"
-#: state of the refresh token -> the sentence, word for word (real-codex-0.92.md, section 2)
+#: state of the refresh token -> the sentence, word for word (REAL-17 to REAL-20)
 REFUSED = {
     "expired": f"{NOT_REFRESHED} because your refresh token has expired. {AGAIN}",
     "reused": f"{NOT_REFRESHED} because your refresh token was already used. {AGAIN}",
@@ -85,6 +86,7 @@ def test_an_expired_token_is_read_again_refreshed_and_used(backend: BackendProce
 
 @pytest.mark.parametrize("state", REFUSED)
 def test_each_refresh_error_has_its_sentence(backend: BackendProcess, tmp_path: Path, state: str) -> None:
+    """Each refresh error has its sentence. (REAL-17, REAL-18, REAL-19, REAL-20)"""
     auth = {**TOKENS, "access": "expired", "refresh": state}
     session = backend.session(f"exec refresh {state}", {"turns": ["never"], "auth": auth})
     status, events = execute(session, tmp_path, auth=LOGIN, requires_openai_auth=True)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness.protocol.experimental import asks, declares, refused
-from harness.shell.bundle_check import bundle_of
-from harness.shell.client import Client, ErrorReply
-from harness.shell.codex import HermeticHome, find_installed
+from codex_replay.protocol.drift.experimental import asks, declares, refused
+from codex_replay.shell.cassettes.bundle_check import bundle_of
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client, ErrorReply
 
 #: 0.92.0 has no capability. 0.116.0 has, and is fetched if need be; an earlier one is looked at where it is installed.
 VERSIONS = ["0.92.0", *(["0.104.0"] if find_installed("0.104.0") else []), "0.116.0"]

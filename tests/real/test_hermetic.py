@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.shell.codex import ApiKey, ChatGpt, find_installed, list_installed
-from harness.shell.codex.cache import this_platform
+from codex_replay.shell.codex.cache import find_installed, list_installed, this_platform
+from codex_replay.shell.codex.home import ApiKey, ChatGpt
 
 PROBE = Path(__file__).with_name("hermetic_probe.py")
 REQUIRED = "0.92.0"
@@ -66,6 +66,7 @@ def destinations(trace: Path) -> set[tuple[str, int]]:
 @needs_namespace
 @pytest.mark.parametrize("version", versions())
 def test_a_whole_turn_needs_no_network_but_loopback(version: str, tmp_path: Path) -> None:
+    """A whole turn needs no network but loopback. (REAL-01)"""
     report = run(version, tmp_path, namespace=True)
     assert report["interfaces"] == ["lo"]
     assert report["turn"] == "completed"
@@ -76,6 +77,7 @@ def test_a_whole_turn_needs_no_network_but_loopback(version: str, tmp_path: Path
 @pytest.mark.parametrize("version", versions())
 def test_no_call_goes_anywhere_but_to_the_backend(version: str, tmp_path: Path) -> None:
     # The port counts as well: a local resolver listens on loopback too, and no name is to be looked up.
+    """No call goes anywhere but to the backend. (REAL-01)"""
     trace = tmp_path / "trace"
     report = run(version, tmp_path / "root", namespace=HAS_NAMESPACE, trace=trace)
     assert report["turn"] == "completed"

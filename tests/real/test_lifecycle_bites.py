@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.shell.codex import find_installed
+from codex_replay.shell.codex.cache import find_installed
 from tests.miniatures.live_mutant import WAYS
-from tests.test_checks_bite import LIVE as OWED
+from tests.plugin.app_server.test_checks_bite import LIVE as OWED
 
 ROOT = Path(__file__).parents[2]
 MUTANT = ROOT / "tests" / "miniatures" / "live_mutant.py"

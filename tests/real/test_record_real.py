@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from harness.cli.record import redactor_for
-from harness.shell.backend_process import BackendProcess
-from harness.shell.cassette import CassetteReader
-from harness.shell.codex import HermeticHome, find_installed
+from codex_replay.cli.record import redactor_for
+from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess
 
 VERSION = "0.92.0"
 RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.shell.client import Client
-from harness.shell.codex import HermeticHome, find_installed
-from tests.conversing import initialize
-from tests.refusals import otherwise
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client
+from tests.fakes.scripted.conversing import initialize
+from tests.fakes.scripted.refusals import otherwise
+from tests.fakes.stdio import bad_lines
 
 
 def test_the_real_server_refuses_each_wrong_form_so(tmp_path: Path) -> None:
@@ -20,3 +22,9 @@ def test_the_real_server_refuses_each_wrong_form_so(tmp_path: Path) -> None:
         assert otherwise(client, client.request("thread/start", {})["thread"]["id"]) == []
     finally:
         client.stop()
+
+
+def test_the_real_server_answers_each_bad_line_so(tmp_path: Path) -> None:
+    with bad_lines.real(tmp_path) as server:
+        found = {row["line"]: (server.answer(row["line"]), row["answer"]) for row in bad_lines.rows()}
+    assert {line: both for line, both in found.items() if both[0] != both[1]} == {}

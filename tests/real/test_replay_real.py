@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from harness.shell.backend_process import BackendProcess
-from harness.shell.client import Client
-from harness.shell.codex import HermeticHome, find_installed
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess
+from codex_replay.shell.rpc.client import Client
 
 VERSION = "0.92.0"
 PROGRAM = str(Path(sys.executable).with_name("codex-replay"))

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.schema import group
-from harness.core.jsonrpc import kind
-from harness.protocol import bundle
-from harness.protocol.validate import RpcChecker
-from harness.shell.backend_process import BackendProcess
-from harness.shell.client import Client
-from harness.shell.codex import ChatGpt, HermeticHome, find_installed
+from codex_replay.cli.schema import group
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.protocol.schema import bundle
+from codex_replay.protocol.schema.validate import RpcChecker
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import ChatGpt, HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess
+from codex_replay.shell.rpc.client import Client
 
 VERSION = "0.92.0"
 LOGIN = "00000000-0000-0000-0000-000000000000"
@@ -92,6 +93,7 @@ def backend() -> Iterator[BackendProcess]:
 
 
 def test_schema_check_finds_identical_bytes(binary: str) -> None:
+    """Schema check finds identical bytes. (SCHEMA-01)"""
     done = CliRunner().invoke(group, ["check", VERSION, "--codex", binary])
     assert done.exit_code == 0, done.output
     assert "154 files, all identical" in done.output

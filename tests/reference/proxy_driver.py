@@ -37,7 +37,7 @@ class Proxy:
 
     def __init__(self, env: Mapping[str, str], capture: Path | None = None) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PROXY_", "CODEX_", "PORT"))}
-        command = [sys.executable, "-m", "harness.reference.proxy"]
+        command = [sys.executable, "-m", "codex_replay.reference.proxy"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**kept, "PROXY_PORT": "0", **env})
         assert self.process.stdout is not None
         self.capture = capture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.reference import jsontext
+from codex_replay.reference import json_text
 
 TEXTS: list[str | bytes] = [
     *(
@@ -40,14 +40,14 @@ NO_TEXTS: list[str | bytes] = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_it_reads_as_json_does(text: str | bytes) -> None:
-    assert jsontext.loads(text) == json.loads(text)
-    assert repr(jsontext.loads(text)) == repr(json.loads(text))
+    assert json_text.loads(text) == json.loads(text)
+    assert repr(json_text.loads(text)) == repr(json.loads(text))
 
 
 @pytest.mark.parametrize("text", NO_TEXTS)
 def test_it_complains_as_json_does(text: str | bytes) -> None:
     complaints = []
-    for loads in (json.loads, jsontext.loads):
+    for loads in (json.loads, json_text.loads):
         try:
             complaints.append(repr(loads(text)))
         except ValueError as error:
@@ -59,9 +59,9 @@ def test_it_complains_as_json_does(text: str | bytes) -> None:
 @pytest.mark.parametrize("value", [{"a": [1, 2.5, True, None, "é\U0001f600\ud83d\u2028\n"]}, [], {}, "x", 1e300, {1: {"b": ()}}])
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_it_writes_as_json_does(value: Any, ascii_only: bool) -> None:
-    assert jsontext.dumps(value, ensure_ascii=ascii_only) == json.dumps(value, ensure_ascii=ascii_only)
+    assert json_text.dumps(value, ensure_ascii=ascii_only) == json.dumps(value, ensure_ascii=ascii_only)
 
 
 def test_it_refuses_what_has_no_json_form() -> None:
     with pytest.raises(TypeError):
-        jsontext.dumps({"a": object()})
+        json_text.dumps({"a": object()})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import signal
 import socket
@@ -20,20 +19,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.reference.proxy import payloads
-from harness.reference.proxy.errors import ProxyError, from_codex
-from harness.reference.proxy.events import Delta, Event, Item, Replies, Usage
-from harness.reference.proxy.examples import example_for_schema
-from harness.reference.proxy.instructions import RULES, tool_instructions
-from harness.reference.proxy.intercept import intercepted
-from harness.reference.proxy.jsontext import for_client, for_server
-from harness.reference.proxy.models import ALIASES, normalize_model
-from harness.reference.proxy.normalise import Asked, chat_request, responses_request
-from harness.reference.proxy.parameters import summarize_schema_parameters
-from harness.reference.proxy.settings import BadSetting, Settings, from_env
-from harness.reference.proxy.toolcalls import ToolCallParser
-from harness.reference.proxy.tools import read_tools
-from tests.proxy_driver import Proxy, plan, running
+from codex_replay.reference.proxy.answering.events import Delta, Event, Item, Replies, Usage
+from codex_replay.reference.proxy.answering.tool_calls import ToolCallParser
+from codex_replay.reference.proxy.asking import payloads
+from codex_replay.reference.proxy.asking.examples import example_for_schema
+from codex_replay.reference.proxy.asking.instructions import RULES, tool_instructions
+from codex_replay.reference.proxy.asking.intercept import intercepted
+from codex_replay.reference.proxy.asking.models import ALIASES, normalize_model
+from codex_replay.reference.proxy.asking.normalise import Asked, chat_request, responses_request
+from codex_replay.reference.proxy.asking.parameters import summarize_schema_parameters
+from codex_replay.reference.proxy.asking.tools import read_tools
+from codex_replay.reference.proxy.errors import ProxyError, from_codex
+from codex_replay.reference.proxy.settings import BadSetting, Settings, from_env
+from codex_replay.reference.proxy.wire.json_text import for_client, for_server
+from tests.reference.proxy_driver import Proxy, plan, running
+from tests.support.processes import ended
 
 SPECIFIED = Settings(profile="as-specified")
 WORKS = Settings()
@@ -256,7 +256,7 @@ def test_the_instructions_are_the_rules_the_conditions_the_schemas_and_the_examp
 
 
 def test_the_rules_are_the_spec_s_own_lines() -> None:
-    spec = Path(__file__).parent.parent / "suites" / "proxy" / "developer-instructions.txt"
+    spec = Path(__file__).parents[2] / "suites" / "proxy" / "developer-instructions.txt"
     assert spec.read_text(encoding="utf-8").startswith(RULES + "\n\nTool choice is none")
 
 
@@ -708,9 +708,7 @@ def test_several_app_servers_share_the_work_and_all_end_with_the_proxy(tmp_path:
         assert proxy.chat(ask(say=["x"])).status == 200
         pids |= {pid for pid, _ in proxy.frames()}
         assert proxy.close() == 0
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    assert [pid for pid in pids if not ended(pid)] == []
 
 
 @pytest.mark.parametrize("profile", ["as-specified", "works-on-0.92"])

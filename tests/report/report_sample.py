@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harness.report.model import Case, Frame, Report, Story
+from codex_replay.report.data import Case, Frame, Report, Trace
 
 #: What would show that data became part of the page: markup, ends of elements, links, and characters that hide or turn text.
 #: `window.pwned` is what a script among them would set.
@@ -39,7 +39,7 @@ def frame(n: int, value: Any, *, sender: str = "server", **more: Any) -> Frame:
     return told  # type: ignore[return-value]
 
 
-def story(case: str, frames: list[Frame], **more: Any) -> Story:
+def story(case: str, frames: list[Frame], **more: Any) -> Trace:
     """A story of these frames."""
     told: dict[str, Any] = {"case": case, "source": "this run", "cassette": None, "truncated": False, "frames": frames, **more}
     return told  # type: ignore[return-value]
@@ -57,10 +57,11 @@ def case(name: str, *, suite: str = "app_server", module: str = "test_turns", **
         "title": f"The case {name} ends well",
         "spec": {
             "check": f"check-{name}",
-            "document": "app-server-payloads.md",
-            "section": "2. Turns",
-            "line": 7,
+            "document": "App-server payloads",
+            "section": "PAY-55",
+            "line": None,
             "text": "A turn that was started ends.",
+            "links": ["docs/contract/payloads.md#pay-55"],
         },
         "outcome": "passed",
         "seconds": 0.25,
@@ -105,7 +106,7 @@ def started(status: str, **more: Any) -> dict[str, Any]:
     return {"method": "turn/completed", "params": {"threadId": "0198c0de-0000-7000-8000-000000000001", "turn": turn}}
 
 
-def conversation(key: str) -> Story:
+def conversation(key: str) -> Trace:
     """A failed case: both seams, one frame different, one missing, one unexpected, a masked and a bound value."""
     live = started("failed", startedAt=1700009999)
     live["params"]["threadId"] = "0198c0de-0000-7000-8000-00000000beef"
@@ -138,7 +139,7 @@ def conversation(key: str) -> Story:
     return story(key, frames, cassette="cassettes/app_server/test_turns/red.ndjson")
 
 
-def everything() -> tuple[Report, list[Story]]:
+def everything() -> tuple[Report, list[Trace]]:
     """A report with something in every place that the page has."""
     cases = [case(f"good_{i}", module=f"test_{i % 3}") for i in range(60)]
     cases += [
@@ -247,7 +248,7 @@ def changed(rule: str, method: str, **more: Any) -> dict[str, Any]:
     return {**told, "variants": 1, "count": 2, "cases": [0, 1], **more}
 
 
-def hostile(text: str = HOSTILE) -> tuple[Report, list[Story]]:
+def hostile(text: str = HOSTILE) -> tuple[Report, list[Trace]]:
     """A report in which every text that comes from outside is `text`."""
     bad = frame(
         1,

@@ -16,22 +16,22 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from harness.core.frames import Frame
-from harness.core.redact import Redactor
-from harness.plugin import story
-from harness.plugin.naming import name_of_node
-from harness.plugin.spec import place, source_of
-from harness.plugin.spool import Spool, key_of
-from harness.plugin.story import without_torn
-from harness.report import model
-from harness.report.beside import beside, values
-from harness.report.junit import junit
-from harness.report.markdown import markdown
-from harness.shell.backend_process import BackendError
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.plugin.app_server import trace
+from codex_replay.plugin.base.naming import name_of_node
+from codex_replay.plugin.reporting.spec import place, source_of
+from codex_replay.plugin.reporting.spool import Spool, key_of
+from codex_replay.plugin.reporting.trace import without_torn
+from codex_replay.report import data
+from codex_replay.report.junit import junit
+from codex_replay.report.markdown import markdown
+from codex_replay.report.side_by_side import align, values
+from codex_replay.shell.http.backend_process import BackendError
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MINIATURE = ROOT / "tests" / "miniatures" / "server.py"
 ALONE = [word for name in ("xdist", "cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
 SUBPROCESS = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:syrupy", "-p", "no:hypothesispytest")
@@ -54,7 +54,7 @@ CASES = """
         "A good case; nothing is to be seen."
         app_server(bad_input=True).initialize()
 
-    @pytest.mark.spec("its-check", "payloads.md, 2. The turn", "the `cwd` is given")
+    @pytest.mark.spec("its-check", "PAY-10", "PAY-11")
     def test_bad(app_server):
         server = app_server(bad_input=True)
         server.initialize()
@@ -89,14 +89,14 @@ def subject(suite: pytest.Pytester) -> str:
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The report in a folder by case and its stories, each held to the schema by another validator than the code's own."""
     report = json.loads((folder / "report.json").read_bytes())
-    jsonschema.Draft202012Validator(model.schema(), format_checker=jsonschema.FormatChecker()).validate(report)
-    of_story = jsonschema.Draft202012Validator({"$ref": "#/$defs/story", "$defs": model.schema()["$defs"]})
+    jsonschema.Draft202012Validator(data.schema(), format_checker=jsonschema.FormatChecker()).validate(report)
+    of_story = jsonschema.Draft202012Validator({"$ref": "#/$defs/story", "$defs": data.schema()["$defs"]})
     stories = {}
     for line in (folder / "stories.ndjson").read_bytes().splitlines():
-        story = json.loads(line)
-        of_story.validate(story)
-        assert [frame["n"] for frame in story["frames"]] == list(range(1, len(story["frames"]) + 1))
-        stories[story["case"]] = story
+        trace = json.loads(line)
+        of_story.validate(trace)
+        assert [frame["n"] for frame in trace["frames"]] == list(range(1, len(trace["frames"]) + 1))
+        stories[trace["case"]] = trace
     assert set(stories) == {case["story"] for case in report["cases"]} - {None}
     return report, stories
 
@@ -111,7 +111,7 @@ def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     spooled: list[str] = []
     put = Spool.put
-    monkeypatch.setattr(Spool, "put", lambda self, node, story: (spooled.append(json.dumps(story)), put(self, node, story)))
+    monkeypatch.setattr(Spool, "put", lambda self, node, trace: (spooled.append(json.dumps(trace)), put(self, node, trace)))
     result = suite.runpytest_inprocess(*ALONE, "--app-server", subject(suite), "--report", "out", "-k", "not nothing")
     assert result.ret == 1
     folder = suite.path / "out"
@@ -127,13 +127,14 @@ def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkey
     assert (cases["good"]["title"], cases["later"]["title"]) == ("A good case; nothing is to be seen.", "later")
     assert cases["bad"]["spec"] == {
         "check": "its-check",
-        "document": "payloads.md",
-        "section": "2. The turn",
+        "document": "App-server payloads",
+        "section": "PAY-10, PAY-11",
         "line": None,
-        "text": "the `cwd` is given",
+        "text": "PAY-10: `cwd` comes from `PROXY_CODEX_WORKDIR`.\nPAY-11: `cwd` is `/tmp/codex-work` by default.",
+        "links": ["docs/contract/payloads.md#pay-10", "docs/contract/payloads.md#pay-11"],
     }
     bad = cases["bad"]
-    assert re.match(r"AssertionError: of user-\d@redacted\.example", bad["message"])
+    assert re.match(r"of user-\d@redacted\.example", bad["message"])
     assert "Traffic" in bad["details"]
     assert "test_it.py" in bad["details"]
     assert "Bearer redacted-" in bad["expected"]
@@ -149,6 +150,8 @@ def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkey
         assert [part for part in PARTS if part in text] == [], name
     assert "@redacted.example" in written["junit.xml"]
     assert "its-check" not in written["summary.md"]
+    for shown in (written["junit.xml"], written["summary.md"].replace("\\", ""), result.stdout.str()):
+        assert [link for link in cases["bad"]["spec"]["links"] if link not in shown] == []
     root = ElementTree.fromstring(written["junit.xml"])
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("3", "1", "1")
 
@@ -167,20 +170,20 @@ def test_a_replay_that_departs_is_told_beside_its_recording(suite: pytest.Pytest
     good = suite.runpytest_inprocess(*ALONE, "--validate", "no", "--report", "good")
     assert good.ret == 0
     report, stories = read(suite.path / "good")
-    (story,) = stories.values()
-    assert (story["source"], story["cassette"]) == ("recorded", "cassettes/tests/test_it/turn.ndjson")
-    assert all(frame["mark"] is None for frame in story["frames"])
+    (trace,) = stories.values()
+    assert (trace["source"], trace["cassette"]) == ("recorded", "cassettes/tests/test_it/turn.ndjson")
+    assert all(frame["mark"] is None for frame in trace["frames"])
 
     (path,) = suite.path.joinpath("cassettes").rglob("*.ndjson")
     path.write_bytes(path.read_bytes().replace(b'"model":"one"', b'"model":"two"'))
     assert suite.runpytest_inprocess(*ALONE, "--validate", "no", "--report", "bad").ret == 1
     report, stories = read(suite.path / "bad")
-    (story,) = stories.values()
-    assert story["source"] == "this run"
-    (turn,) = [frame for frame in story["frames"] if frame["mark"] == "different"]
+    (trace,) = stories.values()
+    assert trace["source"] == "this run"
+    (turn,) = [frame for frame in trace["frames"] if frame["mark"] == "different"]
     assert turn["paths"] == ["$.params.model"]
     assert (json.loads(turn["text"])["params"], json.loads(turn["expected"])["params"]) == ({"model": "one"}, {"model": "two"})
-    missing = [frame for frame in story["frames"] if frame["mark"] == "missing"]
+    missing = [frame for frame in trace["frames"] if frame["mark"] == "missing"]
     assert missing
     assert all(frame["text"] == "" and frame["expected"] for frame in missing)
     (case,) = report["cases"]
@@ -237,7 +240,7 @@ def test_a_worker_that_dies_fails_its_case(pytester: pytest.Pytester) -> None:
 
 def test_a_spool_of_a_killed_run_is_taken_away_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    program = "import os, signal; from harness.plugin.spool import Spool; print(Spool.make().folder, flush=True); input()"
+    program = "from codex_replay.plugin.reporting.spool import Spool; print(Spool.make().folder, flush=True); input()"
     argv = [sys.executable, "-c", program]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     folders = []
@@ -276,7 +279,7 @@ def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:
     assert result.ret == 2
     report, _ = read(suite.path / "out")
     assert (report["verdict"], report["interrupted"]) == ("failed", True)
-    result.stdout.fnmatch_lines(["INTERRUPTED: after 3 cases, 1 failed, so nothing is said of the others; *"])
+    result.stdout.fnmatch_lines(["INTERRUPTED: after 2 cases, 1 failed, so nothing is said of the others; *"])
 
 
 def test_known_failures_are_told_with_their_reason(suite: pytest.Pytester) -> None:
@@ -321,9 +324,9 @@ def test_the_cases_of_every_suite_have_stories(tmp_path: Path) -> None:
     done = subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout
     report, stories = read(tmp_path / "out")
-    assert {case["suite"] for case in report["cases"] if case["story"]} == set(model.ROLES) | {"app_server"}
-    seams = {suite: {frame["seam"] for story in stories.values() if story["case"].startswith(suite) for frame in story["frames"]}
-             for suite in (*model.ROLES, "app_server")}  # fmt: skip
+    assert {case["suite"] for case in report["cases"] if case["story"]} == set(data.ROLES) | {"app_server"}
+    seams = {suite: {frame["seam"] for trace in stories.values() if trace["case"].startswith(suite) for frame in trace["frames"]}
+             for suite in (*data.ROLES, "app_server")}  # fmt: skip
     assert seams["backend"] == seams["lite_client"] == {"http"}
     assert seams["editor_client"] == {"rpc"}
     assert seams["proxy"] == seams["app_server"] == {"rpc", "http"}
@@ -384,7 +387,7 @@ def test_cases_of_ones_own_count_whatever_their_folder(pytester: pytest.Pytester
     outcomes = {case["case"].removeprefix("of_"): case["outcome"] for case in report["cases"]}
     assert outcomes == {**dict.fromkeys(OUTSIDE, "passed"), "codex_backend": "failed"}, result.stdout.str()
     assert report["verdict"] == "failed"
-    assert set(report["subject"]) == {"app-server", *(role for role in model.ROLES.values())}
+    assert set(report["subject"]) == {"app-server", *(role for role in data.ROLES.values())}
     told = {case["case"].removeprefix("of_"): stories[case["id"]]["frames"] for case in report["cases"]}
     seams = {name: {frame["seam"] for frame in frames} for name, frames in told.items()}
     assert seams["backend"] == seams["lite_client"] == seams["codex_backend"] == {"http"}
@@ -421,7 +424,7 @@ def test_run_says_the_verdict_as_json(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------------- its parts
 
 
-def case(name: str = "a", **given: Any) -> model.Case:
+def case(name: str = "a", **given: Any) -> data.Case:
     base: dict[str, Any] = {
         "id": f"s/m/{name}",
         "suite": "s",
@@ -433,8 +436,8 @@ def case(name: str = "a", **given: Any) -> model.Case:
     return {**base, "actual": None, "recorded": [], "again": "pytest x", "story": None, **given}  # type: ignore[return-value]
 
 
-def report_of(*cases: model.Case, **given: Any) -> model.Report:
-    base: dict[str, Any] = {"report": 2, "verdict": model.verdict(cases), "subject": {"app-server": "fake"}, "codex": "0.92.0"}
+def report_of(*cases: data.Case, **given: Any) -> data.Report:
+    base: dict[str, Any] = {"report": 2, "verdict": data.verdict(cases), "subject": {"app-server": "fake"}, "codex": "0.92.0"}
     base |= {"profile": "default", "profiles": ["default"], "record": "none", "validated": True, "command": "pytest"}
     return {**base, "started": "2026-01-01T00:00:00Z", "seconds": 1.0, "cases": list(cases), **given}  # type: ignore[return-value]
 
@@ -455,7 +458,7 @@ def test_junit_holds_what_xml_has_no_form_for() -> None:
 
 
 def test_markdown_is_short_whatever_failed() -> None:
-    spec: model.Spec = {"check": "c", "document": "d.md", "section": "1 | x", "line": None, "text": "t"}
+    spec: data.Spec = {"check": "c", "document": "d.md", "section": "1 | x", "line": None, "text": "t"}
     cases = [case(f"c{i}", outcome="failed", message="m" * 5000, spec=spec, again="pytest " + "x" * 900) for i in range(500)]
     text = markdown(report_of(*cases), 20_000)
     assert len(text) <= 20_000
@@ -488,12 +491,12 @@ def test_beside_finds_what_differs_is_missing_and_is_new() -> None:
     recorded = frames(
         ("client", ASK), ("server", {"id": 1, "result": {"n": "a"}}), ("server", {"method": "warned", "params": {}})
     )
-    same, found = beside(recorded, recorded)
+    same, found = align(recorded, recorded)
     assert found == []
     assert [frame["mark"] for frame in same] == [None, None, None]
     assert values(found) == (None, None)
     live = frames(("client", ASK), ("server", {"id": 1, "result": {"n": "b"}}), ("server", {"method": "new", "params": {}}))
-    told, found = beside(recorded, live)
+    told, found = align(recorded, live)
     assert [(frame["what"], frame["mark"]) for frame in told] == [
         ("turn/start #1", None),
         ("result #1 of turn/start", "different"),
@@ -512,9 +515,9 @@ def test_a_seam_of_which_only_requests_were_kept_is_told_and_not_compared() -> N
 
     recorded = [*frames(("client", ASK)), seen(2, "POST")]
     live = [*frames(("client", ASK)), seen(2, "GET")]
-    told, found = beside(recorded, live, only=("rpc",))
+    told, found = align(recorded, live, only=("rpc",))
     assert ([frame["mark"] for frame in told], found) == ([None, None], [])
-    assert {frame["mark"] for frame in beside(recorded, live)[0]} != {None}
+    assert {frame["mark"] for frame in align(recorded, live)[0]} != {None}
 
 
 def test_a_ledger_that_cannot_be_read_is_told() -> None:
@@ -523,8 +526,8 @@ def test_a_ledger_that_cannot_be_read_is_told() -> None:
 
     upstream = SimpleNamespace(ledger=ledger, started=0.0, url="http://127.0.0.1:1/s/x")
     server = SimpleNamespace(timeline=[], recorded=None, upstream=upstream, started=0.0, redactor=Redactor())
-    live, cut = story._live(server)  # type: ignore[arg-type]
-    ((frame,), _) = beside([], live, only=("rpc",))
+    live, cut = trace._live(server)  # type: ignore[arg-type]
+    ((frame,), _) = align([], live, only=("rpc",))
     assert (frame["seam"], frame["kind"], cut) == ("http", "close", False)
     assert "What the model was asked cannot be told: The backend at" in frame["text"]
     assert "jo.secret" not in frame["text"]
@@ -532,7 +535,7 @@ def test_a_ledger_that_cannot_be_read_is_told() -> None:
 
 def test_of_a_run_that_ended_early_not_all_that_never_came_is_told() -> None:
     recorded = frames(("client", ASK), *(("server", {"method": f"m{i}", "params": {}}) for i in range(100)))
-    told, _ = beside(recorded, recorded[:1])
+    told, _ = align(recorded, recorded[:1])
     assert [frame["mark"] for frame in told] == [None, *["missing"] * 20]
     assert told[-1]["what"].endswith("(and 80 frames more that never came)")
 
@@ -555,9 +558,8 @@ def test_half_a_secret_is_left_out(text: str, left: str) -> None:
 @pytest.mark.parametrize(
     ("where", "found"),
     [
-        ("codex-lite-protocol.md, Auth", ("codex-lite-protocol.md", "Auth")),
-        ("real-codex-0.92.md section 4, Bad input: CRLF", ("real-codex-0.92.md", "section 4, Bad input: CRLF")),
-        ("real-codex-0.92.md", ("real-codex-0.92.md", "")),
+        ("docs/lite-client.md, Some readings", ("docs/lite-client.md", "Some readings")),
+        ("docs/lite-client.md", ("docs/lite-client.md", "")),
         ("known of the real service", ("known of the real service", "")),
     ],
 )
@@ -568,14 +570,14 @@ def test_the_place_of_a_check(where: str, found: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("docstring", "found"),
     [
-        ('X.\n\nSource: real-codex-0.92.md section 4, "Bad input". Silence.', ("real-codex-0.92.md", 'section 4, "Bad input"')),
-        ("X. Source: spec/schema-0.92-tools.md; each.", ("schema-0.92-tools.md", "")),
-        ("Source: real-codex-0.92.md sections 1 and 2, and the bundle's Account.", ("real-codex-0.92.md", "sections 1 and 2")),
-        ("Source: the bundle's EventMsg (terminal_interaction).", ("the schema bundle", "")),
-        ("No word of where it comes from.", None),
+        ("X.\n\nSource: REAL-82, REAL-84. Silence.", (["REAL-82", "REAL-84"], "")),
+        ("It is so. (SCHEMA-07)", (["SCHEMA-07"], "")),
+        ("X. Source: docs/contract/real-0.92.md, section 4. Silence.", ([], "The real Codex 0.92.0")),
+        ("Source: the bundle's EventMsg (terminal_interaction).", ([], "the schema bundle")),
+        ("No word of where it comes from.", ([], "")),
     ],
 )
-def test_the_source_of_a_case(docstring: str, found: tuple[str, str] | None) -> None:
+def test_the_source_of_a_case(docstring: str, found: tuple[list[str], str]) -> None:
     assert source_of(docstring) == found
 
 

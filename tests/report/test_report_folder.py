@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.held import LOCK, hold, hold_free
+from codex_replay.plugin.base.folder_lock import LOCK, lock_folder, lock_free_folder
 
-MINIATURE = Path(__file__).parent / "miniatures" / "server.py"
+MINIATURE = Path(__file__).parents[1] / "miniatures" / "server.py"
 PLUGINS = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
 CASE = """
 import os, socket
@@ -39,7 +39,16 @@ def project(tmp_path: Path) -> Path:
 
 
 def start(project: Path, *options: str, wait_for: int | None = None) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pytest", *PLUGINS, "--basetemp", str(project / f"tmp-{wait_for or 0}")]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "codex_replay.suites",
+        *PLUGINS,
+        "--basetemp",
+        str(project / f"tmp-{wait_for or 0}"),
+    ]
     command += ["--app-server", f"{sys.executable} -I {project / 'server.py'}", *options]
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "CODEX_REPLAY_"))}
     env |= {"WAIT_FOR": str(wait_for)} if wait_for else {}
@@ -137,19 +146,19 @@ def test_a_run_without_cases_makes_no_folder(project: Path) -> None:
 
 
 def test_what_is_held_is_free_again_when_it_is_released(tmp_path: Path) -> None:
-    first = hold_free(tmp_path / "fake")
-    second, third = hold_free(tmp_path / "fake"), hold_free(tmp_path / "fake")
+    first = lock_free_folder(tmp_path / "fake")
+    second, third = lock_free_folder(tmp_path / "fake"), lock_free_folder(tmp_path / "fake")
     assert [held.folder.name for held in (first, second, third)] == ["fake", "fake-2", "fake-3"]
-    assert hold(tmp_path / "fake") is None
+    assert lock_folder(tmp_path / "fake") is None
     second.release()
     (third.folder / "report.json").write_text("{}", encoding="utf-8")
     third.release()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fake", "fake-3"]  # what is empty has gone
-    assert hold_free(tmp_path / "fake").folder.name == "fake-2"
+    assert lock_free_folder(tmp_path / "fake").folder.name == "fake-2"
     assert [path.name for path in third.folder.iterdir()] == ["report.json"]
 
 
 def test_where_nothing_can_be_put_no_folder_is_held(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="exists"):
-        hold(tmp_path / "file")
+        lock_folder(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""What several failed cases say alike: told at the terminal, in the summary and on the page."""
+"""Failed cases grouped by cause: at the terminal, in the summary and on the page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from test_report_data import case, report_of
 
-from harness.plugin.spec import place
-from harness.report.alike import FEW, LEAST, MOST, alike, sentences
-from harness.report.markdown import markdown
-from harness.report.page import write_html
+from codex_replay.plugin.reporting.spec import place
+from codex_replay.report.group_failures import EARLIER, FEW, LEAST, MOST, cause, counted_groups, groups, sentences
+from codex_replay.report.markdown import markdown
+from codex_replay.report.page.build import write_html
 
 pytest_plugins = ["pytester"]
 REFUSED = 'The client sent what the backend refuses: The header "x" is required.'
@@ -26,7 +26,7 @@ def test_the_first_lines_that_several_cases_say_are_counted() -> None:
     cases = [case(f"r{i}", outcome="failed", message=f"{REFUSED}\nexit status {i}") for i in range(LEAST)]
     cases += failed(LEAST + 1, "Another.", "a") + failed(LEAST - 1, "Too few say so.", "b") + failed(LEAST, "", "e")  # type: ignore[arg-type]
     cases += [case(f"s{i}", outcome="skipped", message="Skipped: later") for i in range(9)]
-    assert alike(cases) == [("Another.", LEAST + 1), (REFUSED, LEAST)]
+    assert counted_groups(cases) == [("Another.", LEAST + 1), (REFUSED, LEAST)]
     assert sentences(cases) == [f"{LEAST + 1} cases: Another.", f"{LEAST} cases: {REFUSED}"]
 
 
@@ -42,22 +42,47 @@ def test_the_first_lines_that_several_cases_say_are_counted() -> None:
 def test_lines_that_differ_in_a_value_alone_are_one_where_they_are_many(line: str, told: str) -> None:
     """Of a few each is told: 401 and 500 are two causes."""
     many = [each for n in range(FEW + 1) for each in failed(1, line.format(n, n), f"m{n}-")]
-    assert alike(many) == [(told, FEW + 1)]  # type: ignore[arg-type]
+    assert counted_groups(many) == [(told, FEW + 1)]  # type: ignore[arg-type]
     few = [each for n in range(FEW) for each in failed(LEAST + 1, line.format(n, n), f"m{n}-")]
-    assert alike(few) == [(line.format(n, n), LEAST + 1) for n in range(FEW)]  # type: ignore[arg-type]
-    assert alike([*many, *failed(9, "Something else.", "e")]) == [("Something else.", 9), (told, FEW + 1)]  # type: ignore[arg-type,list-item]
+    assert counted_groups(few) == [(line.format(n, n), LEAST + 1) for n in range(FEW)]  # type: ignore[arg-type]
+    assert counted_groups([*many, *failed(9, "Something else.", "e")]) == [("Something else.", 9), (told, FEW + 1)]  # type: ignore[arg-type,list-item]
 
 
 def test_no_more_are_told_than_a_reader_takes_in() -> None:
     cases = [each for i in range(9) for each in failed(LEAST, f"Line {'abcdefghi'[i]}." + "x" * 999, f"c{i}-")]
-    assert len(alike(cases)) == MOST  # type: ignore[arg-type]
+    assert len(counted_groups(cases)) == MOST  # type: ignore[arg-type]
     assert max(map(len, sentences(cases))) < 320  # type: ignore[arg-type]
+    assert sentences(cases)[-1] == "and 4 causes more: summary.md lists all."  # type: ignore[arg-type]
+    assert len(groups(cases, most=None)) == 9  # type: ignore[arg-type]
+    assert markdown(report_of(*cases)).count(f"\n- {LEAST} cases\\: Line ") == 9  # type: ignore[arg-type]
+
+
+NOT_FOUND = 'was answered 404 (not_found): b\'{"error":{"code":"not_found"}}\''
+
+
+def test_one_status_and_one_error_code_are_one_cause() -> None:
+    """Whatever the request, the endpoint and the status that the case wanted."""
+    cases = failed(2, f"POST /v1/responses must succeed, but {NOT_FOUND}", "r")
+    cases += failed(1, f"POST /v1/chat/completions must be answered 401, but {NOT_FOUND}", "c")
+    cases += failed(LEAST, "POST /v1/responses must succeed, but was answered 404: b'gone'", "g")
+    cases += failed(LEAST, "POST /v1/responses must succeed, but was answered 500 (not_found): b''", "s")
+    assert sorted(counted_groups(cases)) == [  # type: ignore[arg-type]
+        ("Requests were answered 404 (not_found): POST /v1/responses, POST /v1/chat/completions.", 3),
+        ("Requests were answered 404: POST /v1/responses.", LEAST),
+        ("Requests were answered 500 (not_found): POST /v1/responses.", LEAST),
+    ]
+
+
+def test_the_cases_after_the_one_with_the_details_have_its_cause() -> None:
+    why = "The proxy was not ready within 20 s: GET /v1/models gave status 500."
+    assert cause(f"{why}\nstderr") == cause(why + EARLIER) == cause(why.replace("20", "21")) != cause(why.replace("GET", "PUT"))
+    assert cause("") == ""
 
 
 def test_the_summary_tells_them_before_the_failures() -> None:
     text = markdown(report_of(*failed(LEAST, REFUSED)))  # type: ignore[arg-type]
     assert text.index(f"- {LEAST} cases\\: The client sent what") < text.index(f"### Failed: {LEAST}")
-    assert "several failed cases" not in markdown(report_of(*failed(LEAST - 1, REFUSED)))  # type: ignore[arg-type]
+    assert "Most common" not in markdown(report_of(*failed(LEAST - 1, REFUSED)))  # type: ignore[arg-type]
 
 
 def test_the_page_knows_which_cases_say_a_line(tmp_path: Path) -> None:
@@ -76,18 +101,16 @@ def test_a_run_tells_them_and_leaves_out_the_names_of_our_own_exceptions(pyteste
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
     suite = pytester.mkdir("suites") / "test_it.py"
     suite.write_text(
-        "import pytest\nfrom harness.plugin import SubjectFailure\n"
+        "import pytest\nfrom codex_replay.plugin import SubjectFailure\n"
         "@pytest.mark.parametrize('n', range(4))\n"
         "def test_refused(n):\n    raise SubjectFailure(f'The header is required.\\nstatus {n}')\n"
         "@pytest.mark.parametrize('n', range(3))\n"
-        "def test_wrong(n):\n    raise ValueError('No number.')\n"
+        "def test_wrong(n):\n    raise RuntimeError('No number.')\n"
     )
     done = pytester.runpytest_subprocess("suites", "--report", "out", "-p", "no:cacheprovider")
-    done.stdout.fnmatch_lines(
-        ["What several failed cases say:", "4 cases: The header is required.", "3 cases: ValueError: No number."]
-    )
+    done.stdout.fnmatch_lines(["Most common failures:", "4 cases: The header is required.", "3 cases: RuntimeError: No number."])
     messages = {each["message"] for each in json.loads((pytester.path / "out" / "report.json").read_text())["cases"]}
-    assert messages == {*(f"The header is required.\nstatus {n}" for n in range(4)), "ValueError: No number."}
+    assert messages == {*(f"The header is required.\nstatus {n}" for n in range(4)), "RuntimeError: No number."}
 
 
 @pytest.mark.parametrize(
@@ -95,8 +118,7 @@ def test_a_run_tells_them_and_leaves_out_the_names_of_our_own_exceptions(pyteste
     [
         ("docs/lite-client.md", ("docs/lite-client.md", "")),
         ("docs/lite-client.md, Some readings", ("docs/lite-client.md", "Some readings")),
-        ("codex-lite-protocol.md, Auth", ("codex-lite-protocol.md", "Auth")),
-        ("spec/real-codex-0.92.md section 5", ("real-codex-0.92.md", "section 5")),
+        ("docs/lite-client.md section 5", ("docs/lite-client.md", "section 5")),
         ("known of the real service", ("known of the real service", "")),
     ],
 )

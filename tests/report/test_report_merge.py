@@ -14,14 +14,14 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.main import main
-from harness.report import model
-from harness.report.files import write_all
-from harness.report.merge import Part, merge
-from harness.report.stories import read_stories
+from codex_replay.cli.main import main
+from codex_replay.report import data
+from codex_replay.report.files import write_all
+from codex_replay.report.merge import Part, merge
+from codex_replay.report.traces import read_traces
 
 
-def case(name: str, outcome: str = "passed", **given: Any) -> model.Case:
+def case(name: str, outcome: str = "passed", **given: Any) -> data.Case:
     base: dict[str, Any] = {
         "id": f"proxy/m/{name}",
         "suite": "proxy",
@@ -34,19 +34,19 @@ def case(name: str, outcome: str = "passed", **given: Any) -> model.Case:
     return {**base, **given}  # type: ignore[return-value]
 
 
-def report_of(*cases: model.Case, **given: Any) -> model.Report:
-    base: dict[str, Any] = {"report": 2, "verdict": model.verdict(cases), "subject": {"proxy": "node a.js"}, "codex": "0.92.0"}
+def report_of(*cases: data.Case, **given: Any) -> data.Report:
+    base: dict[str, Any] = {"report": 2, "verdict": data.verdict(cases), "subject": {"proxy": "node a.js"}, "codex": "0.92.0"}
     base |= {"profile": "default", "profiles": ["default"], "record": "none", "validated": True, "command": "pytest a"}
     return {**base, "started": "2026-01-02T00:00:00Z", "seconds": 1.5, "cases": list(cases), **given}  # type: ignore[return-value]
 
 
-def story(name: str, text: str) -> model.Story:
+def story(name: str, text: str) -> data.Trace:
     frame: Any = {"n": 1, "t": 0.0, "seam": "rpc", "from": "client", "conn": None, "kind": "request", "what": "x", "text": text}
     frame |= {"mark": None, "expected": None, "paths": [], "bound": [], "masked": []}
     return {"case": name, "source": "this run", "cassette": None, "truncated": False, "frames": [frame]}
 
 
-def put(folder: Path, report: model.Report) -> Path:
+def put(folder: Path, report: data.Report) -> Path:
     write_all(folder, report, (story(one["story"], folder.name) for one in report["cases"] if one["story"]))
     return folder
 
@@ -55,10 +55,10 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(main, ["report", *map(str, words)])
 
 
-def read(folder: Path) -> tuple[model.Report, dict[str, str]]:
-    report = model.read_report(folder)
-    jsonschema.Draft202012Validator(model.schema()).validate(report)
-    stories = {one["case"]: one["frames"][0]["text"] for one in read_stories(folder)}
+def read(folder: Path) -> tuple[data.Report, dict[str, str]]:
+    report = data.read_report(folder)
+    jsonschema.Draft202012Validator(data.schema()).validate(report)
+    stories = {one["case"]: one["frames"][0]["text"] for one in read_traces(folder)}
     assert set(stories) == {one["story"] for one in report["cases"] if one["story"]}
     return report, stories
 
@@ -92,7 +92,7 @@ def test_cases_of_other_subjects_and_profiles_stay_apart(tmp_path: Path) -> None
         Part(tmp_path / "c", report_of(case("x"), subject={"proxy": "node b.js"})),
     ]
     joined = merge(parts, "merge")
-    jsonschema.Draft202012Validator(model.schema()).validate(joined)
+    jsonschema.Draft202012Validator(data.schema()).validate(joined)
     assert {one["id"]: one["outcome"] for one in joined["cases"]} == {
         "proxy/m/x (node a.js, profile default)": "passed",
         "proxy/m/x (node a.js, profile works-on-0.92)": "failed",
@@ -110,7 +110,7 @@ def test_joining_joined_reports_says_the_same_as_joining_all_at_once(tmp_path: P
         reports = []
         for _ in range(4):
             profile = chance.choice(["p", "q"])
-            cases = [case(name, chance.choice(model.OUTCOMES)) for name in "abc" if chance.random() < 0.7]
+            cases = [case(name, chance.choice(data.OUTCOMES)) for name in "abc" if chance.random() < 0.7]
             reports.append(report_of(*cases, profile=profile, profiles=[profile]))
         flat = merge([Part(tmp_path / str(i), report) for i, report in enumerate(reports)], "m")
         first = merge([Part(tmp_path / str(i), report) for i, report in enumerate(reports[:2])], "m")
@@ -121,7 +121,7 @@ def test_joining_joined_reports_says_the_same_as_joining_all_at_once(tmp_path: P
 
 
 def test_the_second_of_two_cases_of_one_name_is_joined_with_itself(tmp_path: Path) -> None:
-    def shard(subject: str, outcome: str) -> model.Report:
+    def shard(subject: str, outcome: str) -> data.Report:
         return report_of(case("a"), case("a#2", outcome, case="a"), subject={"proxy": subject})
 
     reports = [shard("node a.js", "passed"), shard("node b.js", "passed"), shard("node a.js", "failed")]
@@ -131,7 +131,7 @@ def test_the_second_of_two_cases_of_one_name_is_joined_with_itself(tmp_path: Pat
     assert shape(merge([Part(tmp_path / "f", first), parts[2]], "m")) == shape(flat)
 
 
-def shape(report: model.Report) -> dict[str, tuple[str, list[tuple[int, str]]]]:
+def shape(report: data.Report) -> dict[str, tuple[str, list[tuple[int, str]]]]:
     return {
         one["id"]: (one["outcome"], [(told["run"], told["outcome"]) for told in one.get("told", [])]) for one in report["cases"]
     }
@@ -179,7 +179,7 @@ def test_reports_that_would_be_counted_twice_or_overwritten(tmp_path: Path) -> N
     result = run("merge", good, "--out", good)
     assert result.exit_code == 2
     assert "would be overwritten" in result.output
-    assert model.read_report(good)["verdict"] == "verified"
+    assert data.read_report(good)["verdict"] == "verified"
 
 
 def test_cases_of_ones_own_on_two_proxies_are_two_cases(tmp_path: Path) -> None:

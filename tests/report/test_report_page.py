@@ -20,14 +20,14 @@ import pytest
 from click.testing import CliRunner, Result
 from report_sample import HOSTILE, behaviour_of, case, conversation, drift_of, everything, frame, hostile, report, story
 
-from harness.cli.cassette import group
-from harness.core.frames import Frame, Header
-from harness.plugin.report import taken_in
-from harness.report import page
-from harness.report.cassette_story import cassette_story
-from harness.shell.cassette import CassetteReader, CassetteWriter
+from codex_replay.cli.cassette.group import group
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.plugin.reporting.report import taken_in
+from codex_replay.report.cassette_trace import cassette_trace
+from codex_replay.report.page import build
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TEXT_TURN = ROOT / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
 
 
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def written(folder: Path, sample: tuple[Any, Any], name: str = "report.html") -> Page:
-    return Page(page.write_html(*sample, folder / name))
+    return Page(build.write_html(*sample, folder / name))
 
 
 # ------------------------------------------------------------------------------------------------------------- the data
@@ -90,8 +90,8 @@ def test_everything_of_the_report_is_in_the_page(tmp_path: Path) -> None:
 
 
 def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
-    page.write_html(*everything(), tmp_path / "a.html")
-    page.write_html(*everything(), tmp_path / "b.html")
+    build.write_html(*everything(), tmp_path / "a.html")
+    build.write_html(*everything(), tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
@@ -135,7 +135,7 @@ def test_what_lies_beside_the_report_is_taken_in_as_it_is(tmp_path: Path) -> Non
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    page.write_html(*everything(), tmp_path / "report.html")
+    build.write_html(*everything(), tmp_path / "report.html")
     before = (tmp_path / "report.html").read_bytes()
 
     def broken() -> Any:
@@ -143,7 +143,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_p
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        page.write_html(everything()[0], broken(), tmp_path / "report.html")
+        build.write_html(everything()[0], broken(), tmp_path / "report.html")
     assert (tmp_path / "report.html").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
@@ -160,7 +160,7 @@ def test_hostile_data_add_no_element_and_change_no_text_of_the_page(tmp_path: Pa
 
 
 def test_the_parser_would_see_data_that_break_out(tmp_path: Path) -> None:
-    good = page.write_html(*hostile("calm"), tmp_path / "good.html")
+    good = build.write_html(*hostile("calm"), tmp_path / "good.html")
     broken = tmp_path / "broken.html"
     broken.write_text(good.read_text().replace('"title":"calm"', '"title":"</script><b>calm"', 1))
     assert Page(broken).elements != Page(good).elements
@@ -175,7 +175,7 @@ def test_hostile_data_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_the_data_are_plain_ascii_that_says_nothing_to_a_parser(tmp_path: Path) -> None:
-    path = page.write_html(*hostile(), tmp_path / "page.html")
+    path = build.write_html(*hostile(), tmp_path / "page.html")
     text = path.read_bytes().decode("ascii")
     shown = Page(path)
     between = text.split('id="data">', 1)[1].split("</script>", 1)[0]
@@ -217,9 +217,9 @@ FORBIDDEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("name", [*page.SCRIPTS])
+@pytest.mark.parametrize("name", [*build.SCRIPTS])
 def test_the_script_makes_no_markup_of_strings_and_knows_no_network(name: str) -> None:
-    text = (ROOT / "harness" / "report" / "page" / name).read_text("ascii")
+    text = (ROOT / "harness" / "codex_replay" / "report" / "page" / name).read_text("ascii")
     assert FORBIDDEN.findall(text) == []
     assert "</script" not in text.lower()
     assert "<!--" not in text
@@ -233,14 +233,18 @@ def test_a_script_that_did_would_be_seen(line: str) -> None:
 
 
 def test_every_part_of_the_page_is_used() -> None:
-    there = {path.name for path in (ROOT / "harness" / "report" / "page").iterdir()}
-    assert there == {*page.SCRIPTS, "page.html", "page.css"}
+    there = {
+        path.name
+        for path in (ROOT / "harness" / "codex_replay" / "report" / "page").iterdir()
+        if path.suffix in (".js", ".css", ".html")
+    }
+    assert there == {*build.SCRIPTS, "page.html", "page.css"}
 
 
 def test_the_gate_looks_at_the_page_in_a_browser() -> None:
     """A target of make without a command succeeds in silence, and nobody would have looked."""
     plan = subprocess.run(["make", "-n", "browser"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "pytest tests/browser" in plan
+    assert "tests.gate tests/browser" in plan
     assert "step make browser" in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
@@ -248,7 +252,7 @@ def test_the_gate_looks_at_the_page_in_a_browser() -> None:
 
 
 def test_the_story_of_a_cassette_is_its_frames_to_the_byte() -> None:
-    told = cassette_story(TEXT_TURN, "a/case")
+    told = cassette_trace(TEXT_TURN, "a/case")
     with CassetteReader(TEXT_TURN) as reader:
         frames = list(reader)
     assert [(each["n"], each["t"], each["seam"], each["from"], each["conn"]) for each in told["frames"]] == [
@@ -270,7 +274,7 @@ def test_what_a_replay_binds_and_masks_is_told(tmp_path: Path) -> None:
         b'{"id":7,"result":{"thread":{"id":"%s","createdAt":1,"path":"/home/user/x","model":"m"}}}\n' % uuid.encode(),
         b'{"method":"turn/started","params":{"threadId":"%s"}}\n' % uuid.encode(),
     )
-    first, second = cassette_story(path, "a/case")["frames"]
+    first, second = cassette_trace(path, "a/case")["frames"]
     assert first["bound"] == [f"<thread:1> = {uuid}", "id = 7"]
     assert first["masked"] == ["$.result.thread.createdAt", "$.result.thread.path"]
     assert second["bound"] == [f"<thread:1> = {uuid}"]
@@ -281,30 +285,30 @@ def test_the_path_of_a_request_is_no_path_of_the_machine(tmp_path: Path) -> None
     request = {"method": "GET", "path": "/v1/models", "headers": [["host", "127.0.0.1:1"], ["x", "y"]]}
     writer.write(Frame(0, 0.0, "http", "client", "request", payload=request, conn=1))
     writer.close()
-    assert cassette_story(tmp_path / "c.ndjson", "a")["frames"][0]["masked"] == ["$.headers[0][1]"]
+    assert cassette_trace(tmp_path / "c.ndjson", "a")["frames"][0]["masked"] == ["$.headers[0][1]"]
 
 
 def test_a_cassette_without_its_end_is_told_as_cut(tmp_path: Path) -> None:
-    assert cassette_story(cassette(tmp_path, b'{"method":"x"}\n', whole=False), "a")["truncated"]
+    assert cassette_trace(cassette(tmp_path, b'{"method":"x"}\n', whole=False), "a")["truncated"]
 
 
 def test_a_frame_beyond_the_limit_says_how_long_it_was(tmp_path: Path) -> None:
     line = json.dumps({"method": "x", "params": "y" * 100_000}, separators=(",", ":")).encode() + b"\n"
-    (told,) = cassette_story(cassette(tmp_path, line), "a")["frames"]
+    (told,) = cassette_trace(cassette(tmp_path, line), "a")["frames"]
     assert len(told["text"]) == 1 << 16
     assert told["cut"] == len(line) - 1
 
 
 def test_a_recording_too_long_for_a_page_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = cassette(tmp_path, *[b'{"method":"x"}\n'] * 5)
-    monkeypatch.setattr("harness.report.cassette_story.MOST_FRAMES", 3)
-    told = cassette_story(path, "a")
+    monkeypatch.setattr("codex_replay.report.cassette_trace.MOST_FRAMES", 3)
+    told = cassette_trace(path, "a")
     assert len(told["frames"]) == 3
     assert told["truncated"]
 
 
 def test_lines_that_are_no_utf_8_and_no_json_are_told_too(tmp_path: Path) -> None:
-    told = cassette_story(cassette(tmp_path, b"\xff\xfe\n", b"plain\r\n"), "a")["frames"]
+    told = cassette_trace(cassette(tmp_path, b"\xff\xfe\n", b"plain\r\n"), "a")["frames"]
     assert [(each["text"], each["kind"]) for each in told] == [("\\xff\\xfe", "bytes"), ("plain\r", "bytes")]
 
 
@@ -314,18 +318,18 @@ def test_lines_that_are_no_utf_8_and_no_json_are_told_too(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["0.92.0-0.93.0", "behaviour-0.92.0-0.116.0"])
 def test_a_drift_has_a_page_of_its_own(tmp_path: Path, name: str) -> None:
     found = json.loads((ROOT / "reports" / "drift" / f"{name}.json").read_text())
-    (tmp_path / "a.html").write_text(page.drift_html(found), "ascii")
+    (tmp_path / "a.html").write_text(build.drift_html(found), "ascii")
     shown = Page(tmp_path / "a.html")
     assert shown.chunk("d0") == found
     assert (shown.data["mode"], shown.data["cases"]) == ("drift", [])
     assert shown.of("title") == [({}, f"codex-replay: drift from {found['from']} to {found['to']}")]
-    assert page.drift_html(found) == page.drift_html(found)
+    assert build.drift_html(found) == build.drift_html(found)
 
 
 @pytest.mark.parametrize("make", [drift_of, behaviour_of], ids=["schemas", "behaviour"])
 def test_a_hostile_drift_adds_no_element(tmp_path: Path, make: Callable[[str], Any]) -> None:
-    (tmp_path / "bad.html").write_text(page.drift_html(make(HOSTILE)), "ascii")
-    (tmp_path / "good.html").write_text(page.drift_html(make("calm")), "ascii")
+    (tmp_path / "bad.html").write_text(build.drift_html(make(HOSTILE)), "ascii")
+    (tmp_path / "good.html").write_text(build.drift_html(make("calm")), "ascii")
     bad, good = Page(tmp_path / "bad.html"), Page(tmp_path / "good.html")
     assert bad.elements == good.elements
     assert bad.chunk("d0")["findings"][0] == make(HOSTILE)["findings"][0]
@@ -340,7 +344,7 @@ def test_show_writes_the_page_of_a_cassette(tmp_path: Path) -> None:
     shown = Page(tmp_path / "out.html")
     assert shown.data["mode"] == "cassette"
     assert shown.data["about"]["codex"] == "0.92.0"
-    assert shown.chunk("s0") == cassette_story(TEXT_TURN, "app_server/test_v2/text_turn")
+    assert shown.chunk("s0") == cassette_trace(TEXT_TURN, "app_server/test_v2/text_turn")
     assert done.output == f"{tmp_path / 'out.html'}: {len(shown.chunk('s0')['frames'])} frames.\n"
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import schema_files
-from harness.shell import doctor
+from codex_replay.shell import doctor
+from codex_replay.shell.files import version_data
 
 BIN = Path(sys.executable).parent
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = [
     "python",
     "packages",
@@ -140,7 +140,7 @@ def test_another_environments_fake_codex_first_on_the_path(tmp_path: Path, monke
 
 def test_a_bundle_of_which_a_byte_was_changed_or_a_file_is_gone(tmp_path: Path) -> None:
     folder = tmp_path / "schema"
-    shutil.copytree(schema_files.folder("0.92.0"), folder)
+    shutil.copytree(version_data.schema_folder("0.92.0"), folder)
     assert doctor.bundle(folder=str(folder)).well
     with (folder / "ClientNotification.json").open("ab") as file:
         file.write(b" ")
@@ -200,7 +200,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_codex_that_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.shell.codex.cache import MANIFEST, Manifest, place_of, sha256_of, this_platform
+    from codex_replay.shell.codex.cache import MANIFEST, Manifest, place_of, sha256_of, this_platform
 
     monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path))
     place = place_of("0.92.0")

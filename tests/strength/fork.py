@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from harness.plugin.options import read_settings
+from codex_replay.plugin.base.options import read_settings
 
 #: The proxy that a case asked, kept for the verdict: pytest forgets it with the case.
 PROXY: pytest.StashKey[Any] = pytest.StashKey()
@@ -168,7 +168,7 @@ def _start(session: pytest.Session, job: Job, base: Path, pipes: list[int], on_t
         with contextlib.suppress(OSError):
             os.write(write, _line(Told("the run itself", job.name, job.profile, "crash", f"{type(error).__name__}: {error}")))
     finally:
-        from harness.shell.process import stop_all
+        from codex_replay.shell.process.subject import stop_all
 
         stop_all()
         os._exit(status)

@@ -1,34 +1,36 @@
-"""`--strength`: how strong is the suite for proxies? Every check is tried on proxies of which each has one small mistake.
+"""Measure the suite for proxies: run its checks on broken proxies, each with one small mistake.
 
-The variants are programs (`python -m harness.reference.proxy_variants NAME`), told apart from each other by one table, which
-says of each what it does wrong and which checks must see it. The table chooses what is run, never the verdict: a variant is
-killed when a case of one of its checks is red on it and green on the honest proxy, in this very run, and the variant has
-started and not crashed. A check that kills none is idle. The cases run as with `--proxy COMMAND` (docs/strength.md).
+`python -m pytest suites/proxy -p tests.strength.plugin` (or `make strength`) loads this plugin, which takes the run over. Each
+variant is a program, `python -m tests.strength.proxy_variants NAME`. One table names for each variant its mistake and the checks
+that must find it. The table chooses what runs, never the verdict: a variant is killed if a case of one of its checks is red on
+it and green on the honest proxy in the same run, and if the variant started and did not crash. A check that kills no variant is
+idle. The cases run as with `--proxy COMMAND` (docs/strength.md).
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.options import settings_of
-from harness.plugin.strength_fork import PROXY, Job, Told, run_jobs
-from harness.plugin.strength_report import Result, Strength, lines
+from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.reporting.session import SESSION
+from tests.strength.fork import PROXY, Job, Told, run_jobs
+from tests.strength.proxy_variants import command
+from tests.strength.proxy_variants.table import TABLE, Row
+from tests.strength.report import Result, Strength, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PROGRAM = "harness.reference.proxy_variants"
-HONEST = "harness.reference.proxy"
+HONEST = "codex_replay.reference.proxy"
 BOTH = "both"
 #: How long one variant may take, in seconds, and how many run at a time.
 SECONDS, JOBS = 120.0, 2
-#: What may stand beside --strength, with the value that it has anyway.
+#: Settings that a measurement decides itself, with their usual values.
 _USUAL = {
     "proxy": (None, "reference"),
     "app_server": ("fake",),
@@ -38,54 +40,25 @@ _USUAL = {
 }
 
 
-class Row(NamedTuple):
-    """A line of the table of variants; `hit_by` are ids of checks, each with `[GLOB]` behind it for the cases to try first."""
-
-    name: str
-    profile: str
-    wrong: str
-    hit_by: tuple[str, ...]
-
-    @property
-    def checks(self) -> list[str]:
-        """The ids of the checks that must see it."""
-        return list(dict.fromkeys(name.partition("[")[0] for name in self.hit_by))
-
-
-def read_table() -> list[Row]:
-    """Return the table of variants, as the program tells it."""
-    argv = [sys.executable, "-P", "-m", PROGRAM, "--list", "--json"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-    if done.returncode:
-        raise pytest.UsageError(f"--strength: the variants cannot be listed: {done.stderr.strip()[-500:]}")
-    return [Row(row["name"], row["profile"], row["wrong"], tuple(row["hit_by"])) for row in json.loads(done.stdout)]
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("codex-replay")
-    text = "Try the checks of the suite for proxies on broken variants of the reference proxy (docs/strength.md)."
-    group.addoption("--strength", action="store_true", default=False, help=text)
-    group.addoption("--variants", metavar="GLOB", default=None, help="With --strength: only the variants of these names.")
-    text = f"With --strength: how many variants run at a time. Default: -n, else {JOBS}."
+    group.addoption("--variants", metavar="GLOB", default=None, help="Only the variants of these names.")
+    text = f"How many variants run at a time. Default: -n, else {JOBS}."
     group.addoption("--strength-jobs", metavar="N", type=int, default=None, help=text)
-    text = f"With --strength: how long one variant may take. Default: {SECONDS:g}."
+    text = f"How long one variant may take. Default: {SECONDS:g}."
     group.addoption("--variant-seconds", metavar="SECONDS", type=float, default=SECONDS, help=text)
-    group.addoption("--strength-report", metavar="FILE", default=None, help="With --strength: write the result here, as JSON.")
+    group.addoption("--strength-report", metavar="FILE", default=None, help="Write the result to this file, as JSON.")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options, and take the run over. The variants are what runs side by side: `-n` counts them."""
-    if not config.getoption("--strength"):
-        if config.getoption("--variants") or config.getoption("--strength-report"):
-            raise pytest.UsageError("--variants and --strength-report belong to --strength.")
-        return
     settings = settings_of(config)
     for key, usual in _USUAL.items():
         if getattr(settings, key) not in usual:
             raise pytest.UsageError(
-                f"--strength has its own proxies, on the fake and in both profiles: leave out --{key.replace('_', '-')}."
+                f"A measurement has its own proxies, on the fake and in both profiles: leave out --{key.replace('_', '-')}."
             )
     jobs = int(config.getoption("--strength-jobs") or getattr(config.option, "numprocesses", None) or JOBS)
     if jobs < 1:
@@ -106,6 +79,10 @@ class Measure:
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Count the cases that were left out (-k, -m, --deselect): without them nothing is complete."""
         self._deselected += len(items)
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Collect no traces: there is no report of the cases."""
+        session.config.stash[SESSION].tells = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -152,20 +129,22 @@ class Measure:
 
     def _rows(self, checks: set[str]) -> list[Row]:
         if not checks:
-            raise pytest.UsageError("--strength is for the suite of proxies: no case of it was selected.")
+            raise pytest.UsageError("A measurement needs cases of the suite for proxies; none was selected.")
         pattern = self._config.getoption("--variants")
-        rows = [row for row in read_table() if pattern is None or fnmatchcase(row.name, pattern)]
+        rows = [row for row in TABLE if pattern is None or fnmatchcase(row.name, pattern)]
         if not rows:
-            raise pytest.UsageError(f"--variants {pattern}: there is no such variant; python -m {PROGRAM} --list names them.")
+            raise pytest.UsageError(
+                f"--variants {pattern}: there is no such variant; tests/strength/proxy_variants/table.txt has them."
+            )
         rows = [row for row in rows if checks & set(row.checks)]
         if not rows:
-            raise pytest.UsageError("--strength: none of the selected checks is one that these variants are there for.")
+            raise pytest.UsageError("None of the selected checks belongs to these variants.")
         return rows
 
     def _complete(self, rows: list[Row], checks: set[str]) -> bool:
         """Whether every variant is tried, and by all cases of all checks that must see it."""
         some = self._deselected or any("::" in arg for arg in self._config.args)
-        return not some and len(rows) == len(read_table()) and all(checks >= set(row.checks) for row in rows)
+        return not some and len(rows) == len(TABLE) and all(checks >= set(row.checks) for row in rows)
 
     def _say(self, found: Strength, result: Result, of: int) -> None:
         killers = result.killers
@@ -195,8 +174,6 @@ class Measure:
         """Write the result where it was asked for, and, of a measurement of everything, beside the other reports."""
         if self.found is None or not self.found.settled:
             return
-        from harness.plugin.session import SESSION
-
         paths = (
             [self._config.stash[SESSION].report_folder / "strength.json"]
             if SESSION in self._config.stash and self.found.complete
@@ -259,7 +236,7 @@ def variant_job(row: Row, checks: dict[str, list[pytest.Item]], seconds: float) 
     """A variant: all its checks, each to its first red case; when none is red, all other checks until one is."""
     named = [(check, in_order(checks[check], row, check)) for check in row.checks if check in checks]
     others = [(check, in_order(cases, row, check)) for check, cases in checks.items() if check not in row.checks]
-    return Job(row.name, [sys.executable, "-P", "-m", PROGRAM, row.name], _profile(row), named, others, seconds)
+    return Job(row.name, command(row.name), _profile(row), named, others, seconds)
 
 
 def _profile(row: Row) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.plugin.strength_fork import Told
+    from tests.strength.fork import Told
 
 
 @dataclass

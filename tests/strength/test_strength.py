@@ -1,4 +1,4 @@
-"""`--strength`: broken variants of the reference proxy, and what counts as seen. The whole measurement is `make strength`."""
+"""The measurement of the proxy suite on broken proxies, and what counts as a kill. `make strength` measures the whole suite."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.main import main
-from harness.plugin.strength_fork import Told
-from harness.plugin.strength_report import Result, Strength, lines
-from harness.reference.proxy_variants import table
+from codex_replay.cli.main import main
+from tests.strength.fork import Told
+from tests.strength.proxy_variants import table
+from tests.strength.report import Result, Strength, lines
 
 pytest_plugins = ["pytester"]
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = [sys.executable, "-m", "harness.reference.proxy_variants"]
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = [sys.executable, "-m", "tests.strength.proxy_variants"]
 MINI = """
     import time
     import pytest
@@ -29,32 +29,32 @@ MINI = """
     CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
     pytestmark = [pytest.mark.proxy_profile("as-specified"), pytest.mark.model("Hi.")]
 
-    @pytest.mark.spec("jsonrpc", "document", "line")
+    @pytest.mark.spec("jsonrpc", "PAY-01")
     @pytest.mark.parametrize("endpoint", ["chat", "responses"])
     def test_jsonrpc(proxy, endpoint):
         assert {call.get("jsonrpc") for call in proxy.post(endpoint).calls(*CALLS)} == {"2.0"}
 
-    @pytest.mark.spec("served", "document", "line")
+    @pytest.mark.spec("served", "PAY-01")
     def test_served(proxy):
         assert proxy.chat().status == 200
 
-    @pytest.mark.spec("always-red", "document", "line")
+    @pytest.mark.spec("always-red", "PAY-01")
     def test_always_red(proxy):
         assert proxy.chat().status == 201
 
-    @pytest.mark.spec("slow", "document", "line")
+    @pytest.mark.spec("slow", "PAY-01")
     def test_slow(proxy):
         proxy.chat()
         open("begun", "w").close()
         time.sleep(60)
 """
 CONFTEST = """
-    from harness.plugin import strength
+    from tests.strength import plugin as strength
 
     def rows():
         return [strength.Row(*row) for row in {rows!r}]
 
-    strength.read_table = rows
+    strength.TABLE = rows()
 """
 
 
@@ -65,7 +65,7 @@ def specs() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.spec":
                 assert isinstance(node.args[0], ast.Constant), f"{path.name}: the id of a check must be a plain text"
-                found.add(node.args[0].value)
+                found.add(str(node.args[0].value))
     return found
 
 
@@ -73,9 +73,7 @@ def specs() -> set[str]:
 
 
 def test_every_line_of_the_table_has_a_patch_and_every_patch_a_line() -> None:
-    code = (
-        "from harness.reference.proxy_variants import __main__ as m; import json; m.load(); print(json.dumps(sorted(m.PATCHES)))"
-    )
+    code = "from tests.strength.proxy_variants import __main__ as m; import json; m.load(); print(json.dumps(sorted(m.PATCHES)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(done.stdout) == sorted(row.name for row in table.TABLE)
 
@@ -107,20 +105,28 @@ def test_the_program_lists_the_table_and_knows_no_other_name() -> None:
     assert (other.returncode, other.stderr.strip()) == (2, "There is no variant 'no-jsonrcp'; did you mean no-jsonrpc?")
 
 
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder outside the checkout, in which pytest finds the plugin."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return pytester
+
+
 # -- a measurement ---------------------------------------------------------------------------------------------------------
 
 
 def measure(pytester: pytest.Pytester, *options: str, **rows: tuple[str, ...]) -> tuple[int, dict[str, object], str]:
     """Measure the small suite with these variants (name: checks); return the status, the result and what was printed."""
     prepare(pytester, rows)
-    result = pytester.runpytest_subprocess(*WITHOUT, "--strength", "--strength-report", "found.json", *options)
+    result = pytester.runpytest_subprocess(*LEAN, *PLUGIN, "--strength-report", "found.json", *options)
     found = pytester.path / "found.json"
     report = json.loads(found.read_text())["strength"] if found.exists() else {}
     assert left_over(pytester.path) == []
     return int(result.ret), report, result.stdout.str() + result.stderr.str()
 
 
-WITHOUT = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+PLUGIN = ["-p", "tests.strength.plugin"]
+LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
 
 
 def prepare(pytester: pytest.Pytester, rows: dict[str, tuple[str, ...]]) -> None:
@@ -173,14 +179,14 @@ def test_what_leaves_cases_out_is_not_complete(pytester: pytest.Pytester, left_o
 
             @pytest.mark.proxy_profile("as-specified")
             @pytest.mark.model("Hi.")
-            @pytest.mark.spec("jsonrpc", "d", "l")
+            @pytest.mark.spec("jsonrpc", "PAY-01")
             @pytest.mark.parametrize("endpoint", ["chat", pytest.param("responses", marks=pytest.mark.elsewhere)])
             def test_it(proxy, endpoint):
                 calls = proxy.post(endpoint).calls("newConversation", "sendUserTurn", "sendUserMessage")
                 assert {call.get("jsonrpc") for call in calls} == {"2.0"}
         """
     )
-    result = pytester.runpytest_subprocess(*WITHOUT, "--strength", "--strength-report", "found.json", *left_out)
+    result = pytester.runpytest_subprocess(*LEAN, *PLUGIN, "--strength-report", "found.json", *left_out)
     found = json.loads((pytester.path / "found.json").read_text())["strength"]
     assert (found["kills"], found["complete"]) == ({"no-jsonrpc": ["jsonrpc"]}, not left_out), result.stdout.str()
     assert bool(list(pytester.path.glob("reports/*/strength.json"))) is (not left_out)
@@ -226,7 +232,7 @@ def test_a_variant_that_takes_too_long_is_ended(pytester: pytest.Pytester) -> No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_who_ends_it_leaves_no_process(pytester: pytest.Pytester, number: signal.Signals) -> None:
     prepare(pytester, {"jsonrpc_1": ("slow",), "no_jsonrpc": ("slow",)})
-    argv = [sys.executable, "-m", "pytest", *WITHOUT, "--strength", "-k", "slow"]
+    argv = [sys.executable, "-m", "pytest", *LEAN, *PLUGIN, "-k", "slow"]
     child = subprocess.Popen(argv, cwd=pytester.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     deadline = time.monotonic() + 60
     while not (pytester.path / "begun").exists() and time.monotonic() < deadline:
@@ -241,45 +247,41 @@ def test_who_ends_it_leaves_no_process(pytester: pytest.Pytester, number: signal
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--strength", "--proxy", "node x.js"], "leave out --proxy"),
-        (["--strength", "--profile", "as-specified"], "leave out --profile"),
-        (["--variants", "x*"], "--variants and --strength-report belong to --strength."),
-        (["--strength", "--variants", "x*"], "--variants x*: there is no such variant"),
-        (["--strength", "-k", "nothing"], "--strength is for the suite of proxies: no case of it was selected."),
-        (["--strength", "--strength-jobs", "-1"], "give a number of variants"),
+        (["--proxy", "node x.js"], "leave out --proxy"),
+        (["--profile", "as-specified"], "leave out --profile"),
+        (["--variants", "x*"], "--variants x*: there is no such variant"),
+        (["-k", "nothing"], "A measurement needs cases of the suite for proxies; none was selected."),
+        (["--strength-jobs", "-1"], "give a number of variants"),
     ],
 )
 def test_options_that_do_not_fit_are_usage_errors(pytester: pytest.Pytester, options: list[str], sentence: str) -> None:
     prepare(pytester, {"jsonrpc_1": ("jsonrpc",)})
-    result = pytester.runpytest_subprocess(*WITHOUT, *options)
+    result = pytester.runpytest_subprocess(*LEAN, *PLUGIN, *options)
     assert int(result.ret) == 4
     assert sentence in result.stdout.str() + result.stderr.str()
 
 
-def test_the_command_prints_json_alone() -> None:
-    code = "from harness.cli.main import main; main()"
-    argv = [sys.executable, "-c", code, "run", "proxy", "--strength", "--json", "-k", "test_jsonrpc"]
+def test_a_measurement_of_one_check_of_the_suite(tmp_path: Path) -> None:
+    """As `make strength` runs it, from the root of the checkout."""
+    report = tmp_path / "found.json"
+    argv = [sys.executable, "-m", "pytest", "suites/proxy", *PLUGIN, "--strength-report", str(report), "-k", "test_jsonrpc"]
+    done = subprocess.run([*argv, "--variants", "no-such-*"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, report.exists()) == (4, False)
+    assert "--variants no-such-*: there is no such variant" in done.stderr
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    found = json.loads(done.stdout)["strength"]
+    found = json.loads(report.read_text())["strength"]
     assert (found["survivors"], found["idle_checks"], found["checks"]) == ([], [], 1)
     assert "no-jsonrpc" in found["kills"]
     assert found["complete"] is False
     assert done.returncode == 0
+    done = subprocess.run([*argv, "--variants", "no-jsonr*"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert json.loads(report.read_text())["strength"]["variants"] == 1
 
 
-def test_the_command_tries_the_variants_that_are_named() -> None:
-    argv = [Path(sys.executable).with_name("codex-replay"), "run", "proxy", "--strength", "--json", "-k", "test_jsonrpc"]
-    done = subprocess.run([*argv, "--variants", "no-such-*"], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (4, "")
-    assert "--variants no-such-*: there is no such variant" in done.stderr
-    done = subprocess.run([*argv, "--variants", "no-jsonr*"], capture_output=True, text=True, timeout=300)
-    assert json.loads(done.stdout)["strength"]["variants"] == 1
-
-
-@pytest.mark.parametrize("arguments", [["--strength", "-n", "0"], ["--strength", "-n", "many"], ["--variants", "no-*"]])
-def test_the_command_refuses_what_does_not_fit(arguments: list[str]) -> None:
-    result = CliRunner().invoke(main, ["run", "proxy", *arguments])
-    assert result.exit_code == 4, result.output
+@pytest.mark.parametrize("option", ["--strength", "--variants=no-*"])
+def test_the_product_has_no_such_option(option: str) -> None:
+    result = CliRunner().invoke(main, ["run", "proxy", option])
+    assert (result.exit_code, f"No such option '{option.partition('=')[0]}'" in result.output) == (4, True), result.output
 
 
 # -- what is told of it ----------------------------------------------------------------------------------------------------

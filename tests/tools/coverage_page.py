@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from harness.plugin.coverage import Coverage, seen
-from harness.shell.cassette import CassetteReader
+from codex_replay.plugin.reporting.coverage import Coverage, seen
+from codex_replay.shell.cassettes.file import CassetteReader
 
 ROOT = Path(__file__).resolve().parents[2]
 

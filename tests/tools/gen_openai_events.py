@@ -1,6 +1,6 @@
 """Generate the JSON Schema of the Responses stream events from the types of the `openai` package.
 
-    python tests/tools/gen_openai_events.py           writes harness/protocol/data/openai-VERSION/events.json
+    python tests/tools/gen_openai_events.py           writes harness/codex_replay/protocol/data/openai-VERSION/events.json
     python tests/tools/gen_openai_events.py --check   compares with what is vendored; exit 1 and a diff when it differs
 
 Run it with a Python that has the `openai` package of the version that is vendored (it is no dependency of ours). Only shapes
@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).resolve().parents[2] / "harness" / "protocol" / "data"
+DATA = Path(__file__).resolve().parents[2] / "harness" / "codex_replay" / "protocol" / "data"
 DROPPED = ("description", "title", "default")
 
 

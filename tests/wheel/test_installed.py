@@ -7,81 +7,21 @@ test that something works has a neighbour in which the installation is broken an
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
-import tarfile
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
+from tests.wheel.environment import FOREIGN_TEST, INITIALIZE, Installed, good, install, run
+
 ROOT = Path(__file__).resolve().parents[2]
-INITIALIZE = '{"id":1,"method":"initialize","params":{"clientInfo":{"name":"me","version":"1"}}}\n'
-FOREIGN_TEST = """
-import json, subprocess, urllib.request
-
-def test_the_app_server(fake_codex):
-    fake_codex.script(["Hello."])
-    done = subprocess.run(fake_codex.command, input=%r, capture_output=True, text=True, timeout=60)
-    assert json.loads(done.stdout)["result"]["userAgent"]
-    assert fake_codex.methods == ["initialize"]
-
-def test_the_backend(codex_backend):
-    codex_backend.script(["Hello."])
-    body = {"model": "gpt-5.2", "input": "Hi", "stream": False}
-    headers = {"content-type": "application/json"}
-    request = urllib.request.Request(codex_backend.url + "/v1/responses", json.dumps(body).encode(), headers)
-    answer = json.load(urllib.request.urlopen(request, timeout=60))
-    assert answer["output"][0]["content"][0]["text"] == "Hello."
-    assert codex_backend.requests[0].body["input"] == "Hi"
-"""
-
-
-def run(*argv: str | Path, cwd: Path, env: dict[str, str] | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end (30 minutes at most), stdin empty unless `input` is given."""
-    given = {"input": more["input"]} if "input" in more else {"stdin": subprocess.DEVNULL}
-    return subprocess.run([*map(str, argv)], cwd=cwd, env=env, capture_output=True, text=True, timeout=1800, check=False, **given)  # type: ignore[call-overload,no-any-return]
-
-
-def good(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 0, f"{done.args}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
-    return done.stdout
-
-
-class Installed:
-    """An environment in which nothing is but the locked packages and the wheel."""
-
-    def __init__(self, venv: Path, home: Path) -> None:
-        self.venv = venv
-        self.package = next(venv.glob("lib/python*/site-packages"))
-        self.env = {"PATH": f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8"}
-
-    def __call__(self, *argv: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
-        return run(self.venv / "bin" / argv[0], *argv[1:], cwd=cwd, env=self.env, **more)
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    folder = tmp_path_factory.mktemp("installed")
-    good(run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder / "sdist", cwd=ROOT))
-    (archive,) = (folder / "sdist").glob("*.tar.gz")
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder / "source", filter="data")
-    (source,) = (folder / "source").iterdir()
-    good(run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "wheel", cwd=source))
-    (wheel,) = (folder / "wheel").glob("*.whl")
-    venv = folder / "venv"
-    good(run(sys.executable, "-m", "venv", venv, cwd=folder))
-    pip = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for _ in range(3):  # the index may be slow to answer
-        done = run(*pip, "--require-hashes", "-r", ROOT / "requirements.lock", cwd=folder)
-        if done.returncode == 0:
-            break
-    good(done)
-    good(run(*pip, "--no-deps", wheel, cwd=folder))
-    (folder / "home").mkdir()
-    return Installed(venv, folder / "home")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return install(sys.executable, wheel, tmp_path_factory.mktemp("installed"))
 
 
 def test_the_packaged_suites_are_verified_from_an_empty_folder(installed: Installed, tmp_path: Path) -> None:
@@ -97,19 +37,34 @@ def test_the_packaged_suites_are_verified_from_an_empty_folder(installed: Instal
 
 
 def test_a_cassette_that_is_not_there_turns_it_red(installed: Installed, tmp_path: Path) -> None:
-    folder = installed.package / "harness" / "packaged" / "cassettes" / "app_server" / "test_handshake"
-    away = folder.with_name("away")
-    folder.rename(away)
+    archive = installed.package / "codex_replay" / "packaged" / "cassettes.wheel.zip"
+    away = archive.with_name("away")
+    archive.rename(away)
+    with ZipFile(away) as whole, ZipFile(archive, "w") as part:
+        for name in whole.namelist():
+            if "/test_handshake/" not in name:
+                part.writestr(name, whole.read(name))
     try:
         done = installed("codex-replay", "run", "app_server/test_handshake.py", cwd=tmp_path)
     finally:
-        away.rename(folder)
+        away.replace(archive)
     assert done.returncode == 1, done.stdout
     assert "test_handshake" in done.stdout
 
 
+def test_a_packaged_cassette_is_shown_and_never_recorded_over(installed: Installed, tmp_path: Path) -> None:
+    archive = installed.package / "codex_replay" / "packaged" / "cassettes.wheel.zip"
+    path = archive / "app_server" / "test_v2" / "text_turn.ndjson"
+    assert "turn/completed" in good(installed("codex-replay", "cassette", "show", path, cwd=tmp_path))
+    fake = installed.venv / "bin" / "fake-codex"
+    words = ["app_server/test_handshake.py", "--app-server", f"{fake} app-server", "--record", "all"]
+    done = installed("codex-replay", "run", *words, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "name a folder with --cassettes" in done.stdout
+
+
 def test_no_suites_at_all_is_a_sentence(installed: Installed, tmp_path: Path) -> None:
-    folder = installed.package / "harness" / "packaged" / "suites"
+    folder = installed.package / "codex_replay" / "packaged" / "suites"
     away = folder.with_name("away")
     folder.rename(away)
     try:
@@ -173,7 +128,7 @@ def test_every_verb_has_its_help(installed: Installed, tmp_path: Path) -> None:
 
 def test_the_doctor_finds_it_well_and_a_changed_file_ill(installed: Installed, tmp_path: Path) -> None:
     good(installed("codex-replay", "doctor", "--json", cwd=tmp_path))
-    path = installed.package / "harness" / "protocol" / "data" / "0.92.0" / "turn.json"
+    path = installed.package / "codex_replay" / "protocol" / "data" / "0.92.0" / "turn.json"
     text = path.read_text()
     path.write_text(text + " ")
     try:

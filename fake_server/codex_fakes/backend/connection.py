@@ -7,6 +7,7 @@ tested with, and a framework would hide it. Requests of one connection are answe
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import struct
 from collections import deque
@@ -15,16 +16,18 @@ from typing import Any, TypeVar
 
 import httptools
 
-from fake_server.backend_exchange import Exchange, Gone, Request, reason
+from codex_fakes.backend.complaints import complain, describe
+from codex_fakes.backend.exchange import Disconnected, Exchange, Request, reason
+from codex_fakes.backend.limits import Traffic
 
-#: Larger bodies and headers are refused (413, 431); the largest that a real client was seen to send is 10 MB.
-MAX_BODY = 256 * 1024 * 1024
-MAX_HEADERS = 1024 * 1024
 #: How many pipelined requests may wait before reading is paused.
 MAX_WAITING = 64
 
 T = TypeVar("T")
 
+
+#: What a header costs besides its bytes.
+HEADER = 32
 
 Handler = Callable[[Exchange], Awaitable[None]]
 
@@ -32,16 +35,23 @@ Handler = Callable[[Exchange], Awaitable[None]]
 class Connection(asyncio.Protocol):
     """One client connection: parses what comes, answers in order, forgets everything when it ends."""
 
-    def __init__(self, handler: Handler, number: int, open_connections: set[Connection]) -> None:
+    def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
         self._handler = handler
         self.number = number
-        self._open = open_connections
+        self._traffic = traffic
+        self._limits = traffic.limits
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[Request] = deque()
         self._task: asyncio.Task[None] | None = None
         self._request: Request | None = None
         self._body: list[bytes] = []
         self._size = 0
+        self._kept = 0  # bytes of bodies of this connection that are on their way
+        self._in_head = False
+        self._clock = asyncio.get_running_loop().time
+        #: When something last moved here: a whole request came, an answer ended, or the client took what was written.
+        self._moved = self._clock()
+        self._unsent = 0
         self._eof = False
         self._holding = False
         self._broken: tuple[int, str] | None = None
@@ -54,7 +64,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; small writes leave at once."""
         self._transport = transport
-        self._open.add(self)
+        self._traffic.connections.add(self)
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -62,7 +72,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Give up the answer in progress."""
         self._eof = True
-        self._open.discard(self)
+        self._traffic.connections.discard(self)
+        self._release(self._kept)
         self.writable.set()
         if self._task is not None:
             self._task.cancel()
@@ -78,12 +89,17 @@ class Connection(asyncio.Protocol):
         """Parse; a message that is not HTTP is answered 400 after those before it."""
         if self._broken is not None:
             return
+        self._moved = self._moved if self._request is not None else self._clock()
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._broken = (0, "")  # what follows an upgrade request is not HTTP: answer it and close
         except httptools.HttpParserError as error:
             self._refuse(400, f"This is not an HTTP/1.1 request: {error}.")
+        if self._in_head and self._broken is None:  # the parser keeps a header until it is whole, however long it is
+            self._size += len(data)
+            if self._size > self._limits.headers + self._limits.target:
+                self._refuse(431, f"The headers are longer than {self._limits.headers} bytes.")
         if len(self._waiting) > MAX_WAITING:
             self._transport.pause_reading()
 
@@ -102,18 +118,21 @@ class Connection(asyncio.Protocol):
         self._request = Request(self.number)
         self._body = []
         self._size = 0
+        self._in_head = True
 
     def on_url(self, url: bytes) -> None:
         """Collect the target, which may come in pieces."""
         if self._request is not None:
             self._request.target += url.decode("latin-1")
+            if len(self._request.target) > self._limits.target:
+                self._refuse(414, f"The target is longer than {self._limits.target} bytes.")
 
     def on_header(self, name: bytes, value: bytes | None) -> None:
         """Keep a header as it came."""
         if self._request is not None:
-            self._size += len(name) + len(value or b"")
-            if self._size > MAX_HEADERS:
-                self._refuse(431, f"The headers are longer than {MAX_HEADERS} bytes.")
+            self._size += len(name) + len(value or b"") + HEADER
+            if self._size > self._limits.headers:
+                self._refuse(431, f"The headers are longer than {self._limits.headers} bytes.")
             self._request.headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
@@ -121,7 +140,9 @@ class Connection(asyncio.Protocol):
         request = self._request
         if request is None:
             return
+        request.head_size = self._size + len(request.target)
         self._size = 0
+        self._in_head = False
         request.method = self._parser.get_method().decode("latin-1")
         request.version = self._parser.get_http_version()
         request.keep_alive = self._parser.should_keep_alive()
@@ -132,10 +153,14 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """Collect the body."""
         self._size += len(body)
-        if self._size > MAX_BODY:
-            self._refuse(413, f"The body is longer than {MAX_BODY} bytes.")
-        else:
+        if self._size > self._limits.body:
+            self._refuse(413, f"The body is longer than {self._limits.body} bytes: start the backend with a larger --max-body.")
+        elif self._traffic.buffered > self._limits.buffered:
+            self._refuse(503, "The bodies of all clients together are too long at this moment: try again.")
+        elif self._broken is None:
             self._body.append(body)
+            self._kept += len(body)
+            self._traffic.buffered += len(body)
 
     def on_message_complete(self) -> None:
         """Queue the request; one task a connection answers them in order."""
@@ -153,18 +178,21 @@ class Connection(asyncio.Protocol):
     # the answers' side
 
     async def _answer(self) -> None:
+        exchange = None
         try:
             while self._waiting and not self._transport.is_closing():
                 exchange = Exchange(self, self._waiting.popleft())
                 if len(self._waiting) == MAX_WAITING // 2:
                     self._transport.resume_reading()
                 await self._handler(exchange)
-        except (asyncio.CancelledError, Gone):
+                self._release(exchange.size)
+                self._moved = self._clock()
+                if self._waiting:
+                    await asyncio.sleep(0)  # a client that sends a thousand requests at once is not the only one
+        except (asyncio.CancelledError, Disconnected):
             self._transport.close()
-        except Exception:
-            # a mistake of ours: say so at once, where it can be seen, and do not let the client wait
-            self._transport.abort()
-            raise
+        except Exception as error:
+            self._failed(exchange, error)
         finally:
             self._task = None
         if self._broken is not None and self._broken[0]:
@@ -172,8 +200,54 @@ class Connection(asyncio.Protocol):
         elif self._eof:
             self._transport.close()
 
+    def _failed(self, exchange: Exchange | None, error: Exception) -> None:
+        """Answer for a mistake of ours: 500 and a line on stderr; an answer that has begun can only be broken off."""
+        what = f"{exchange.request.method} {exchange.request.target}" if exchange is not None else "a request"
+        complain(f"The backend failed to answer {what}: {describe(error)}. This is a bug of codex-replay: please report it.")
+        if exchange is None or exchange.begun:
+            self._transport.abort()
+            return
+        problem = {
+            "message": f"The backend itself failed: {type(error).__name__}. Its stderr has the place.",
+            "type": "server_error",
+        }
+        exchange.keep_alive = False
+        exchange.respond(500, [("content-type", "application/json")], json.dumps({"error": problem}).encode())
+
+    def take(self, size: int) -> bool:
+        """Count bytes that an answer keeps in memory; return False if all answers together keep too many."""
+        self._kept += size
+        self._traffic.buffered += size
+        return self._traffic.buffered <= self._limits.buffered
+
+    def _release(self, size: int) -> None:
+        self._kept -= size
+        self._traffic.buffered -= size
+
+    def sweep(self, now: float) -> None:
+        """End the connection if nothing has moved on it for too long; an answer that waits for its script is not idle."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        unsent = self.unsent()
+        if unsent != self._unsent:
+            self._unsent, self._moved = unsent, now
+        if now - self._moved < self._limits.idle:
+            return
+        if unsent:
+            self._transport.abort()
+        elif self._task is not None:
+            self._moved = now
+        elif self._request is not None and self._broken is None:
+            self._refuse(408, f"The request was not whole after {self._limits.idle:g} s.")
+        else:
+            self._transport.close()
+
     def _refuse(self, status: int, sentence: str) -> None:
+        if self._broken is not None and self._broken[0]:
+            return
         self._broken = (status, sentence)
+        self._release(sum(map(len, self._body)))
+        self._body = []
         if self._task is None:
             self._send_refusal()
 
@@ -187,7 +261,7 @@ class Connection(asyncio.Protocol):
     async def hold(self, waiting: Awaitable[T]) -> T:
         """Wait for something; cancelled (and the answer given up) when the client goes meanwhile."""
         if self._eof:
-            raise Gone
+            raise Disconnected
         self._holding = True
         try:
             return await waiting

@@ -4,27 +4,36 @@ PUT    /_codex_replay/sessions/NAME                 a script (or nothing: the de
 PUT    /_codex_replay/sessions/NAME/script          a script; the ledger stays
 PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace"}: recordings that answer before the script
 GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S
-                                                        seconds; [?since=N] leaves the first N out
+                                                        seconds; [?since=N] leaves the first N out; [?redact=0] keeps secrets;
+                                                        "dropped" is the number of the last request that the ledger let go
 GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer stands at the gate
 POST   /_codex_replay/sessions/NAME/gates/GATE      releases the gate
 DELETE /_codex_replay/sessions/NAME                 forgets the session
 GET    /_codex_replay/health
+
+Each request carries the token that the backend prints when it is ready, as `x-codex-replay-token`, and none may come from a web
+page: a page that a developer visits could else script the backend and read what was asked of it.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
 from urllib.parse import parse_qs, unquote
 
-from fake_server.backend_exchange import Exchange
-from fake_server.backend_routes import JSON_TYPE, dump
-from fake_server.backend_sessions import Session
-from fake_server.backend_tokens import auth_error
-from fake_server.faults import fault_error
-from fake_server.rules import unknown_rules
-from harness.protocol.script import BadScript, Script, parse
+from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.limits import Limits
+from codex_fakes.backend.routes import JSON_TYPE, dump
+from codex_fakes.backend.rules.table import unknown_rules
+from codex_fakes.backend.rules.tokens import auth_error
+from codex_fakes.backend.sessions import Session
+from codex_fakes.model.faults import fault_error
+from codex_replay.core.wire.client_json import read
+from codex_replay.core.wire.json_text import NotJson
+from codex_replay.core.wire.web_guard import from_page
+from codex_replay.protocol.script.script import BadScript, Script, parse
 
 PREFIX = "/_codex_replay/"
+TOKEN_HEADER = "x-codex-replay-token"
 
 
 def load_script(data: bytes) -> Script | None:
@@ -32,8 +41,8 @@ def load_script(data: bytes) -> Script | None:
     if not data.strip():
         return None
     try:
-        value = json.loads(data)
-    except ValueError as error:
+        value = read(data)
+    except NotJson as error:
         raise BadScript(f"The script is not JSON: {error}.") from error
     script = parse(value)
     wrong = auth_error(script.auth) or unknown_rules(script.rules_off)
@@ -45,6 +54,18 @@ def load_script(data: bytes) -> Script | None:
     return script
 
 
+def refusal(exchange: Exchange, token: str) -> str | None:
+    """Return why a request may not use the control API, None if it may."""
+    import hmac
+
+    if from_page(exchange.request.headers):
+        return "The control API is not for web pages: ask it from a program."
+    given = exchange.request.header(TOKEN_HEADER) or ""
+    if not hmac.compare_digest(given.encode("latin-1"), token.encode()):
+        return f'The header "{TOKEN_HEADER}" must be the token that the backend printed when it was ready.'
+    return None
+
+
 def _numbers(query: str) -> dict[str, float] | None:
     """Read the query, whose values are all numbers from 0; None when one is not."""
     try:
@@ -54,7 +75,7 @@ def _numbers(query: str) -> dict[str, float] | None:
     return asked if all(0 <= value < 1e9 for value in asked.values()) else None
 
 
-async def control(exchange: Exchange, sessions: dict[str, Session], path: str, query: str) -> None:
+async def control(exchange: Exchange, sessions: dict[str, Session], path: str, query: str, limits: Limits) -> None:
     """Answer one request to the control API; `path` is without the prefix."""
     method = exchange.request.method
     parts = [unquote(part) for part in path.split("/")]
@@ -78,7 +99,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         if rest and name in sessions:
             sessions[name].set_script(script)
         else:
-            sessions[name] = Session(name, script)
+            sessions[name] = Session(name, script, limits)
         _say(exchange, 200, {"session": name})
         return
     session = sessions.get(name)
@@ -99,10 +120,10 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
 
 
 def _cassette(exchange: Exchange, session: Session) -> None:
-    from fake_server.backend_replay import BadReplay, make_replay  # only for those who play recordings: it would cost every start
+    from codex_fakes.backend.replay import BadReplay, make_replay  # only for those who play recordings: it would cost every start
 
     try:
-        value = json.loads(exchange.request.body)
+        value = read(exchange.request.body)
         if not isinstance(value, dict):
             raise ValueError("it is no object")
         session.replay = make_replay(value)
@@ -116,10 +137,21 @@ def _cassette(exchange: Exchange, session: Session) -> None:
 
 async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float]) -> None:
     wanted, seconds = asked.get("requests", 0), asked.get("seconds", 10)
-    complete = await exchange.hold(session.wait_for(lambda: sum(e.end is not None for e in session.ledger) >= wanted, seconds))
-    entries = [entry.as_json() for entry in session.ledger[int(asked.get("since", 0)) :]]
+    ledger = session.ledger
+    complete = await exchange.hold(session.wait_for(lambda: ledger.ended >= wanted, seconds))
+    redactor = None
+    if asked.get("redact", 1):
+        from codex_replay.core.redact.redactor import Redactor  # not for the fixtures, which judge what was really sent
+
+        redactor = Redactor()
+    written = []
+    for entry in ledger.since(int(asked.get("since", 0))):
+        written.append(entry.written(redactor))
+        await asyncio.sleep(0)  # a long ledger is not the only thing that is asked for
     frames = session.replay.unused() if session.replay is not None else []
-    _say(exchange, 200, {"complete": complete, "requests": entries, "unused_turns": session.unused(), "unused_frames": frames})
+    rest = {"complete": complete, "dropped": ledger.dropped, "unused_turns": session.unused(), "unused_frames": frames}
+    answer = dump(rest)[:-1] + b',"requests":[' + b",".join(written) + b"]}"
+    exchange.respond(200, [JSON_TYPE], answer)
 
 
 async def _gate(exchange: Exchange, session: Session, name: str, asked: dict[str, float]) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from fake_server.backend_http import Connection
+from typing import Protocol, TypeVar
 
 Headers = list[tuple[str, str]]
 T = TypeVar("T")
@@ -19,14 +16,14 @@ def frame(pieces: Iterable[bytes]) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece)
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The client has closed its side while we were holding an answer back."""
 
 
 class Request:
     """One request as it was received: `headers` in their order and case, `body` as sent (not yet decompressed)."""
 
-    __slots__ = ("body", "conn", "headers", "keep_alive", "method", "target", "upgrade", "version")
+    __slots__ = ("body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "version")
 
     def __init__(self, conn: int) -> None:
         self.conn = conn
@@ -34,6 +31,7 @@ class Request:
         self.target = ""
         self.version = "1.1"
         self.headers: Headers = []
+        self.head_size = 0  # bytes, about
         self.body = b""
         self.keep_alive = True
         self.upgrade = False
@@ -44,14 +42,40 @@ class Request:
         return next((value for key, value in self.headers if key.lower() == wanted), None)
 
 
+class Wire(Protocol):
+    """The connection that an answer is written to."""
+
+    writable: asyncio.Event
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, unless the client is gone."""
+
+    def unsent(self) -> int:
+        """Return how many written bytes the system has not taken yet."""
+
+    def close(self) -> None:
+        """Close after what was written."""
+
+    def reset(self) -> None:
+        """Close with RST, dropping what was not sent."""
+
+    def take(self, size: int) -> bool:
+        """Count bytes that an answer keeps in memory; return False if all answers together keep too many."""
+
+    async def hold(self, waiting: Awaitable[T]) -> T:
+        """Wait for something; raises `Disconnected` when the client goes meanwhile."""
+
+
 class Exchange:
     """One request and the answer to it; every method writes at once, `drain` waits while the client is slow."""
 
-    def __init__(self, connection: Connection, request: Request) -> None:
+    def __init__(self, connection: Wire, request: Request) -> None:
         self.connection = connection
         self.request = request
+        self.size = len(request.body)  # as it was sent: the ledger lets the body go when the answer has ended
         self.chunked = False
         self.keep_alive = request.keep_alive
+        self.begun = False
         self.ended = False
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
@@ -61,10 +85,24 @@ class Exchange:
         self._head(status, [*headers, *length], body if with_body and self.request.method != "HEAD" else b"")
         self.end()
 
-    def stream_whole(self, status: int, headers: Headers, framed: bytes) -> None:
-        """Send a whole chunked answer, whose chunks are framed already, in one write (to an HTTP/1.1 client)."""
-        self._head(status, [*headers, ("transfer-encoding", "chunked")], framed + b"0\r\n\r\n")
+    async def stream_framed(self, status: int, headers: Headers, framed: Iterator[bytes]) -> None:
+        """Send a whole chunked answer, whose chunks are framed already (to an HTTP/1.1 client); a short one in one write."""
+        last = next(framed, b"")
+        head = True
+        for piece in framed:
+            if head:
+                self._head(status, [*headers, ("transfer-encoding", "chunked")], last)
+            else:
+                self.connection.write(last)
+            head, last = False, piece
+            await asyncio.sleep(0)  # a thousand clients of long replies take turns, piece by piece
+            await self.drain()
+        if head:
+            self._head(status, [*headers, ("transfer-encoding", "chunked")], last + b"0\r\n\r\n")
+        else:
+            self.connection.write(last + b"0\r\n\r\n")
         self.end()
+        await self.drain()
 
     def start(self, status: int, headers: Headers) -> None:
         """Begin an answer of unknown length: chunked, or ended by the close of the connection for an HTTP/1.0 client."""
@@ -78,6 +116,7 @@ class Exchange:
     def _head(self, status: int, headers: Headers, body: bytes) -> None:
         if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
             headers = [*headers, ("connection", "close")]
+        self.begun = True
         lines = [f"HTTP/1.1 {status} {reason(status)}", *(f"{name}: {value}" for name, value in headers), "", ""]
         self.connection.write("\r\n".join(lines).encode("latin-1", "replace") + body)
 
@@ -90,6 +129,7 @@ class Exchange:
 
     def write_bytes(self, data: bytes) -> None:
         """Send bytes past all framing: for faults that break the framing itself."""
+        self.begun = True
         self.connection.write(data)
 
     def end(self) -> None:
@@ -110,6 +150,11 @@ class Exchange:
         self.ended = True
         self.connection.reset()
 
+    def take(self, size: int) -> bool:
+        """Count bytes that are kept until the answer has ended; return False if there are too many of all clients."""
+        self.size += size
+        return self.connection.take(size)
+
     async def drain(self) -> None:
         """Wait until the client has taken most of what was written."""
         await self.connection.writable.wait()
@@ -120,7 +165,7 @@ class Exchange:
             await self.hold(asyncio.sleep(0.001))
 
     async def hold(self, waiting: Awaitable[T]) -> T:
-        """Wait for something while the answer is open; raises `Gone` when the client closes meanwhile."""
+        """Wait for something while the answer is open; raises `Disconnected` when the client closes meanwhile."""
         return await self.connection.hold(waiting)
 
 

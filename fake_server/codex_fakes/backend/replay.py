@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fake_server.backend_exchange import Exchange
-from fake_server.backend_sessions import Entry
-from fake_server.backend_tokens import Tokens
-from fake_server.rules import Violation, check
-from fake_server.rules_auth import Asked
-from harness.core import httpframes
-from harness.core.frames import Frame
-from harness.core.http_match import HttpDeck, HttpMiss, Recorded, Tape
-from harness.core.http_over import BadOver
-from harness.core.match import Bindings
-from harness.core.normalise import Rules
-from harness.protocol import tables
-from harness.shell.cassette import CassetteError, CassetteReader, cassettes_in
+from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.rules.auth import Asked
+from codex_fakes.backend.rules.table import Violation, check
+from codex_fakes.backend.rules.tokens import Tokens
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.normaliser import Rules
+from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded
+from codex_replay.core.replay.match import Bindings
+from codex_replay.core.replay.match_on import BadOver
+from codex_replay.core.replay.pace import pace_of
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire import content_encoding
+from codex_replay.protocol import data_tables
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in
 
 KEYS = ("path", "by", "over", "pace")
 Piece = tuple[float, bytes]
@@ -37,18 +41,18 @@ class BadReplay(ValueError):
 class Replay:
     """The recordings of one session, how they are chosen, and how fast they are played (0: without any waiting)."""
 
-    def __init__(self, deck: HttpDeck, pace: float, notes: Sequence[str] = ()) -> None:
-        self.deck = deck
+    def __init__(self, player: HttpPlayer, pace: float, notes: Sequence[str] = ()) -> None:
+        self.player = player
         self.pace = pace
-        #: Sentences about recordings that were cut short.
+        #: Sentences about recordings that were cut short, or that are of a version without tables.
         self.notes = list(notes)
         self._judged: dict[int, str | None] = {}
 
     def unused(self) -> list[dict[str, Any]]:
         """Return the requests of the recordings that nobody has asked."""
         return [
-            {"cassette": one.tape.name, "frame": one.request.n, "conn": one.conn, "request": str(one).partition(", ")[2]}
-            for one in self.deck.unused()
+            {"cassette": one.track.name, "frame": one.request.n, "conn": one.conn, "request": str(one).partition(", ")[2]}
+            for one in self.player.unused()
         ]
 
     async def answer(
@@ -58,18 +62,19 @@ class Replay:
         request = exchange.request
         target = f"{path}?{query}" if query else path
         headers = request.headers
-        entry.body = _decoded(request.body, request.header("content-encoding"))
-        payload = httpframes.request_payload(request.method, target, headers, request.body, request.version)
-        found = self.deck.find(request.conn, payload)
+        if entry.body is None:  # the bytes do not decode, and may be recorded so
+            entry.body = request.body
+        payload = http_frames.request_payload(request.method, target, headers, request.body, request.version)
+        found = self.player.find(request.conn, payload)
         if isinstance(found, HttpMiss):
             return Violation("miss", 501, "replay_miss", str(found), found.path)
         if request.method == "POST" and path.endswith("/responses"):
             asked = Asked(path, request.header, entry.body, tokens)
             if (violation := self.violation(found, asked, off)) is not None:
                 return violation
-        self.deck.use(request.conn, found, payload)
+        self.player.use(request.conn, found, payload)
         entry.answer = "cassette"
-        entry.recorded = {"cassette": found.tape.name, "frame": found.request.n}
+        entry.recorded = {"cassette": found.track.name, "frame": found.request.n}
         entry.status = next((frame.payload["status"] for frame in found.answer[::-1] if frame.kind == "response"), None)
         entry.close(await play(exchange, found, self.pace))
         return None
@@ -83,13 +88,13 @@ class Replay:
         if id(one) not in self._judged:
             payload = one.request.payload
             try:
-                raw = httpframes.body_bytes(payload)
+                raw = http_frames.body_bytes(payload)
             except ValueError:
                 raw = b""
-            data = _decoded(raw, httpframes.header(payload["headers"], "content-encoding"))
+            data = _decoded(raw, http_frames.header(payload["headers"], "content-encoding"))
             asked = Asked(
                 payload["path"].partition("?")[0],
-                lambda name: httpframes.header(payload["headers"], name.lower()),
+                lambda name: http_frames.header(payload["headers"], name.lower()),
                 data,
                 Tokens({"mode": mode}),
             )
@@ -99,7 +104,7 @@ class Replay:
 
 
 def _decoded(raw: bytes, encoding: str | None) -> bytes:
-    plain = httpframes.unpacked(raw, (encoding or "").lower())
+    plain = content_encoding.decode_partial(raw, encoding)
     return raw if plain is None else plain
 
 
@@ -115,29 +120,22 @@ def make_replay(value: Mapping[str, Any]) -> Replay:
         raise BadReplay('"path" must name a cassette or a folder of cassettes, or be a list of them.')
     if over is not None and not (isinstance(over, list) and all(isinstance(word, str) for word in over)):
         raise BadReplay('"over" must be a list of parts of a request, such as ["method", "path", "body"].')
+    pace = pace_of(str(value.get("pace", "fast")))
+    if pace is None:
+        raise BadReplay(f"The pace is {value['pace']!r}; it must be fast, recorded, or a number with an x, as 2x.")
     notes: list[str] = []
-    tapes = [tape for path in paths for tape in _tapes(Path(path), notes)]
     try:
-        deck = HttpDeck(tapes, value.get("by", "content"), over)
+        tracks = [track for path in paths for track in _tracks(Path(path), notes)]
+    except OSError as error:  # a path that no file can have
+        raise BadReplay(f"The recordings cannot be read: {error_text(error)}.") from None
+    try:
+        player = HttpPlayer(tracks, value.get("by", "content"), over)
     except BadOver as error:
         raise BadReplay(str(error)) from None
-    return Replay(deck, read_pace(value.get("pace", "fast")), notes)
+    return Replay(player, pace, notes)
 
 
-def read_pace(text: object) -> float:
-    """Return how many times as fast as recorded "fast" (0), "recorded" (1) or "Nx" is; raises `BadReplay`."""
-    if text in ("fast", "recorded"):
-        return 0.0 if text == "fast" else 1.0
-    try:
-        pace = float(str(text).removesuffix("x"))
-    except ValueError:
-        pace = 0.0
-    if not str(text).endswith("x") or not 0.0 < pace < 1e6:
-        raise BadReplay(f"The pace is {text!r}; it must be fast, recorded, or a number with an x, as 2x.")
-    return pace
-
-
-def _tapes(path: Path, notes: list[str]) -> list[Tape]:
+def _tracks(path: Path, notes: list[str]) -> list[HttpTrack]:
     files = [path]
     if path.is_dir():
         try:
@@ -146,27 +144,29 @@ def _tapes(path: Path, notes: list[str]) -> list[Tape]:
             raise BadReplay(str(error)) from None
         files = sorted(map(Path, found))
         notes += left_out
-    table = tables.load("normalise")
-    tapes = []
+    tracks = []
     for file in files:
         try:
             with CassetteReader(file) as reader:
                 name = str(file.relative_to(path)) if path.is_dir() else file.name
-                tape = Tape(name, (frame for frame in reader if frame.seam == "http"), lambda: Rules(table))
+                table, problem = data_tables.choose("normalise", reader.header.codex)
+                if problem and problem not in notes:
+                    notes.append(problem)
+                track = HttpTrack(name, (frame for frame in reader if frame.seam == "http"), partial(Rules, table))
                 if reader.truncated:
                     notes.append(reader.truncated)
         except CassetteError as error:
             raise BadReplay(str(error)) from None
-        if tape.exchanges:
-            tapes.append(tape)
-    if not tapes:
+        if track.exchanges:
+            tracks.append(track)
+    if not tracks:
         raise BadReplay(f"{path}: there is no recorded http request in it; record one with codex-replay record --upstream.")
-    return tapes
+    return tracks
 
 
 async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
     """Send a recorded answer again; return how it ended: "end", "cut" or "reset"."""
-    bindings = one.tape.matcher.bindings
+    bindings = one.track.matcher.bindings
     clock = asyncio.get_running_loop().time
     start, origin = clock(), one.request.t
 
@@ -179,14 +179,14 @@ async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
     for frame in heads[:-1]:
         if frame.payload["status"] != 100 or (exchange.request.header("expect") or "").lower() != "100-continue":
             await wait(frame.t)  # leave to send a body has been given already to the one who asked for it
-            exchange.write_bytes(httpframes.response_head(frame.payload))
+            exchange.write_bytes(http_frames.response_head(frame.payload))
     chunked = False
     if heads:
-        pieces = _spliced(httpframes.pieces(body), bindings)
+        pieces = _spliced(http_frames.body_chunks(body), bindings)
         head = _head(heads[-1], pieces, one, exchange.request.method)
-        chunked = "chunked" in (httpframes.header(head["headers"], "transfer-encoding") or "").lower()
+        chunked = "chunked" in (http_frames.header(head["headers"], "transfer-encoding") or "").lower()
         await wait(heads[-1].t)
-        exchange.write_bytes(httpframes.response_head(head))
+        exchange.write_bytes(http_frames.response_head(head))
         for until, piece in pieces:
             await wait(until)
             exchange.write_bytes(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece)
@@ -219,7 +219,7 @@ def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
 def _head(frame: Frame, pieces: list[Piece], one: Recorded, method: str) -> dict[str, Any]:
     """Return the payload of a head, with ids spliced in and the length that a whole body now has."""
     payload: dict[str, Any] = frame.payload
-    bindings = one.tape.matcher.bindings
+    bindings = one.track.matcher.bindings
     size = str(sum(len(piece) for _, piece in pieces))
     whole = one.close is not None and one.close.payload == "end" and method != "HEAD" and payload["status"] != 304
     headers = []
@@ -254,7 +254,7 @@ async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | N
 def _stays_open(head: Mapping[str, Any], method: str) -> bool:
     """Tell whether a connection goes on after a response: its body has an end of its own, and nothing says close."""
     headers = head["headers"]
-    if "close" in (httpframes.header(headers, "connection") or "").lower() or head.get("version", "1.1") != "1.1":
+    if "close" in (http_frames.header(headers, "connection") or "").lower() or head.get("version", "1.1") != "1.1":
         return False
-    delimited = any(httpframes.header(headers, name) is not None for name in ("content-length", "transfer-encoding"))
+    delimited = any(http_frames.header(headers, name) is not None for name in ("content-length", "transfer-encoding"))
     return delimited or method == "HEAD" or head["status"] in (204, 304)

@@ -8,21 +8,28 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
-from fake_server.backend_default import default_turn
-from fake_server.backend_exchange import Exchange, Gone, Request
-from fake_server.backend_sessions import Entry, Session
-from fake_server.backend_stream import pass_gate, stream
-from fake_server.faults import BEFORE_ANSWER, apply, as_status
-from fake_server.rules import AUTH_RULES, Violation, check, first_violation
-from fake_server.rules_auth import Asked
-from harness.protocol.expect import mismatch
-from harness.protocol.responses import reply
-from harness.protocol.script import Turn
-from harness.protocol.steps import Send
+from codex_fakes.backend.bodies import decoded
+from codex_fakes.backend.complaints import describe
+from codex_fakes.backend.exchange import Disconnected, Exchange
+from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.rules import refresh
+from codex_fakes.backend.rules.auth import Asked
+from codex_fakes.backend.rules.table import AUTH_RULES, Violation, check, first_violation
+from codex_fakes.backend.sessions import Session
+from codex_fakes.backend.stream import pass_gate, stream
+from codex_fakes.model.default import default_turn
+from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status
+from codex_replay.core.wire.client_json import out_of_bounds, read
+from codex_replay.core.wire.content_encoding import BadEncoding, TooLarge
+from codex_replay.core.wire.json_text import NotJson
+from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.steps import Send
+from codex_replay.protocol.script.expect import mismatch
+from codex_replay.protocol.script.script import Turn
 
 JSON_TYPE = ("content-type", "application/json")
 STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
@@ -35,18 +42,30 @@ async def answer(exchange: Exchange, session: Session, path: str, query: str) ->
     try:
         await _route(exchange, session, entry, path, query)
         entry.close("end")  # unless the way it ended is known already
-    except (asyncio.CancelledError, Gone):
+    except (asyncio.CancelledError, Disconnected):
         entry.close("gone")
         raise
     except Exception as error:
-        entry.answer, entry.sentence = "broken", f"The backend itself failed: {error!r}."
-        entry.close("reset")
+        entry.answer, entry.sentence = "broken", f"The backend itself failed: {describe(error)}."
+        entry.status = entry.status if exchange.begun else 500
+        entry.close("reset" if exchange.begun else "end")
         raise
 
 
 async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     request = exchange.request
+    problem = None
+    try:
+        entry.body = await decoded(exchange, session.limits)
+    except TooLarge as error:
+        refuse(exchange, entry, Violation("body-size", 413, "body_too_large", str(error)))
+        return
+    except BadEncoding as error:
+        problem = str(error)
     if session.replay is not None:
+        if too_much := out_of_bounds(entry.body or b""):
+            refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The body cannot be read: {too_much}."))
+            return
         off = session.script.rules_off if session.script is not None else ()
         unanswered = await session.replay.answer(exchange, entry, session.tokens, off, path, query)
         if unanswered is None:
@@ -58,14 +77,12 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
             return
         entry.missed = unanswered.message
     if request.upgrade:
-        # real-codex-0.92.md section 1: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
+        # REAL-05: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
         refuse(exchange, entry, Violation("upgrade", 426, "upgrade_required", "There is no WebSocket here: use HTTP with SSE."))
         entry.answer, entry.sentence = "route", None  # the ordinary answer to an ordinary attempt, and no mistake
         return
-    try:
-        entry.body = decoded_body(request)
-    except ValueError as error:
-        refuse(exchange, entry, Violation("encoding", 400, "invalid_body", str(error)))
+    if problem is not None:
+        refuse(exchange, entry, Violation("encoding", 400, "invalid_body", problem))
         return
     for method, ending, handler in ROUTES:
         if path.endswith(ending):
@@ -77,53 +94,6 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
             return
     known = ", ".join(f"{method} ...{ending}" for method, ending, _ in ROUTES)
     refuse(exchange, entry, Violation("route", 404, "not_found", f"Nothing is served at {path}. What is served: {known}."))
-
-
-def decoded_body(request: Request) -> bytes:
-    """Return the body without its content-encoding; raises ValueError (a sentence) when it cannot be decoded."""
-    encoding = (request.header("content-encoding") or "identity").strip().lower()
-    decode = _DECODERS.get(encoding)
-    if decode is not None:
-        return decode(request.body)
-    raise ValueError(f'The content-encoding "{encoding}" is not known here: send identity, gzip, deflate or zstd.')
-
-
-def _gzip(data: bytes) -> bytes:
-    import gzip  # imported when a client first sends such a body: it would cost every start
-
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"The body does not decode as gzip: {error}.") from error
-
-
-def _deflate(data: bytes) -> bytes:
-    try:
-        return zlib.decompress(data)
-    except zlib.error as error:
-        raise ValueError(f"The body does not decode as deflate: {error}.") from error
-
-
-def _zstd(data: bytes) -> bytes:
-    import io
-
-    import zstandard
-
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
-            return reader.read()
-    except zstandard.ZstdError as error:
-        raise ValueError(f"The body does not decode as zstd: {error}.") from error
-
-
-_DECODERS: dict[str, Callable[[bytes], bytes]] = {
-    "identity": bytes,
-    "": bytes,
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": _deflate,
-    "zstd": _zstd,
-}
 
 
 def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
@@ -199,8 +169,7 @@ async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, 
     if streamed and exchange.request.version == "1.1" and entry.turn is not None:
         framed = session.cache.framed(turn, body, label)
         if framed is not None:
-            exchange.stream_whole(200, begin, framed)
-            await exchange.drain()
+            await exchange.stream_framed(200, begin, framed)
             return
     steps = reply(turn, body, label)
     if not streamed:
@@ -247,19 +216,11 @@ async def _token(exchange: Exchange, session: Session, entry: Entry, path: str, 
         fields = {key: values[0] for key, values in parse_qs(body.decode("utf-8", "replace")).items()}
     else:
         try:
-            fields = json.loads(body)
-        except ValueError:
+            fields = read(body)
+        except NotJson:
             fields = None
-    if (
-        not isinstance(fields, dict)
-        or fields.get("grant_type") != "refresh_token"
-        or not isinstance(fields.get("refresh_token"), str)
-    ):
-        problem = 'The body must be JSON, or a form, with "grant_type": "refresh_token" and a "refresh_token".'
-        refuse(exchange, entry, Violation("refresh-body", 400, "invalid_request", problem))
-        return
-    if fields.get("client_id") in (None, ""):
-        refuse(exchange, entry, Violation("refresh-client", 400, "invalid_client", 'The body must have a "client_id".'))
+    if (wrong := refresh.violation(fields)) is not None:
+        refuse(exchange, entry, wrong)
         return
     if session.tokens.refresh_answer is not None:
         given = session.tokens.refresh_answer
@@ -304,9 +265,10 @@ ROUTES = (
 
 def split_target(target: str) -> tuple[str | None, str, str]:
     """Split a request target into the session's name (None: the default one), the path without it, and the query."""
-    parts = urlsplit(target)
-    path = parts.path
+    path, _, query = target.partition("#")[0].partition("?")
+    if not path.startswith("/") and "://" in path:  # the absolute form, as a client of a proxy writes it
+        path = "/" + path.partition("://")[2].partition("/")[2]
     if path.startswith("/s/"):
         name, slash, rest = path[3:].partition("/")
-        return unquote(name), slash + rest, parts.query
-    return None, path, parts.query
+        return unquote(name), slash + rest, query
+    return None, path, query

@@ -1,10 +1,12 @@
 """The fake Responses backend, as a program.
 
-    python -m fake_server.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
+    python -m codex_fakes.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
                                   [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]
+                                  [--allow-host NAME] [--max-body N] [--ledger-requests N] [--ledger-bytes N] [--idle-seconds S]
 
-When it is ready it prints one line of JSON, {"url": ..., "pid": ...}, on stdout. It ends on SIGTERM or SIGINT, and with
---exit-with-stdin also when its stdin ends, so that it cannot outlive the one who started it.
+When it is ready it prints one line of JSON, {"url": ..., "pid": ..., "token": ...}, on stdout; the token is for the control
+API. It ends on SIGTERM or SIGINT, and with --exit-with-stdin also when its stdin ends, so that it cannot outlive the one who
+started it.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ import signal
 from functools import partial
 from typing import Any
 
-from fake_server.backend_control import PREFIX, control, load_script
-from fake_server.backend_exchange import Exchange
-from fake_server.backend_http import Connection
-from fake_server.backend_routes import answer, dump, split_target
-from fake_server.backend_sessions import Session
-from harness.core.reason import reason
-from harness.protocol.script import BadScript, Script
+from codex_fakes.backend.complaints import complain
+from codex_fakes.backend.connection import Connection
+from codex_fakes.backend.control import PREFIX, control, load_script, refusal
+from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.limits import Limits, Traffic
+from codex_fakes.backend.routes import answer, dump, split_target
+from codex_fakes.backend.sessions import Session
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire.web_guard import WebGuard
+from codex_replay.protocol.script.script import BadScript, Script
 
 DEFAULT_SESSION = "default"
 
@@ -39,21 +44,32 @@ DEFAULT_SESSION = "default"
 class Backend:
     """All sessions and connections of one process."""
 
-    def __init__(self, script: Script | None = None) -> None:
-        self.sessions = {DEFAULT_SESSION: Session(DEFAULT_SESSION, script)}
-        self.connections: set[Connection] = set()
+    def __init__(self, script: Script | None = None, limits: Limits | None = None, guard: WebGuard | None = None) -> None:
+        self.limits = limits or Limits()
+        self.sessions = {DEFAULT_SESSION: Session(DEFAULT_SESSION, script, self.limits)}
+        self.traffic = Traffic(self.limits)
+        #: What a request to the control API must carry; printed when the backend is ready.
+        self.token = os.urandom(16).hex()
+        self._guard = guard or WebGuard("127.0.0.1")
         self._accepted = 0
+        self._refused: set[str] = set()
 
     def connect(self) -> Connection:
         """Make the protocol for an accepted connection."""
         self._accepted += 1
-        return Connection(self.handle, self._accepted, self.connections)
+        return Connection(self.handle, self._accepted, self.traffic)
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request: the control API, or the session that its path names."""
-        name, path, query = split_target(exchange.request.target)
-        if name is None and path.startswith(PREFIX):
-            await control(exchange, self.sessions, path.removeprefix(PREFIX), query)
+        request = exchange.request
+        name, path, query = split_target(request.target)
+        controls = name is None and path.startswith(PREFIX)
+        why = self._guard.refusal(request.headers, request.target) or (refusal(exchange, self.token) if controls else None)
+        if why is not None:  # no session takes note of it: what may not ask changes nothing
+            self._refuse(exchange, why)
+            return
+        if controls:
+            await control(exchange, self.sessions, path.removeprefix(PREFIX), query, self.limits)
             return
         session = self.sessions.get(name or DEFAULT_SESSION)
         if session is None:
@@ -62,6 +78,21 @@ class Backend:
             exchange.respond(404, [("content-type", "application/json")], dump({"error": error}))
             return
         await answer(exchange, session, path, query)
+
+    def _refuse(self, exchange: Exchange, why: str) -> None:
+        if why not in self._refused and len(self._refused) < 20:
+            self._refused.add(why)
+            complain(f"Refused {exchange.request.method} {exchange.request.target}: {why}")
+        error = {"message": why, "type": "invalid_request_error", "param": None, "code": "not_allowed"}
+        exchange.respond(403, [("content-type", "application/json")], dump({"error": error}))
+
+
+async def _sweep(backend: Backend) -> None:
+    """End what is idle, as long as the backend runs."""
+    clock = asyncio.get_running_loop().time
+    while True:
+        await asyncio.sleep(min(5.0, backend.limits.idle / 4))
+        backend.traffic.sweep(clock())
 
 
 async def serve(backend: Backend, host: str, port: int, *, exit_with_stdin: bool) -> None:
@@ -73,13 +104,15 @@ async def serve(backend: Backend, host: str, port: int, *, exit_with_stdin: bool
     server = await loop.create_server(backend.connect, host, port, backlog=4096)
     address = server.sockets[0].getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    sys.stdout.write(json.dumps({"url": f"http://{shown}:{address[1]}", "pid": os.getpid()}) + "\n")
+    sys.stdout.write(json.dumps({"url": f"http://{shown}:{address[1]}", "pid": os.getpid(), "token": backend.token}) + "\n")
     sys.stdout.flush()
     if exit_with_stdin:
         _watch_stdin(loop, stop)
+    sweeper = loop.create_task(_sweep(backend))
     await stop.wait()
+    sweeper.cancel()
     server.close()
-    for connection in list(backend.connections):
+    for connection in list(backend.traffic.connections):
         connection.close()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1):
@@ -119,6 +152,11 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "by": ("content", "how a recorded exchange is chosen: content or connection"),
     "over": (None, "the parts of a request that are compared, as method,path,body,-body.metadata"),
     "pace": ("fast", "fast, recorded, or Nx: N times as fast as recorded"),
+    "allow-host": ([], "a further name that clients ask by: other names are refused"),
+    "max-body": (str(Limits.body), "bytes of a body, as it is sent and when it is decoded"),
+    "ledger-requests": (str(Limits.ledger_requests), "how many requests the ledger of a session keeps"),
+    "ledger-bytes": (str(Limits.ledger_bytes), "how many bytes it keeps"),
+    "idle-seconds": (f"{Limits.idle:g}", "seconds until a connection ends on which nothing moves"),
     "exit-with-stdin": (False, "end when stdin ends"),
 }
 
@@ -142,7 +180,27 @@ def read_options(argv: list[str]) -> dict[str, Any]:
         given[name] = [*given[name], value] if isinstance(OPTIONS[name][0], list) else value
     if not given["port"].isdigit():
         raise ValueError(f"--port {given['port']} is no number: give a port, or 0 for any free one.")
+    for name in ("max-body", "ledger-requests", "ledger-bytes"):
+        if not given[name].isdigit() or not int(given[name]):
+            raise ValueError(f"--{name} {given[name]} is not a whole number from 1: it is {OPTIONS[name][1]}.")
+    try:
+        valid = 0 < float(given["idle-seconds"]) < 1e9
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError(f"--idle-seconds {given['idle-seconds']} is not a number of seconds above 0.")
     return given
+
+
+def _limits(given: dict[str, Any]) -> Limits:
+    size = int(given["max-body"])
+    return Limits(
+        body=size,
+        buffered=max(Limits.buffered, 2 * size),
+        ledger_requests=int(given["ledger-requests"]),
+        ledger_bytes=int(given["ledger-bytes"]),
+        idle=float(given["idle-seconds"]),
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -160,9 +218,9 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"The script {given['script']} cannot be read: {error.strerror}.")
         except BadScript as error:
             return _fail(f"{given['script']}: {error}")
-    backend = Backend(script)
+    backend = Backend(script, _limits(given), WebGuard(given["host"], given["allow-host"]))
     if given["cassette"]:
-        from fake_server.backend_replay import BadReplay, make_replay  # only for those who play recordings
+        from codex_fakes.backend.replay import BadReplay, make_replay  # only for those who play recordings
 
         over = given["over"].split(",") if given["over"] else None
         try:
@@ -177,14 +235,10 @@ def main(argv: list[str] | None = None) -> int:
         asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
     except (OSError, OverflowError) as error:
         where = f"{given['host']} port {given['port']}"
-        return _fail(f"The backend cannot listen on {where}: {reason(error)}. Choose another, or 0 for any free port.")
+        return _fail(f"The backend cannot listen on {where}: {error_text(error)}. Choose another, or 0 for any free port.")
     return 0
 
 
 def _fail(sentence: str) -> int:
     sys.stderr.write(sentence + "\n")
     return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

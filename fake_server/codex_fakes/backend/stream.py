@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from fake_server.backend_exchange import Exchange
-from fake_server.backend_sessions import Session
-from fake_server.faults import Act, Cut, Idle, Reset
-from harness.protocol.script import Turn
-from harness.protocol.steps import Gate, Raw, Send, Wait, event_bytes
+from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.sessions import Session
+from codex_fakes.model.faults import Act, Cut, Idle, Reset
+from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait, event_bytes
+from codex_replay.protocol.script.script import Turn
 
 #: More than this is not gathered before it is written, so that memory stays flat and a slow client slows us down.
 BATCH = 256 * 1024
@@ -65,4 +65,5 @@ async def _flush(exchange: Exchange, turn: Turn, batch: list[bytes]) -> None:
         size = len(whole) if turn.write == "whole" else int(turn.write)
         exchange.write(whole[i : i + size] for i in range(0, len(whole), size))
     batch.clear()
+    await asyncio.sleep(0)  # the next batch is made after the others have had their turn
     await exchange.drain()

@@ -15,15 +15,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from fake_server.exec_output import JsonOutput, Output, TextOutput
-from fake_server.scripted_session import Session
-from fake_server.scripted_settings import Settings, sandbox_v2
-from fake_server.scripted_thread import Thread
-from fake_server.scripted_turn import Turn
-from fake_server.scripted_waits import Gate, Never, Ticket
-from fake_server.stdio import say
-from harness.core.jsontext import NotJson, loads
-from harness.core.reason import reason
+from codex_fakes.exec.output import JsonOutput, Output, TextOutput
+from codex_fakes.scripted.methods.table import handler_of
+from codex_fakes.scripted.session import Session
+from codex_fakes.scripted.state.settings import Settings, sandbox_v2
+from codex_fakes.scripted.state.thread import Thread
+from codex_fakes.scripted.state.waits import Gate, Never, Ticket
+from codex_fakes.scripted.turns.turn import Turn
+from codex_fakes.stdio.loop import say
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.protocol.versions import DEFAULT
 
 _VALUES = {
     "-c": "config", "--config": "config", "--enable": "feature", "--disable": "feature", "-i": "image", "--image": "image",
@@ -54,14 +56,14 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
     try:
         options = parse(words)
         if "version" in options:
-            sys.stdout.write("codex-cli-exec 0.92.0\n")
+            sys.stdout.write(f"codex-cli-exec {DEFAULT}\n")
             return 0
         return _Exec(options, overrides).run()
     except Wrong as wrong:
         sys.stderr.write(str(wrong))
         return wrong.status
     except (ValueError, OSError) as error:
-        sys.stderr.write(f"fake-codex: {reason(error)}\n")
+        sys.stderr.write(f"fake-codex: {error_text(error)}\n")
         return 2
 
 
@@ -110,7 +112,7 @@ def _is_id(word: str) -> bool:
 class _Exec:
     """One run; it stands where the app-server stands, and hears what the thread says."""
 
-    user_agent = "codex_exec/0.92.0"
+    user_agent = f"codex_exec/{DEFAULT}"
 
     def __init__(self, options: dict[str, Any], overrides: list[tuple[str, str]]) -> None:
         self._options = options
@@ -123,13 +125,13 @@ class _Exec:
         _tell_unheeded(environ)
         script, ledger = environ.get("FAKE_CODEX_SCRIPT"), environ.get("FAKE_CODEX_LEDGER")
         given = overrides + options["config"]
-        self._session = Session(self, script or None, ledger or None, home, given, self._cwd)
+        self._session = Session(self, handler_of, script or None, ledger or None, home, given, self._cwd)
         self._thread = self._open()
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
 
     def _open(self) -> Thread:
         options = self._options
-        settings = Settings(self._session.config, self._cwd, self._session.home, self._session.table["settings"])
+        settings = Settings(self._session.config, self._cwd, self._session.home, self._session.table["settings"], DEFAULT)
         settings.model = options.get("model", settings.model)
         settings.policy = "never"  # nobody is there to be asked
         mode = (

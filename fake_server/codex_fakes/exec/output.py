@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from harness.core.jsontext import dumps
-from harness.protocol.turn_tools import join
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.turn.tools import join
+from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fake_server.scripted_thread import Thread
+    from codex_fakes.scripted.state.thread import Thread
 
 
 class Output:
@@ -71,7 +72,7 @@ class TextOutput(Output):
         sandbox = {"readOnly": "read-only", "dangerFullAccess": "danger-full-access"}.get(
             settings.sandbox["type"], "workspace-write [workdir, /tmp, $TMPDIR]"
         )
-        self._say("OpenAI Codex v0.92.0 (research preview)\n--------")
+        self._say(f"OpenAI Codex v{DEFAULT} (research preview)\n--------")
         for name, value in (
             ("workdir", settings.cwd),
             ("model", settings.model),

@@ -1,7 +1,7 @@
 """The deterministic default: what the backend says when nobody scripted anything.
 
 It behaves like a very small model, so that a client can be tried without a script: it calls a function that the prompt names,
-repeats the outputs it is given, says that it has no tools when it is asked to call one (codex-lite-protocol.md, edge case 4),
+repeats the outputs it is given, says that it has no tools when it is asked to call one (LITE-66),
 and else greets.
 """
 
@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from harness.protocol.expect import input_items, message_texts
-from harness.protocol.script import Turn
+from codex_replay.protocol.script.expect import input_items, message_texts
+from codex_replay.protocol.script.script import Turn
 
 #: How much of a tool's output is repeated, in characters.
 REPEATED = 200
@@ -77,7 +77,8 @@ def _example(schema: object) -> Any:
         return schema["enum"][0]
     kind = schema.get("type", "object")
     if kind == "object":
-        properties = schema.get("properties", {})
-        required = schema.get("required", list(properties))
+        given, required = schema.get("properties"), schema.get("required")
+        properties = given if isinstance(given, Mapping) else {}
+        required = required if isinstance(required, list) else list(properties)
         return {str(key): _example(properties.get(key, {"type": "string"})) for key in required if isinstance(key, str)}
     return {"string": "text", "number": 1, "integer": 1, "boolean": True, "array": []}.get(str(kind))

@@ -3,21 +3,22 @@
 A turn of a script names one: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault strikes at a place in the
 stream: after so many events (`after`), or where its seed puts it, or in the middle. Pure: steps in, steps out; the three steps
 that only a fault has (`Cut`, `Reset`, `Idle`) are carried out by the one who streams. What the real client makes of each is the
-table of real-codex-0.92.md, section 5.
+table of REAL-99 to REAL-109.
 """
 
 from __future__ import annotations
 
-from harness.core.value import Value
-from harness.protocol.responses import FAILURES
-from harness.protocol.steps import Raw, Send, Step, Wait, event_bytes
+from codex_replay.core.value import Value
+from codex_replay.protocol.responses.items import FAILURES
+from codex_replay.protocol.responses.steps import Raw, Send, Step, Wait, event_bytes
+from codex_replay.protocol.script.keys import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from harness.protocol.script import Turn
+    from codex_replay.protocol.script.script import Turn
 
     Parameters = Mapping[str, Any]
 
@@ -44,7 +45,7 @@ PARAMETERS: dict[str, type | tuple[type, ...]] = {
     "bytes": int,
     "ms": (int, float),
     "message": str,
-    "retry_after": str,
+    "retry_after": (str, int, float),
 }
 #: status -> (code, message) of the answers that are errors at once.
 STATUSES = {
@@ -63,10 +64,14 @@ def fault_error(fault: Parameters, where: str) -> str | None:
     """Say what is wrong with a fault of a script, or None."""
     name = fault.get("name")
     if not isinstance(name, str) or name not in NAMES:
-        return f"{where}.fault: {name!r} is no fault. The faults are {', '.join(NAMES)}."
+        hint = near(name, NAMES) if isinstance(name, str) else ""
+        return f"{where}.fault: {name!r} is no fault{hint}. The faults are {', '.join(NAMES)}."
     for key, value in fault.items():
         if key not in PARAMETERS:
-            return f'{where}.fault: "{key}" is no parameter of a fault. The parameters are {", ".join(PARAMETERS)}.'
+            return (
+                f'{where}.fault: "{key}" is no parameter of a fault{near(key, PARAMETERS)}. '
+                f"The parameters are {', '.join(PARAMETERS)}."
+            )
         if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
             return f"{where}.fault.{key} is {value!r}, which is not of its type, or negative."
     return None

@@ -1,4 +1,4 @@
-"""The replaying app-server: stdin and stdout on one side (`fake_server.stdio`), a deck of recordings on the other.
+"""The replaying app-server: stdin and stdout on one side (`codex_fakes.stdio.loop`), a player of recordings on the other.
 
 What the client says is matched, and what its frames cause is let out. On fake-codex's start-up path: see `fake_codex`.
 """
@@ -7,41 +7,42 @@ from __future__ import annotations
 
 from time import monotonic
 
-import harness
-from fake_server.stdio import ROOM, Ended, Stdio, say
-from harness.core.deck import Deck, Miss
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind, label
-from harness.core.jsontext import loads
-from harness.core.match import LEVELS, Matcher
-from harness.core.replay import Track
-from harness.shell.cassette import CassetteReader, cassettes_in
+from codex_fakes.stdio.loop import ROOM, Ended, Stdio, say
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.replay.causality import Methods
+from codex_replay.core.replay.match import LEVELS, Matcher
+from codex_replay.core.replay.player import Miss, Player
+from codex_replay.core.replay.track import Track
+from codex_replay.core.wire.jsonrpc import kind, label
+from codex_replay.protocol.versions import DEFAULT
+from codex_replay.shell.cassettes.file import CassetteReader, cassettes_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from harness.core.match import Rules
+    from codex_replay.core.replay.match import Rules
 
 _KEPT = 1000  # requests that may differ, kept for the end of the run
 # How a client is told of a mismatch: a code that the real server never uses (only -32600 and -32603 occur there).
 NO_RECORDING = -32001
 _BATCH = 512  # lines read ahead at a time while the client has nothing to say
+_FIRST_BATCH = 8  # the same before the first answer, which stands at the top of a recording and must not wait for the rest
 
 
 class Noting(Track):
-    """A track that keeps which requests did not come as they were recorded, for the end of the run (`otherwise`)."""
+    """A track that keeps which requests did not come as they were recorded, for the end of the run (`content_notes`)."""
 
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
-        self.otherwise: list[tuple[Frame, Frame]] = []
+        self.differing: list[tuple[Frame, Frame]] = []
 
     def consume(self, frame: Frame, live: Frame) -> None:
         """Take a recorded client frame as having come, as the live one."""
         ours, theirs = frame.value, live.value
-        if len(self.otherwise) < _KEPT and kind(ours) == "request" and _compared(ours) != _compared(theirs):
-            self.otherwise.append((frame, live))
+        if len(self.differing) < _KEPT and kind(ours) == "request" and _compared(ours) != _compared(theirs):
+            self.differing.append((frame, live))
         super().consume(frame, live)
 
 
@@ -57,17 +58,29 @@ class AppServer(Stdio):
         level = environ.get("FAKE_CODEX_MATCH") or "method"
         if level not in LEVELS:
             raise ValueError(f"FAKE_CODEX_MATCH is {level!r}; it must be {' or '.join(LEVELS)}.")
-        self._readers = [CassetteReader(name) for name in _cassettes(environ["FAKE_CODEX_CASSETTE"])]
-        causality = _load_causality()
-        track = Track if quiet(environ) else Noting
-        self._deck = Deck([track(reader.path, reader, causality, Matcher(_load_rules)) for reader in self._readers], level)
+        self._readers = [CassetteReader(name) for name in cassettes(environ["FAKE_CODEX_CASSETTE"])]
+        kind_of_track = Track if quiet(environ) else Noting
+        methods: dict[str, Methods] = {}
+        self._refuses = True  # what the real server refuses is known of every recording's version
+        tracks = []
+        for reader in self._readers:
+            codex = reader.header.codex
+            if codex not in methods:
+                lacking = _lacking(codex)
+                methods[codex] = Methods(None if "causality" in lacking else _causality(codex))
+                self._refuses &= "methods" not in lacking
+            tracks.append(kind_of_track(reader.path, reader, methods[codex], Matcher(_rules(codex))))
+        self._player = Player(tracks, level)
+        self._batch = _FIRST_BATCH
         if environ.get("FAKE_CODEX_CAPTURE"):
-            from fake_server.capture import open_capture
+            from codex_fakes.stdio.capture import open_capture
 
             header = self._readers[0].header
             self.capture = open_capture(
                 environ["FAKE_CODEX_CAPTURE"], header.codex, header.bundle, [reader.path for reader in self._readers]
             )
+        self._ending = environ.get("FAKE_CODEX_ENDING", "")
+        self._unmatched: list[str] = []  # why frames were refused, for the ending
         self._last: tuple[float, float] = (0.0, 0.0)  # recorded and live time of the frame paced last
         self._initialized = False
         self._methods: dict[str, str] | None = None
@@ -75,12 +88,13 @@ class AppServer(Stdio):
     @property
     def may_advance(self) -> bool:
         """Tell whether recorded frames may go out that wait for nothing."""
-        return self._deck.may_advance
+        return self._player.may_advance
 
     def advance(self) -> None:
         """Let out what its causes allow."""
         fast = self._pace == 0.0
-        for frame in self._deck.advance(_BATCH, raw=fast and self.fault is None):
+        for frame in self._player.advance(self._batch, raw=fast and self.fault is None):
+            self._batch = _BATCH
             if not isinstance(frame, Frame):
                 self.send(frame)
             elif fast:
@@ -99,7 +113,7 @@ class AppServer(Stdio):
 
     def line(self, live: Frame) -> None:
         """Take one line of the client: match it, or say why it cannot be."""
-        miss = self._deck.receive(live)
+        miss = self._player.receive(live)
         if self._pace and not self.due:
             self._last = (self._last[0], 0.0)
         if miss is not None:
@@ -112,25 +126,25 @@ class AppServer(Stdio):
 
     def _retry_redacted(self, live: Frame, miss: Miss) -> Miss | None:
         clean = self._clean(live)
-        return miss if clean.raw == live.raw else self._deck.receive(clean)
+        return miss if clean.raw == live.raw else self._player.receive(clean)
 
     def _clean(self, live: Frame) -> Frame:
         """What a recording holds went through the redactor: so must what is compared with it."""
-        from fake_server.capture import clean
+        from codex_fakes.stdio.capture import clean
 
         raw = clean(live.raw, self.home)
         return live if raw == live.raw else Frame(0, live.t, "rpc", "client", raw=raw)
 
     def _not_recorded(self, live: Frame, miss: Miss) -> None:
         # Not on the start-up path: a client's first line is seldom wrong.
-        from harness.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
+        from codex_replay.protocol.refusals import INVALID_REQUEST, is_message, refusal
 
         value = live.value
         if not is_message(value):
             say(f"fake-codex: Failed to deserialize JSONRPCMessage: {live.raw[:200]!r} (the real server is as silent)")
             return
-        if kind(value) == "request":
-            self._methods = self._methods or load_methods()
+        if kind(value) == "request" and self._refuses:
+            self._methods = self._methods or _table("methods", self._readers[0].header.codex)
             refused = refusal(value, self._initialized, self._methods)
             if refused is not None:
                 self.answer_error(value["id"], {"code": INVALID_REQUEST, "message": refused})
@@ -142,10 +156,12 @@ class AppServer(Stdio):
     def _mismatch(self, value: dict[str, Any], miss: Miss) -> None:
         sort = kind(value)
         if sort == "notification" and value["method"] == "initialized":
-            return  # not required, and no harm (real-codex-0.92.md section 4)
+            return  # not required, and no harm (REAL-87)
         if sort in ("response", "error") and not self._is_awaited_reply(miss):
             return  # a reply to a request that was never made: the real server is silent
         self.failed = True
+        if len(self._unmatched) < _KEPT:
+            self._unmatched.append(str(miss))
         if sort == "request":
             say(f"fake-codex: {miss}")
             self.answer_error(value["id"], {"code": NO_RECORDING, "message": f"fake-codex: {miss}", "data": _details(miss)})
@@ -165,27 +181,39 @@ class AppServer(Stdio):
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self) -> int:
-        """Tell what differed and what never came, close every file, and return the exit status."""
-        self._tell_otherwise()
-        missing = self._deck.lead.upcoming()
-        for frame in missing[:20]:
-            what = label(frame.value) if frame.value is not None else repr(frame.raw[:80])
-            say(f"fake-codex: frame {frame.n} of {self._deck.lead.name} never came from the client: {what}")
+        """Report what differed and what never came, close every file, and return the exit status."""
+        lead = self._player.lead
+        notes = self._content_notes()
+        missing = [(frame.n, _shown(frame)) for frame in lead.upcoming()]
+        if self._ending:
+            from codex_fakes.replaying.ending import append
+
+            append(self._ending, lead.name, missing, notes, self._unmatched)
+        for n, what in missing[:20]:
+            say(f"fake-codex: frame {n} of {lead.name} never came from the client: {what}")
         if len(missing) > 20:
             say(f"fake-codex: ... and {len(missing) - 20} more frames never came")
         for reader in self._readers:
-            if reader.truncated and reader.path == self._deck.lead.name:
+            if reader.truncated and reader.path == lead.name:
                 say(f"fake-codex: {reader.truncated}")
             reader.close()
         return 1 if self.failed or missing else 0
 
-    def _tell_otherwise(self) -> None:
-        lead = self._deck.lead
-        if isinstance(lead, Noting) and lead.otherwise:
-            from fake_server.otherwise import notes
+    def _content_notes(self) -> list[tuple[int, str]]:
+        """Report the requests that were answered though they differ; return (frame number, sentence) of each."""
+        lead = self._player.lead
+        if not isinstance(lead, Noting) or not lead.differing:
+            return []
+        from codex_fakes.replaying.content_notes import content_notes, summary
 
-            for text in notes(lead.otherwise, lead.matcher, self._clean, lead.name, _KEPT):
-                say(f"fake-codex: {text}")
+        notes = content_notes(lead.differing, lead.matcher, self._clean, lead.name)
+        for text in summary(notes, len(lead.differing) == _KEPT):
+            say(f"fake-codex: {text}")
+        return notes
+
+
+def _shown(frame: Frame) -> str:
+    return label(frame.value) if frame.value is not None else repr(frame.raw[:80])
 
 
 def quiet(environ: Mapping[str, str]) -> bool:
@@ -202,22 +230,21 @@ def _compared(request: Any) -> Any:
 
 
 def _pace(text: str) -> float:
-    """Return how many times faster than recorded to go; 0 stands for as fast as can be."""
-    if text in ("fast", "recorded"):
-        return 0.0 if text == "fast" else 1.0
+    """Return the pace (`codex_replay.core.replay.pace`); raises `ValueError`."""
+    if text == "fast":
+        return 0.0
+    from codex_replay.core.replay.pace import pace_of
+
     if text.startswith("race:"):
         what = "permutes what a script says, and a recording is said in its own order"
         raise ValueError(f"FAKE_CODEX_PACE is {text!r}, which {what}; with one it must be fast, recorded, or such as 2x.")
-    try:
-        pace = float(text.removesuffix("x"))
-    except ValueError:
-        pace = 0.0
-    if not text.endswith("x") or not 0.0 < pace < 1e6:
+    pace = pace_of(text)
+    if pace is None:
         raise ValueError(f"FAKE_CODEX_PACE is {text!r}; it must be fast, recorded, or a number with an x, as 2x.")
     return pace
 
 
-def _cassettes(path: str) -> list[str]:
+def cassettes(path: str) -> list[str]:
     """Return the cassette, or those of the directory; a path that is neither is for the reader to complain of."""
     try:
         with open(path, "rb"):
@@ -234,18 +261,40 @@ def _cassettes(path: str) -> list[str]:
     return found
 
 
-def _load_causality() -> dict[str, list[str]]:
-    # The path without `os`, which alone would cost a tenth of the start-up.
-    with open(harness.__path__[0] + "/protocol/data/0.92.0/causality.json", "rb") as file:
-        causality: dict[str, list[str]] = loads(file.read())
-    return causality
+#: The tables of a version that a replay uses.
+_TABLES = ("causality", "normalise", "methods")
 
 
-def _load_rules() -> Rules:
-    from harness.core.masking import Rules
-    from harness.protocol.tables import load
+def _lacking(codex: str) -> list[str]:
+    """Return which tables the version of a recording lacks, and report them in one line."""
+    if codex == DEFAULT:  # it has every table; to look would cost start-up time
+        return []
+    from codex_replay.protocol.data_tables import has, without
 
-    return Rules(load("normalise"))
+    if problem := without(_TABLES, codex):
+        say(f"fake-codex: {problem}")
+    return [name for name in _TABLES if not has(name, codex)]
+
+
+def _table(name: str, codex: str) -> dict[str, Any]:
+    """Return a table of the version that a cassette states, or what holds for every version (`_lacking` reports that)."""
+    from codex_replay.protocol.data_tables import choose  # no table is read before the first answer
+
+    table: dict[str, Any] = choose(name, codex)[0]
+    return table
+
+
+def _causality(codex: str) -> Callable[[], dict[str, list[str]]]:
+    return lambda: _table("causality", codex)
+
+
+def _rules(codex: str) -> Callable[[], Rules]:
+    def load() -> Rules:
+        from codex_replay.core.normalise.masking import Rules
+
+        return Rules(_table("normalise", codex))
+
+    return load
 
 
 def _details(miss: Miss) -> dict[str, Any]:

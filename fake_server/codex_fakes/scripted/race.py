@@ -12,11 +12,11 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply
-from harness.core.jsontext import dumps
-from harness.core.order import Marker, Order
-from harness.protocol.tables import load
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.order import Marker, Order
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import is_reply
+from codex_replay.protocol.data_tables import load
 
 LONGEST = 0.02  # seconds between a response and what is around it
 _PASSES = 3  # how often each frame may change places with its neighbour
@@ -25,11 +25,11 @@ _PASSES = 3  # how often each frame may change places with its neighbour
 class Race:
     """Frames in, (time, line) out. `seed` is what stands behind the colon; raises `ValueError` when it is no number."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, version: str) -> None:
         if not seed.isdecimal():
             raise ValueError(f"FAKE_CODEX_PACE is 'race:{seed}'; the seed behind the colon must be a whole number.")
         self._random = Random(int(seed))
-        table = load("normalise")
+        table = load("normalise", version)
         self._order = Order(table)
         self._marker = Marker(table)
         self._frames: list[tuple[Any, bytes]] = []

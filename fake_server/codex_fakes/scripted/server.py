@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from posix import getcwd, uname
 
-from fake_server.stdio import Ended, Stdio, say
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
-from harness.core.jsontext import NotJson, dumps, loads
+from codex_fakes.stdio.loop import Ended, Stdio, say
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fake_server.race import Race
-    from fake_server.scripted_session import Session
+    from codex_fakes.scripted.race import Race
+    from codex_fakes.scripted.session import Session
 
 
 class ScriptedServer(Stdio):
@@ -36,41 +37,46 @@ class ScriptedServer(Stdio):
         super().__init__(environ)
         self._environ, self._overrides = environ, overrides
         self._session: Session | None = None
+        self.version = DEFAULT
         self.user_agent = ""
         self._client: dict[str, Any] | None = None
         self._methods: dict[str, str] | None = None
         self._race: Race | None = None
         path = environ.get("FAKE_CODEX_SCRIPT")
-        self._text = read_script(path) if path else None  # one that is not there, or no JSON, is said at once
+        self._text: bytes | None = None
+        if path:
+            from codex_fakes.scripted.state.script_file import read_script
+
+            self._text = read_script(path)  # an unusable file is reported at once
         pace = environ.get("FAKE_CODEX_PACE") or "fast"
         if pace.startswith("race:"):
-            from fake_server.race import Race
+            from codex_fakes.scripted.race import Race
 
-            self._race = Race(pace[5:])
+            self._race = Race(pace[5:], self.version)
         elif pace != "fast":
             raise ValueError(f"FAKE_CODEX_PACE is {pace!r}; without a cassette it must be fast or race:SEED.")
         if environ.get("FAKE_CODEX_CAPTURE"):
-            from fake_server.capture import open_capture
+            from codex_fakes.stdio.capture import open_capture
 
-            self.capture = open_capture(environ["FAKE_CODEX_CAPTURE"])
+            self.capture = open_capture(environ["FAKE_CODEX_CAPTURE"], self.version)
 
     def line(self, live: Frame) -> None:
         """Take one line of the client."""
         value = live.value
         if self._race is not None:
             self._race.hear(live.raw)
-        if self._client is None and _is_plain_initialize(value) and _is_text(live):
+        if self._client is None and _is_plain_initialize(value):
             self._initialize(value)
             return
-        from fake_server.scripted_form import malformed
-        from harness.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
+        from codex_fakes.scripted.state.form import malformed
+        from codex_replay.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
 
-        if not is_message(value) or not _is_text(live):
+        if not is_message(value):
             say(f"fake-codex: Failed to deserialize JSONRPCMessage: {live.raw[:200]!r} (the real server is as silent)")
             return
         sort = kind(value)
         if sort == "request":
-            self._methods = self._methods or load_methods()
+            self._methods = self._methods or load_methods(self.version)
             refused = malformed(value, self._methods) or refusal(value, self._client is not None, self._methods)
             if refused is not None:
                 self.answer_error(value["id"], {"code": INVALID_REQUEST, "message": refused})
@@ -83,7 +89,7 @@ class ScriptedServer(Stdio):
         self._client = client = request["params"]["clientInfo"]
         system = uname()
         agent = (
-            f"{client['name']}/0.92.0 ({system.sysname} {system.release.partition('-')[0]}; {system.machine}) unknown "
+            f"{client['name']}/{self.version} ({system.sysname} {system.release.partition('-')[0]}; {system.machine}) unknown "
             f"({client['name']}; {client['version']})"
         )
         self.user_agent = agent
@@ -93,16 +99,19 @@ class ScriptedServer(Stdio):
     def session(self) -> Session:
         """The threads and the model, made at the first need."""
         if self._session is None:
-            from fake_server.scripted_session import Session
+            from codex_fakes.scripted.methods.table import handler_of
+            from codex_fakes.scripted.session import Session
 
             home = self._environ.get("CODEX_HOME") or self.home + "/.codex"
             script, ledger = self._environ.get("FAKE_CODEX_SCRIPT"), self._environ.get("FAKE_CODEX_LEDGER")
             try:
-                self._session = Session(self, script or None, ledger or None, home, self._overrides, getcwd(), self._text)
+                self._session = Session(
+                    self, handler_of, script or None, ledger or None, home, self._overrides, getcwd(), self._text, self.version
+                )
             except (ValueError, OSError) as error:
-                from harness.core.reason import reason
+                from codex_replay.core.text.error_text import error_text
 
-                say(f"fake-codex: {reason(error)}")
+                say(f"fake-codex: {error_text(error)}")
                 raise Ended(2) from None
         return self._session
 
@@ -144,30 +153,6 @@ class ScriptedServer(Stdio):
             self._session.close()
             self.failed = self.failed or self._session.failed
         return 1 if self.failed else 0
-
-
-def read_script(path: str) -> bytes:
-    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read, or is none."""
-    try:
-        with open(path, "rb") as file:
-            text = file.read()
-        loads(text)
-    except OSError as error:
-        raise ValueError(f"the script {path} cannot be read ({error.strerror}); check FAKE_CODEX_SCRIPT.") from None
-    except NotJson as error:
-        raise ValueError(f"the script {path} is not JSON: {error}.") from None
-    return text
-
-
-def _is_text(live: Frame) -> bool:
-    """Tell whether the message can be written as JSON; a lone surrogate cannot, and the real server does not read it."""
-    if b"\\u" not in live.raw:
-        return True
-    try:
-        dumps(live.value)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_plain_initialize(value: Any) -> bool:

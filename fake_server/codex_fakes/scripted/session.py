@@ -1,29 +1,29 @@
-"""What the scripted fake does with each message: the table of methods, the threads, the replies to its own requests."""
+"""What the scripted fake does with each message: requests to their methods, the threads, the replies to its own requests."""
 
 from __future__ import annotations
 
 from time import time
 
-from fake_server import scripted_methods
-from fake_server.scripted_form import misshapen
-from fake_server.scripted_ids import uuid4, uuid_error
-from fake_server.scripted_model import Model
-from fake_server.scripted_refused import Refused
-from fake_server.scripted_settings import Settings, read_config
-from fake_server.scripted_thread import Thread
-from fake_server.scripted_waits import Sleep, Ticket
-from fake_server.stdio import say
-from harness.core.jsonrpc import kind
-from harness.core.jsontext import loads
-from harness.protocol.refusals import load_methods
-from harness.protocol.schema_files import table
-from harness.protocol.turn import load_table
+from codex_fakes.scripted.state.form import misshapen, misshapen_params
+from codex_fakes.scripted.state.ids import uuid4, uuid_error
+from codex_fakes.scripted.state.model import Model
+from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.settings import Settings, read_config
+from codex_fakes.scripted.state.thread import Thread
+from codex_fakes.scripted.state.waits import Sleep, Ticket
+from codex_fakes.stdio.loop import Ended, say
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.protocol.data_tables import load
+from codex_replay.protocol.refusals import load_methods
+from codex_replay.protocol.turn.frames import load_table
+from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol
 
-    from fake_server.scripted_methods import Method
+    from codex_fakes.scripted.methods.protocols import Method
 
     class Server(Protocol):
         """Who hears what the threads say."""
@@ -37,51 +37,25 @@ if TYPE_CHECKING:
             """Refuse a request."""
 
 
-METHODS = {**scripted_methods.METHODS}
-#: Modules of methods that few clients call, each loaded at the first of its own; so is v1, whose methods have no slash.
-_SELDOM = {
-    "review/start": "review", "command/exec": "machine", "execOneOffCommand": "machine", "gitDiffToRemote": "machine",
-    "skills/list": "machine", "skills/config/write": "machine", "mcpServer/oauth/login": "machine", "config/read": "config",
-    "config/value/write": "config", "config/batchWrite": "config", "getUserSavedConfig": "config", "setDefaultModel": "config",
-    "account/read": "account", "account/rateLimits/read": "account", "account/login/start": "account",
-    "account/login/cancel": "account", "account/logout": "account", "getAuthStatus": "account", "userInfo": "account",
-    "loginApiKey": "account", "loginChatGpt": "account", "cancelLoginChatGpt": "account", "logoutChatGpt": "account",
-}  # fmt: skip
-
-
-def handler_of(method: str) -> Method | None:
-    """Return the function of a method; None for one whose answer is constant (answers.json)."""
-    if method not in METHODS and (method in _SELDOM or "/" not in method):
-        name = _SELDOM.get(method, "v1")
-        if name == "v1":
-            from fake_server import scripted_methods_v1 as module
-        elif name == "review":
-            from fake_server import scripted_review as module  # type: ignore[no-redef]
-        elif name == "machine":
-            from fake_server import scripted_machine as module  # type: ignore[no-redef]
-        elif name == "config":
-            from fake_server import scripted_config as module  # type: ignore[no-redef]
-        else:
-            from fake_server import scripted_account as module  # type: ignore[no-redef]
-        METHODS.update(module.METHODS)
-    return METHODS.get(method)
-
-
 class Session:
     """All threads of one process, the model, and the requests that wait for the client."""
 
     def __init__(
         self,
         server: Server,
+        handler_of: Callable[[str], Method | None],
         script: str | None,
         ledger: str | None,
         home: str,
         overrides: list[tuple[str, str]],
         cwd: str,
         text: bytes | None = None,
+        version: str = DEFAULT,
     ) -> None:
+        self.version = version
         self.server = server
-        self.table = load_table()
+        self._handler_of = handler_of
+        self.table = load_table(version)
         self.model = Model(script, ledger, text)
         self.model.load()
         self.home = home
@@ -93,15 +67,13 @@ class Session:
         self.login: tuple[str, str] | None = None  # a login by ChatGPT that is under way: its id, and "v1" or "v2"
         self.account: dict[str, Any] | None = None
         if self.model.account is not None:
-            from fake_server.scripted_account import account_of
+            from codex_fakes.scripted.state.account import account_of
 
             self.account = account_of(self.model.account)
         self.failed = False
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}
-        self._answers: dict[str, Any] | None = None
-        with open(table("0.92.0", "forms.json"), "rb") as file:
-            self._forms: dict[str, Any] = loads(file.read())
+        self._forms: dict[str, Any] = load("forms", version)
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -116,7 +88,9 @@ class Session:
             self._request(message)
         except Refused as refused:
             self.server.answer_error(message["id"], refused.error())
-        except (TypeError, AttributeError, LookupError, ValueError) as error:
+        except Ended:
+            raise  # a fault ends the server here
+        except Exception as error:
             # A form that no table tells; the real server goes on, so this one must.
             self.failed = True
             unread = Refused(f"Invalid request: fake-codex cannot read the params of {message['method']}: {error}")
@@ -132,7 +106,7 @@ class Session:
         if type(params) is list:
             raise Refused(f"Invalid request: fake-codex takes the params of {method} as an object only.")
         scripted = self.model.answer(method, params)
-        handler = handler_of(method)
+        handler = self._handler_of(method)
         if scripted is not None:
             self._scripted(message["id"], method, scripted)
         elif handler is not None:
@@ -152,24 +126,29 @@ class Session:
             raise Refused(error.get("message", ""), error.get("code", -32600), error.get("data"))
         result = answer["result"]
         if method == "skills/list" and self.skills:
-            from fake_server.scripted_machine import with_switches
-
-            result = with_switches(self, result)
+            self._switch(result)
         self.answer(request_id, result)
+
+    def _switch(self, result: Any) -> None:
+        """Write into skills/list's result what skills/config/write has switched on or off since."""
+        for entry in result.get("data", []) if isinstance(result, dict) else []:
+            for skill in entry.get("skills", []):
+                skill["enabled"] = self.skills.get(skill.get("path"), skill.get("enabled", True))
 
     @property
     def answers(self) -> dict[str, Any]:
         """The table of constant answers, and of what a request must have."""
-        if self._answers is None:
-            with open(table("0.92.0", "answers.json"), "rb") as file:
-                self._answers = loads(file.read())
-        return self._answers
+        answers: dict[str, Any] = load("answers", self.version)
+        return answers
 
     def _require(self, method: str, params: Any) -> None:
         """Refuse params that lack a field or have one of a wrong type, in the server's words."""
         elements = self.answers["elements"].get(method)
+        wrong = misshapen_params(params, method, self._forms)
+        if wrong is not None:
+            raise Refused(f"Invalid request: {wrong}")
         if type(params) is list and elements is not None and len(params) < elements:
-            what = f"{load_methods()[method]} with {elements} element{'s' if elements > 1 else ''}"
+            what = f"{load_methods(self.version)[method]} with {elements} element{'s' if elements > 1 else ''}"
             raise Refused(f"Invalid request: invalid length {len(params)}, expected {what}")
         if type(params) is not dict:
             return
@@ -211,7 +190,15 @@ class Session:
     def advance(self) -> None:
         """Let each turn that can go on do so."""
         for thread in self._running():
-            thread.step()
+            try:
+                thread.step()
+            except Ended:
+                raise  # a fault ends the server here
+            except Exception as error:
+                # No input ends the process: this turn stops, and the exit status reports it.
+                self.failed = True
+                thread.end()
+                say(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex cannot go on with it: {error!r}")
 
     def next_due(self) -> float | None:
         """Return when the next pause of the script ends."""
@@ -226,12 +213,12 @@ class Session:
         if params.get("config"):
             from copy import deepcopy
 
-            from fake_server.scripted_settings import put
+            from codex_fakes.scripted.state.settings import put
 
             config = deepcopy(config)
             for key, value in params["config"].items():
                 put(config, key, value)
-        settings = Settings(config, self.cwd, self.home, self.table["settings"])
+        settings = Settings(config, self.cwd, self.home, self.table["settings"], self.version)
         settings.change(params, api)
         if (wrong := settings.wrong()) is not None:
             raise Refused(f"error deriving config: {wrong}")
@@ -240,10 +227,9 @@ class Session:
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""
         thread = Thread(self, settings, time())
-        if self.model.git:
-            from fake_server.scripted_machine import git_info
-
-            thread.git = git_info(self)
+        git = self.model.git
+        if git.get("sha"):
+            thread.git = {name: git.get(name) for name in ("sha", "branch", "originUrl")}
         self.threads[thread.id] = thread
         return thread
 
@@ -265,9 +251,14 @@ class Session:
         return subscription
 
     @property
+    def user_agent(self) -> str:
+        """What initialize answered."""
+        return self.server.user_agent
+
+    @property
     def client_name(self) -> str:
-        """What the client calls itself."""
-        return self.server.user_agent.partition("/")[0]
+        """The name that the client gave itself."""
+        return self.user_agent.partition("/")[0]
 
     @property
     def now(self) -> float:

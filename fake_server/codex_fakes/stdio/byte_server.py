@@ -3,7 +3,7 @@
 Where fake-codex behaves as Codex does, this one behaves as the case wants it: fragments, several messages in one write, CRLF,
 another spelling, a death in mid-turn. It is no app-server and knows no protocol beyond JSON-RPC.
 
-    python -m fake_server.byte_server FOLDER [the arguments a codex is given]
+    python -m codex_fakes.stdio.byte_server FOLDER [the arguments a codex is given]
 
     FOLDER/steps.json       {"runs": [STEPS, ...]}: what the first start plays, the second, ...
     FOLDER/ledger.ndjson    what happened, one JSON object a line: run, got (a line of the client), said (a line of ours),
@@ -40,8 +40,8 @@ import select
 import sys
 from time import monotonic
 
-from harness.core.jsontext import ascii_dumps, dumps, loads
-from harness.core.reason import reason
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire.json_text import ascii_dumps, dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Player:
                 name = next(iter(step), "")
                 if len(step) != 1 or not hasattr(self, f"step_{name}"):
                     said = ascii_dumps(step).decode()
-                    raise ValueError(f"{said} is no step; the docstring of fake_server.byte_server has them all.")
+                    raise ValueError(f"{said} is no step; the docstring of codex_fakes.stdio.byte_server has them all.")
                 getattr(self, f"step_{name}")(step[name])
             self._at = len(self.steps)
             while True:
@@ -288,7 +288,7 @@ def main(argv: list[str]) -> int:
         ledger = Ledger(f"{folder}/ledger.ndjson")
         number = claim_run(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {reason(error)}).\n")
+        sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {error_text(error)}).\n")
         return 2
     ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):

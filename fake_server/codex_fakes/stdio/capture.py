@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from harness.core.frames import Header
-from harness.core.redact import Redactor
-from harness.protocol.schema_files import identity
-from harness.shell.cassette import CassetteWriter
+from codex_fakes.stdio.loop import say
+from codex_replay.core.cassette.frames import Header
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.protocol.data_tables import identity
+from codex_replay.shell.cassettes.file import CassetteWriter
 
 
-def open_capture(path: str, codex: str = "0.92.0", bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
+def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
     """Open the file that gets what the client sends; `{pid}` in its name stands for the process id.
 
+    A file that is there is kept: the capture gets a number (sent.2.ndjson), and a sentence on stderr reports it.
     Without a `bundle`, which a recording tells, it is that of the Codex version. Raises `ValueError` if the file is one of the
     cassettes `replayed`: it would be lost.
     """
@@ -21,7 +23,10 @@ def open_capture(path: str, codex: str = "0.92.0", bundle: str = "", replayed: I
     if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
         raise ValueError(f"FAKE_CODEX_CAPTURE is {path}, the cassette that is replayed; choose another file.")
     header = Header(codex, bundle or identity(codex), "capture", {"rpc.client": "recorded"})
-    return CassetteWriter(path, header, Redactor(paths=paths(os.environ.get("HOME", ""))))
+    writer = CassetteWriter.beside(path, header, Redactor(paths=paths(os.environ.get("HOME", ""))))
+    if writer.path != path:
+        say(f"fake-codex: {path} is there already and is kept; this capture is {writer.path} (or put {{pid}} in the name).")
+    return writer
 
 
 def paths(home: str) -> dict[str, str]:

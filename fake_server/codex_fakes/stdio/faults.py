@@ -12,7 +12,7 @@ import time
 from _random import Random
 from posix import getpid, kill, read
 
-from harness.core.jsontext import NotJson, dumps, loads
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,10 @@ class Chance(Random):
     """The numbers of a seed: those of the standard `random`, of which this is the core; the module takes as long as a start."""
 
     def randint(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, these two among them."""
+        """Return a whole number from `low` to `high`, both included; raises `ValueError` for an empty range."""
         width = high - low + 1
+        if width < 1:
+            raise ValueError(f"empty range from {low} to {high}")
         found = self.getrandbits(width.bit_length())
         while found >= width:
             found = self.getrandbits(width.bit_length())
@@ -136,14 +138,19 @@ def _inserts(make: Callable[[Fault], bytes]) -> Change:
     return change
 
 
+def _here_within(fault: Fault, raw: bytes) -> bool:
+    """Return True, once, if this is the line to strike within; a line too short to be cut is left to the next one."""
+    return len(raw) > 2 and fault.here()
+
+
 def _half_line(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
-    if fault.here():
+    if _here_within(fault, raw):
         return [raw[: fault.random.randint(1, len(raw) - 2)] + b"\n", raw]
     return [raw]
 
 
 def _dies_in_line(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
-    if not fault.here():
+    if not _here_within(fault, raw):
         return [raw]
     fault.end(1)
     return [raw[: fault.random.randint(1, len(raw) - 2)]]

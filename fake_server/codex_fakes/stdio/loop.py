@@ -18,17 +18,18 @@ from _signal import SIG_DFL, SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal
 from posix import getpid, kill, read, write
 from time import monotonic
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.core.ndjson import LineSplitter
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.ndjson import LineSplitter
+from codex_replay.core.wire.serde import read as read_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fake_server.rpc_faults import Fault
-    from harness.shell.cassette import CassetteWriter
+    from codex_fakes.stdio.faults import Fault
+    from codex_replay.shell.cassettes.file import CassetteWriter
 
 ROOM = 1 << 18  # bytes that wait to be written before the server goes on
 _UNHEARD = 64  # reads of what a client had said before its signal, at most
@@ -66,7 +67,7 @@ class Stdio:
         self._signal = 0  # the one that ends this run
         self.fault: Fault | None = None
         if environ.get("FAKE_CODEX_FAULT"):
-            from fake_server.rpc_faults import fault_of
+            from codex_fakes.stdio.faults import fault_of
 
             self.fault = fault_of(environ["FAKE_CODEX_FAULT"])
 
@@ -139,7 +140,7 @@ class Stdio:
 
     # -- signals ------------------------------------------------------------------------------------------------------
 
-    def heed_signals(self) -> None:
+    def install_signal_handlers(self) -> None:
         """Let the signals that end the real server end `run`; one that the client has us ignore stays ignored."""
         for number in (SIGTERM, SIGINT, SIGHUP):
             if getsignal(number) != SIG_IGN:
@@ -184,7 +185,7 @@ class Stdio:
 
     def _take(self, line: bytes) -> bool:
         """Take one line; False if the server ends on it (the real one does on invalid UTF-8)."""
-        live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line)
+        live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line))
         if self.capture is not None:
             self.capture.write(live)
         self.line(live)
@@ -240,12 +241,14 @@ class Stdio:
             self.fault.rest()
 
     def _flush(self) -> None:
+        """Write what is left, as the server ends; a client that no longer reads it does not change the end."""
         self._wait()
-        for raw in self._out:
-            view = memoryview(raw)
-            while view:
-                view = view[write(1, view) :]
-        self._out = []
+        data, self._out = memoryview(b"".join(self._out)), []
+        try:
+            while data:
+                data = data[write(1, data) :]
+        except BrokenPipeError:
+            pass
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -258,16 +261,16 @@ class Stdio:
         except Exception as error:
             if not self._signal:
                 raise
-            from harness.core.reason import reason
+            from codex_replay.core.text.error_text import error_text
 
-            say(f"fake-codex: {reason(error)}")
+            say(f"fake-codex: {error_text(error)}")
         if self._signal:
             die(self._signal)
         return status if self._status is None else self._status
 
 
 def die(number: int) -> None:
-    """End at once, by the signal, as it ends the real server (real-codex-0.92.md section 4, "Bad input")."""
+    """End at once, by the signal, as it ends the real server (REAL-94)."""
     signal(number, SIG_DFL)
     kill(getpid(), number)
 

@@ -11,9 +11,10 @@ from types import FrameType
 
 import click
 
-from harness.shell.codex.cache import cache_folder, find_installed, list_installed
-from harness.shell.codex.errors import CodexInstallError
-from harness.shell.codex.install import Step, ensure
+from codex_replay.protocol.versions import DEFAULT
+from codex_replay.shell.codex.cache import cache_folder, find_installed, list_installed
+from codex_replay.shell.codex.errors import CodexInstallError
+from codex_replay.shell.codex.install import Step, ensure
 
 # A line of plain progress each so many bytes.
 _LINE_BYTES = 25_000_000
@@ -61,7 +62,7 @@ def list_(as_json: bool) -> None:
     """List the installed versions, and say which of them are damaged."""
     found = list_installed()
     if not found and not as_json:
-        click.echo(f"No Codex is installed in {cache_folder()}; `codex-replay codex install 0.92.0` installs one.", err=True)
+        click.echo(f"No Codex is installed in {cache_folder()}; `codex-replay codex install {DEFAULT}` installs one.", err=True)
     for it in found:
         if as_json:
             row = {"version": it.version, "triple": it.triple, "path": str(it.path), "bytes": it.size}

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import click
 
-from harness.cli.console import console, sentences
-from harness.plugin.places import installed_suites
-from harness.shell.doctor import Finding, examine
+from codex_replay.cli.io.console import console, sentences
+from codex_replay.plugin.base.places import installed_suites
+from codex_replay.shell.doctor import DoctorFinding, examine
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,7 +25,7 @@ def command(real: bool, as_json: bool) -> None:
     merely of use, is named without being counted, unless --real is given.
     """
     needed = {"always", "real"} if real else {"always"}
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     with _patience(not as_json):
         for finding in examine(installed_suites()):
             found.append(finding)
@@ -44,13 +44,13 @@ def command(real: bool, as_json: bool) -> None:
     raise SystemExit(1 if ill else 0)
 
 
-def _row(finding: Finding, counts: bool) -> dict[str, object]:
+def _row(finding: DoctorFinding, counts: bool) -> dict[str, object]:
     status = "ok" if finding.well else ("broken" if counts else "absent")
     mend = None if finding.well else finding.mend
     return {"name": finding.name, "need": finding.need, "status": status, "said": finding.said, "mend": mend}
 
 
-def _say(finding: Finding, counts: bool) -> None:
+def _say(finding: DoctorFinding, counts: bool) -> None:
     word, style = ("ok", "green") if finding.well else (("BROKEN", "bold red") if counts else ("absent", "yellow"))
     out = console()
     out.print(word.ljust(7), style=style, end="")

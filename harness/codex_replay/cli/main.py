@@ -9,20 +9,21 @@ from typing import Any
 
 import click
 
-from harness.cli.stdout import failure, patient
+from codex_replay.cli.io.interrupted import SENTENCE, STATUS
+from codex_replay.cli.io.stdout import failure, patient
 
 # verb -> (module, name in it, one line of help). Help is written here so that `--help` need not import every verb.
 VERBS: dict[str, tuple[str, str, str]] = {
-    "record": ("harness.cli.record", "command", "Record what a client and an app-server (or backend) say to each other."),
-    "replay": ("harness.cli.replay", "command", "Play the recorded client to a server and compare the answers."),
-    "cassette": ("harness.cli.cassette", "group", "Look at, check, compare and convert cassettes."),
-    "codex": ("harness.cli.codex", "group", "Install and find real Codex binaries."),
-    "schema": ("harness.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
-    "drift": ("harness.cli.drift", "command", "Tell what changed between two Codex versions, and whom it breaks."),
-    "serve": ("harness.cli.serve", "command", "Serve the fake Responses backend."),
-    "run": ("harness.cli.run", "command", "Run the suites and print a verdict table."),
-    "report": ("harness.cli.report", "group", "Look at the report of a run, and join several."),
-    "doctor": ("harness.cli.doctor", "command", "Say what is missing here, and how to mend it."),
+    "record": ("codex_replay.cli.record", "command", "Record what a client and an app-server (or backend) say to each other."),
+    "replay": ("codex_replay.cli.replay.command", "command", "Play the recorded client to a server and compare the answers."),
+    "cassette": ("codex_replay.cli.cassette.group", "group", "Look at, check, compare and convert cassettes."),
+    "codex": ("codex_replay.cli.codex", "group", "Install and find real Codex binaries."),
+    "schema": ("codex_replay.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
+    "drift": ("codex_replay.cli.drift.command", "command", "Tell what changed between two Codex versions, and whom it breaks."),
+    "serve": ("codex_replay.cli.serve", "command", "Serve the fake Responses backend."),
+    "run": ("codex_replay.cli.run.command", "command", "Run the suites and print a verdict table."),
+    "report": ("codex_replay.cli.report", "group", "Look at the report of a run, and join several."),
+    "doctor": ("codex_replay.cli.doctor", "command", "Say what is missing here, and how to mend it."),
 }
 
 
@@ -49,8 +50,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("codex-replay: interrupted.", err=True)
-            raise SystemExit(130) from None
+            click.echo(SENTENCE, err=True)
+            raise SystemExit(STATUS) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb; one that there is not is told with the nearest, which click knows of loaded verbs only."""
@@ -78,6 +79,6 @@ class LazyGroup(click.Group):
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="codex-replay", prog_name="codex-replay")
+@click.version_option(None, "-V", "--version", package_name="codex-replay", prog_name="codex-replay")
 def main() -> None:
     """Record what Codex really says, replay it byte for byte, and check who still speaks the protocol."""

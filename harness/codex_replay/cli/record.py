@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import stat
 import sys
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 from click.core import ParameterSource
 
-from harness.cli.literals import LITERAL, BadLiteral, named, redactor_with, without
-from harness.core.frames import Header
-from harness.core.reason import reason
-from harness.shell import recorder, stand_in
-from harness.shell.cassette import CassetteError, CassetteWriter
-from harness.shell.codex_origin import bundle_of, version_of
-from harness.shell.record_log import Log
+from codex_replay.cli.io.literals import LITERAL, BadLiteral, named, redactor_with, without
+from codex_replay.core.cassette.frames import Header
+from codex_replay.core.text.error_text import error_text
+from codex_replay.shell.cassettes.claim import claim
+from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.codex.origin import bundle_of, version_of
+from codex_replay.shell.process import impersonate
+from codex_replay.shell.rpc import recorder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.core.redact import Redactor
-    from harness.shell.http_recorder import HttpRecorder
-    from harness.shell.mend import WholeWriter
+    from codex_replay.core.redact.redactor import Redactor
+    from codex_replay.shell.cassettes.rewrite import WholeWriter
+    from codex_replay.shell.http.recorder import HttpRecorder
 
 SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server")
 
@@ -41,6 +43,7 @@ class Options(NamedTuple):
     origin: dict[str, str]
     command: tuple[str, ...]
     literals: Mapping[str, str]
+    hosts: tuple[str, ...] = ()
 
     @property
     def unstarted(self) -> str:
@@ -57,29 +60,6 @@ class Options(NamedTuple):
         """Say what is wrong and exit."""
         self.say(sentence)
         sys.exit(status)
-
-
-def claim(out: str, force: bool) -> str:
-    """Return the file to record to, created empty: `out` with `{pid}` filled in, or numbered (run.2.ndjson) if it is there.
-
-    With `force` a file that is there is replaced. A device or a named pipe is taken as it is. Raises OSError.
-    """
-    path = out.replace("{pid}", str(os.getpid()))
-    stem, suffix = os.path.splitext(path)
-    number = 1
-    while True:
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-            return path
-        except FileExistsError:
-            # What is there and is no file (/dev/null, a named pipe) holds no recording; a directory will say so itself.
-            if not stat.S_ISREG(os.lstat(path).st_mode) and not os.path.isfile(path):
-                return path
-        if force:
-            os.unlink(path)
-            continue
-        number += 1
-        path = f"{stem}.{number}{suffix}"
 
 
 def case_of(out: str) -> str:
@@ -112,7 +92,7 @@ def header_for(options: Options, redactor: Redactor) -> Header:
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
     """Return the cassette to record to, its header written; ends the program with a sentence if there can be none."""
-    from harness.shell.mend import WholeWriter
+    from codex_replay.shell.cassettes.rewrite import WholeWriter
 
     try:
         header = header_for(options, redactor)
@@ -123,6 +103,8 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
     try:
         path = claim(out, options.force)
     except OSError as error:
+        if error.errno == errno.EBUSY:
+            options.stop(2, f"{out}: {error.strerror}. {options.unstarted}")
         options.stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
     if path != out.replace("{pid}", str(os.getpid())):
         options.say(f"{out} is there already and is kept; this run is recorded to {path}.")
@@ -143,10 +125,10 @@ def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redacto
     """Return the recorder of the http seam, listening, if one is asked for; ends the program with a sentence if it cannot be."""
     if options.upstream is None:
         return None
-    from harness.shell.http_recorder import HttpRecorder
+    from codex_replay.shell.http.recorder import HttpRecorder
 
     try:
-        return HttpRecorder(options.upstream, options.listen, log, redactor, options.say)
+        return HttpRecorder(options.upstream, options.listen, log, redactor, options.say, options.hosts)
     except ValueError as error:
         give_back(writer)
         options.stop(2, f"{error}. {options.unstarted}")
@@ -164,7 +146,7 @@ def serve(http: HttpRecorder) -> None:
 
 def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
     """Record CMD, and behind it the http seam if there is one; return its status."""
-    env = stand_in.original_environment() or dict(os.environb)
+    env = impersonate.original_environment() or dict(os.environb)
     command = list(options.command)
     if http is not None:
         command = [word.replace("{listen}", http.url) for word in command]
@@ -186,11 +168,11 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
     """End the cassette, and take out of it what was streamed in pieces; say so, and return False if such a secret stays."""
-    from harness.shell.mend import told
+    from codex_replay.shell.cassettes.rewrite import told
 
     log.close()
     try:
-        mended = writer.mend()
+        mended = writer.rewrite()
     except CassetteError as error:
         options.say(str(error))
         return False
@@ -226,6 +208,9 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
 @click.option("--force", is_flag=True, help="Replace F if it is there; otherwise F.2, F.3, ... is written.")
 @click.option("--upstream", metavar="URL", help="Record the http seam too: pass requests on to this base URL.")
 @click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where requests come in.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that requests come by. May be repeated."
+)
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
 @LITERAL
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
@@ -238,6 +223,7 @@ def command(
     force: bool,
     upstream: str | None,
     listen: str,
+    hosts: tuple[str, ...],
     origin: tuple[str, ...],
     literals: tuple[str, ...],
     command: tuple[str, ...],
@@ -254,18 +240,20 @@ def command(
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
     if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
         raise click.UsageError("--listen is where requests come in that are passed on: add --upstream URL, or leave it out.")
-    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, named(literals))
+    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, named(literals), hosts)
     for seam in options.origin:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"
             raise click.UsageError(f"--origin {seam}: that seam is not recorded without {missing}.")
-    stand_in.open_standard_descriptors()
+    impersonate.open_standard_descriptors()
     try:
         redactor = redactor_for(os.getcwd(), options.literals)
     except BadLiteral as error:
         options.stop(2, f"--literal: {error}. {options.unstarted}")
     except (ValueError, OSError) as error:
-        options.stop(2, f"this directory cannot be redacted ({reason(error)}), so nothing can be recorded; {options.unstarted}")
+        options.stop(
+            2, f"this directory cannot be redacted ({error_text(error)}), so nothing can be recorded; {options.unstarted}"
+        )
     writer = open_cassette(options, redactor)
     log = Log(writer, options.say)
     http = open_http(options, writer, log, redactor)
@@ -274,4 +262,4 @@ def command(
         sys.exit(0 if finish(options, writer, log) else 1)
     status = tee(options, writer, log, http)
     finish(options, writer, log)
-    stand_in.leave_as(status)
+    impersonate.leave_as(status)

@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
-from harness.cli.console import Place, Unable, progress, sentences
-from harness.core.counted import counted
-from harness.report import model
-from harness.report.files import PAGE, write_all
-from harness.report.merge import Part, merge, stories
-from harness.report.stories import finite, read_stories
+from codex_replay.cli.io.console import Place, Unable, progress, sentences
+from codex_replay.core.text.plural import plural
+from codex_replay.report import data
+from codex_replay.report.files import PAGE, write_all
+from codex_replay.report.merge import Part, merge, stories
+from codex_replay.report.traces import finite, read_traces
 
 #: Where runs put their reports unless they are told otherwise.
 FOLDER = Path("reports")
@@ -43,14 +43,14 @@ def open_report(folder: Path | None, as_json: bool) -> None:
     report = _read(place)
     page = (place / PAGE).resolve()
     if not page.exists():
-        from harness.report.page import write_html
+        from codex_replay.report.page.build import write_html
 
         try:
-            write_html(report, read_stories(place), page)
-        except model.BadReport as error:
+            write_html(report, read_traces(place), page)
+        except data.BadReport as error:
             raise Unable(str(error)) from None
     if as_json:
-        click.echo(json.dumps({"page": str(page), "report": str(page.with_name(model.REPORT)), "verdict": report["verdict"]}))
+        click.echo(json.dumps({"page": str(page), "report": str(page.with_name(data.REPORT)), "verdict": report["verdict"]}))
         return
     click.echo(str(page))
     if not _show(page.as_uri()):
@@ -58,10 +58,10 @@ def open_report(folder: Path | None, as_json: bool) -> None:
 
 
 def _newest() -> Path:
-    found = [path.parent for path in FOLDER.glob(f"*/{model.REPORT}")]
+    found = [path.parent for path in FOLDER.glob(f"*/{data.REPORT}")]
     if not found:
         raise Unable(f"There is no report below {FOLDER}/; run `codex-replay run` first, or say which folder.")
-    return max(found, key=lambda path: (path / model.REPORT).stat().st_mtime_ns)
+    return max(found, key=lambda path: (path / data.REPORT).stat().st_mtime_ns)
 
 
 def _show(url: str) -> bool:
@@ -75,7 +75,12 @@ def _show(url: str) -> bool:
 @group.command("merge")
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Place(path_type=Path))
 @click.option("--out", required=True, metavar="DIR", type=Place(path_type=Path), help="Where the joined report goes.")
-@click.option("--strength", metavar="FILE", type=Place(path_type=Path), help="Take in what `run proxy --strength --json` said.")
+@click.option(
+    "--strength",
+    metavar="FILE",
+    type=Place(path_type=Path),
+    help="Add the strength.json of a measurement of the suite for proxies.",
+)
 @click.option("--drift", metavar="FILE", type=Place(path_type=Path), help="Take in what `drift --json` said.")
 @click.option("--json", "as_json", is_flag=True, help="Say what came of it as JSON.")
 @sentences
@@ -95,15 +100,15 @@ def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, d
     try:
         with progress("stories joined") as shown:
             path, *others = write_all(out, report, _counted(parts, shown))
-    except model.BadReport as error:
+    except data.BadReport as error:
         raise Unable(str(error)) from None
-    found = model.sums(report["cases"])
+    found = data.sums(report["cases"])
     if as_json:
-        said = {"verdict": report["verdict"], "report": str(path), "runs": len(report.get("runs", [])), "sums": found}
-        click.echo(json.dumps(said))
+        result = {"verdict": report["verdict"], "report": str(path), "runs": len(report.get("runs", [])), "sums": found}
+        click.echo(json.dumps(result))
     else:
-        runs = counted(len(report.get("runs", [])), "run")
-        click.echo(f"{report['verdict'].upper()}: {counted(found['cases'], 'case')} of {runs}, {_counts(found)}.")
+        runs = plural(len(report.get("runs", [])), "run")
+        click.echo(f"{report['verdict'].upper()}: {plural(found['cases'], 'case')} of {runs}, {_counts(found)}.")
         click.echo(f"Report: {path}")
         click.echo(f"        and {', '.join(sorted(each.name for each in others))} beside it")
     raise SystemExit(STATUS[report["verdict"]])
@@ -119,15 +124,15 @@ def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
     return [Part(folder, _read(folder)) for folder in folders]
 
 
-def _read(folder: Path) -> model.Report:
+def _read(folder: Path) -> data.Report:
     if folder.is_file():
-        raise Unable(f"{folder} is no report: it is a file; give the folder that --report wrote, in which {model.REPORT} lies.")
+        raise Unable(f"{folder} is no report: it is a file; give the folder that --report wrote, in which {data.REPORT} lies.")
     try:
-        return model.read_report(folder)
-    except model.BadReport as error:
+        return data.read_report(folder)
+    except data.BadReport as error:
         raise Unable(str(error)) from None
     except RecursionError:
-        raise Unable(f"{folder / model.REPORT} is nested too deeply to be a report; run it again.") from None
+        raise Unable(f"{folder / data.REPORT} is nested too deeply to be a report; run it again.") from None
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -147,6 +152,6 @@ def _counted(parts: list[Part], shown: Any) -> Any:
         yield story
 
 
-def _counts(found: model.Sums) -> str:
+def _counts(found: data.Sums) -> str:
     names = ("passed", "failed", "known", "skipped")
     return ", ".join(f"{found[name]} {name}" for name in names if found[name]) or "none"  # type: ignore[literal-required]

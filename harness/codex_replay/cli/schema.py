@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.console import Place, Unable, sentences
-from harness.protocol import bundle, schema_files
-from harness.shell import schema_gen
-from harness.shell.bundles import load_own
-from harness.shell.codex import CodexInstallError, find_installed
+from codex_replay.cli.io.console import Place, Unable, sentences
+from codex_replay.protocol import data_tables, versions
+from codex_replay.protocol.schema import bundle
+from codex_replay.shell.codex import schema_gen
+from codex_replay.shell.codex.bundles import load_own
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.errors import CodexInstallError
+from codex_replay.shell.files import version_data
+from codex_replay.shell.files.bundle_files import load_file
+from codex_replay.shell.files.folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,7 +57,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome 
 
 
 @group.command()
-@click.argument("version", default=bundle.DEFAULT_VERSION)
+@click.argument("version", default=versions.DEFAULT)
 @_CODEX
 @_JSON
 @sentences
@@ -62,12 +67,12 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
     Ends with status 0 when every file is identical, with 1 when one is not, with 2 when it cannot be told.
     """
     try:
-        vendored = list(schema_files.schema_files(version))
-    except FileNotFoundError as error:
+        vendored = list(data_tables.schema(version).items())
+    except data_tables.MissingTable as error:
         raise click.UsageError(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="codex-schema-") as out:
         _generate(_codex(codex, version), out)
-        generated = [(name, schema_files.read(out, name)) for name in schema_files.names(out)]
+        generated = list(Folder(out).items())
     differences = schema_gen.verify_manifest(version)
     differences += schema_gen.compare(vendored, generated, ("vendored", "generated"))
     if as_json:
@@ -100,18 +105,18 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 
     Without --out they replace the vendored ones; a file that the binary no longer writes is removed.
     """
-    into = out or schema_files.folder(version)
+    into = out or version_data.schema_folder(version)
     binary = _codex(codex, version)
     with tempfile.TemporaryDirectory(prefix="codex-schema-") as fresh:
         _generate(binary, fresh)
-        generated = {name: schema_files.read(fresh, name) for name in schema_files.names(fresh)}
-    before = {name: schema_files.read(into, name) for name in schema_files.names(into)}
+        generated = dict(Folder(fresh))
+    before = dict(Folder(into))
     foreign = [name for name in before if not name.endswith(".json")]
     if out and foreign:
         raise click.UsageError(f"{out} holds files that are no schemas ({foreign[0]}); name an empty directory.")
     _write(into, generated, before)
     if out is None:
-        with open(schema_files.table(version, "schema.sha256"), "w", encoding="ascii", newline="\n") as manifest:
+        with open(version_data.path_of(f"{version}/schema.sha256"), "w", encoding="ascii", newline="\n") as manifest:
             manifest.write(schema_gen.manifest(generated))
     changed = [d.name for d in schema_gen.compare(before.items(), generated.items(), ("before", "now"))]
     if as_json:
@@ -121,7 +126,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 
 
 @group.command()
-@click.argument("version", default=bundle.DEFAULT_VERSION)
+@click.argument("version", default=versions.DEFAULT)
 @click.option("--out", type=Place(file_okay=False), help="The directory to write to; default: docs/schema/VERSION.")
 @click.option("--bundle", "path", type=Place(exists=True), help="A bundle of yours, instead of the vendored one.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; end with status 1 if a page is out of date.")
@@ -129,7 +134,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 @sentences
 def doc(version: str, out: str | None, path: str | None, only_check: bool, as_json: bool) -> None:
     """Write a readable reference of the schemas of VERSION: a page a method, event and type."""
-    from harness.protocol.schema_doc import pages
+    from codex_replay.protocol.schema.reference import pages
 
     try:
         loaded = _own(path, version) if path else bundle.load(version)
@@ -137,7 +142,7 @@ def doc(version: str, out: str | None, path: str | None, only_check: bool, as_js
         raise click.UsageError(str(error)) from None
     into = out or os.path.join("docs", "schema", version)
     written = {name: text.encode() for name, text in pages(loaded)}
-    before = {name: schema_files.read(into, name) for name in schema_files.names(into)}
+    before = dict(Folder(into))
     stale = [d.name for d in schema_gen.compare(before.items(), written.items(), ("there", "new"))]
     foreign = [name for name in before if not name.endswith(".md")]
     if foreign and not only_check:
@@ -156,7 +161,7 @@ def doc(version: str, out: str | None, path: str | None, only_check: bool, as_js
 
 def _own(path: str, version: str) -> bundle.Bundle:
     try:
-        return bundle.load_file(path, version)
+        return load_file(path, version)
     except bundle.BundleError:
         load_own(path)  # says of the file what is the matter, and what a bundle is
         raise

@@ -23,7 +23,9 @@ EMPTY: dict[str, Any] = {}
 
 @dataclass_transform(frozen_default=True)
 class Value:
-    """A value with a part for each annotation of its class, in their order; what the class assigns is a part's default.
+    """A value with a part for each annotation of its class and of those above it, in their order.
+
+    What a class assigns is a part's default.
 
     Two are equal when they are of one class and all their parts are. None is ever changed: `but` makes another.
     """
@@ -31,7 +33,8 @@ class Value:
     _parts: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        cls._parts = tuple(cls.__annotations__)
+        above = [part for base in reversed(cls.__mro__[1:]) for part in getattr(base, "_parts", ())]
+        cls._parts = tuple(dict.fromkeys([*above, *cls.__annotations__]))
 
     def __init__(self, *given: Any, **named: Any) -> None:
         """Take the parts by place or by name; raises `TypeError` for one that there is not, or that is missing or given twice."""

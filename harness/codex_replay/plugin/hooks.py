@@ -7,47 +7,65 @@ without cases is left alone.
 from __future__ import annotations
 
 import os
-import signal
+import shlex
+import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.collector import Collector
-from harness.plugin.naming import case_name, cassette_folder, role_of
-from harness.plugin.options import add_options, check_profile, check_report, settings_of
-from harness.plugin.places import installed_id
-from harness.plugin.progress import VARIABLE, Progress
-from harness.plugin.session import CASE, PROPERTY, SESSION, SPOOLS, STORIES, Session
-from harness.plugin.terse import Terse
+from codex_replay.plugin.base.key_errors import tell as tell_key_error
+from codex_replay.plugin.base.naming import case_name, cassette_folder, role_of
+from codex_replay.plugin.base.options import check_profile, check_report, settings_of
+from codex_replay.plugin.base.places import installed_id
+from codex_replay.plugin.base.progress import VARIABLE, Progress
+from codex_replay.plugin.base.shard import Shard, shard_of
+from codex_replay.plugin.base.signals import follow_controller, restore_in_children
+from codex_replay.plugin.reporting.collector import Collector
+from codex_replay.plugin.reporting.early_stop import EarlyStop, WorkerStop
+from codex_replay.plugin.reporting.failure_limit import FailureLimit
+from codex_replay.plugin.reporting.session import SESSION, TRACES, Session
+from codex_replay.plugin.reporting.spec import wrong_citation
+from codex_replay.plugin.reporting.trace import TRACE_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from harness.plugin.app_server import AppServer
+    from codex_replay.plugin.app_server.start import AppServer
+
+#: The name of the entry point in pyproject.toml, and so of the plugin with the users' fixtures.
+USER_FIXTURES = "codex_replay"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the options, and bring in the fixtures of the other subjects."""
-    add_options(parser)
-    from harness.plugin import backend_fixture, baseline, editor_client, fixtures, lite_client, proxy, strength
+    """Declare the options, and bring in the fixtures of all subjects."""
+    from codex_replay.plugin.backend import fixture as backend
+    from codex_replay.plugin.base.late_options import add_options_late
+    from codex_replay.plugin.editor_client import fixture as editor_client
+    from codex_replay.plugin.lite_client import fixture as lite_client
+    from codex_replay.plugin.proxy import fixture as proxy
+    from codex_replay.plugin.reporting import baseline
 
+    add_options_late(parser, pluginmanager)
     pluginmanager.register(lite_client, "codex-replay-lite-client")
-    pluginmanager.register(backend_fixture, "codex-replay-backend-subject")
+    pluginmanager.register(backend, "codex-replay-backend-subject")
     pluginmanager.register(editor_client, "codex-replay-editor-client")
     pluginmanager.register(proxy, "codex-replay-proxy")
     pluginmanager.register(baseline, "codex-replay-baseline")
-    pluginmanager.register(fixtures, "codex-replay-fixtures")
-    pluginmanager.register(strength, "codex-replay-strength")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected, and see to it that a terminated run leaves no process."""
-    from harness.plugin.spool import Spool
-    from harness.plugin.subjects import BadSubject, parse_app_server
+    from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
+    from codex_replay.plugin.reporting.spool import Spool
+    from codex_replay.plugin.user_fixtures import fixtures
 
+    plugins = config.pluginmanager
+    if not (plugins.has_plugin(USER_FIXTURES) or plugins.is_blocked(USER_FIXTURES)):  # pytest was told to load none by itself
+        plugins.register(fixtures, USER_FIXTURES)
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
     config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped, with the reason, on a fake")
     settings = settings_of(config)
@@ -62,29 +80,36 @@ def pytest_configure(config: pytest.Config) -> None:
             f"--record {settings.record}: only a real app-server can be recorded, not {subject.name}; "
             "add --app-server codex@VERSION."
         )
+    if (shard := shard_of(config)) is not None:
+        config.pluginmanager.register(Shard(*shard), "codex-replay-shard")
     config.stash[SESSION] = session = Session(config, settings, subject)
     given = getattr(config, "workerinput", {})
-    if STORIES in given:
-        session.spool = Spool(Path(given[STORIES]))
+    if TRACES in given:
+        session.spool = Spool(Path(given[TRACES]))
+        config.pluginmanager.register(WorkerStop(session.spool.folder), "codex-replay-early-stop")
     if not hasattr(config, "workerinput"):  # with pytest-xdist the controller collects
         if settings.report is not None:
-            session.held = check_report(settings.report)
+            session.folder_lock = check_report(settings.report)
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
-        config.pluginmanager.register(Terse(config, session), "codex-replay-terse")
+        config.pluginmanager.register(FailureLimit(config, session), "codex-replay-terse")
+        if not config.getoption("no_early_stop"):
+            config.pluginmanager.register(EarlyStop(session), "codex-replay-early-stop")
         if os.environ.get(VARIABLE, "").isdigit():
             config.pluginmanager.register(Progress(int(os.environ[VARIABLE])), "codex-replay-progress")
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
+    if threading.current_thread() is threading.main_thread():
+        restore_in_children()
+        if hasattr(config, "workerinput"):
+            from codex_replay.shell.process.subject import stop_all
+
+            follow_controller(stop_all)
 
 
-def _terminate(number: int, frame: object) -> None:
-    from harness.shell.process import stop_all
-
-    stop_all()
-    for spool in SPOOLS:
-        spool.remove()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: list[Any]) -> None:
+    """Start the workers of pytest-xdist as this process was started: with `-P` the working directory shadows no module."""
+    for spec in specs if sys.flags.safe_path else ():
+        if spec.popen and not spec.python:
+            spec.python = f"{shlex.quote(sys.executable)} -P"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -92,8 +117,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if SESSION in config.stash:
         session = config.stash[SESSION]
         session.close()
-        if session.spool in SPOOLS:
-            SPOOLS.remove(session.spool)
+        if session.spool is not None:
             session.spool.remove()
 
 
@@ -104,13 +128,13 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of other profiles; refuse a profile that is none."""
+    """Leave out the cases of other profiles; refuse an unknown profile and a citation that does not resolve."""
     if SESSION not in config.stash:
         return
     profile = config.stash[SESSION].settings.profile
     cases = any("suites" in item.path.parts[:-1] or role_of(item) is not None for item in items)
-    if cases and (wrong := check_profile(config, items, profile)):
-        from harness.plugin.baseline import refuse
+    if wrong := wrong_citation(items) or (check_profile(config, items, profile) if cases else None):
+        from codex_replay.plugin.reporting.baseline import refuse
 
         refuse(config, items, wrong)
         return
@@ -123,8 +147,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """Start the app-server under test: `server = app_server(script=[...])`."""
-    from harness.plugin.app_server import AppServer
-    from harness.plugin.run import Case
+    from codex_replay.plugin.app_server.case import CASE, Case
+    from codex_replay.plugin.app_server.start import AppServer
+    from codex_replay.plugin.app_server.trace import case_trace
 
     if SESSION not in request.config.stash:
         raise pytest.UsageError(
@@ -137,9 +162,12 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     name, subject = case_name(request.node, session.root), session.subject
     settings = session.settings if live_only is None else replace(session.settings, record="none")
     cassettes = session.settings.cassettes or cassette_folder(request.node.path, session.root)
+    if subject.live and settings.record != "none" and cassettes.is_file():
+        raise pytest.UsageError(f"--record: the cassettes in {cassettes} are read-only; name a folder with --cassettes DIR.")
     start = AppServer(name, settings, subject, cassettes, lambda: tmp_path_factory.mktemp("case"), session.backend)
     case = Case(name, settings, subject, start)
     request.node.stash[CASE] = case
+    request.node.stash[TRACE_SOURCE] = partial(case_trace, case)
     yield case.start
     case.close()
 
@@ -147,6 +175,8 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Hold the case to how its servers ended, as part of the test itself."""
+    from codex_replay.plugin.app_server.case import CASE
+
     if SESSION in item.config.stash:
         item.config.stash[SESSION].compared = None
     result = yield
@@ -168,7 +198,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the case's name for the verdict, and to a failure the traffic that led to it."""
-    from harness.plugin.story import note
+    from codex_replay.plugin.app_server.case import CASE
+    from codex_replay.plugin.reporting.phase import keep_trace, phase_result
 
     report = yield
     session = item.config.stash.get(SESSION, None)
@@ -177,25 +208,31 @@ def pytest_runtest_makereport(
     inside, role = "suites" in item.path.parts[:-1], role_of(item)
     if not inside and role is None:
         return report
+    if inside and report.failed:
+        tell_key_error(report, call)
     case = item.stash.get(CASE, None)
     name = case.name if case is not None else case_name(item, session.root)
-    said = {"suite": name.suite, "module": name.module, "case": name.case, "recorded": case.recorded if case else []}
-    if role is not None and not inside:  # below `suites` the folder tells it
-        said["role"] = role
-    if case is not None and call.when == "call" and report.passed:
-        said["shown"] = sorted(case.shown)
-    note(session, item, call, report, case, said)
+    shown = sorted(case.shown) if case is not None and call.when == "call" and report.passed else ()
+    recorded = case.recorded if case is not None else ()
+    # Below `suites` the folder decides the role.
+    result = phase_result(session, item, call, report, name, role=None if inside else role, recorded=recorded, shown=shown)
+    keep_trace(session, item, report)
     session.compared = None  # the next failure has sides of its own, or none
-    report.user_properties.append((PROPERTY, said))
+    result.attach(report)
     if report.failed and case is not None and case.servers and call.when == "call":
         report.sections.append(("Traffic (-> client, <- server)", case.traffic()))
+    if report.when == "teardown":  # pytest keeps its items to the end of the run, and they should not keep every frame
+        if CASE in item.stash:
+            del item.stash[CASE]
+        if TRACE_SOURCE in item.stash:
+            del item.stash[TRACE_SOURCE]
     return report
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
     """See to it that pytest-xdist can send what a failure says, whatever the subject said, and sends it as one value."""
-    from harness.plugin.encodable import encodable, packed
+    from codex_replay.plugin.base.encodable import encodable, packed
 
     found: dict[str, Any] | None = yield
     if found is not None and SESSION in config.stash and hasattr(config, "workerinput"):
@@ -206,7 +243,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_report_from_serializable(data: dict[str, Any]) -> Generator[None, Any, Any]:
     """Open what a worker of pytest-xdist has packed."""
-    from harness.plugin.encodable import unpack
+    from codex_replay.plugin.base.encodable import unpack
 
     unpack(data)
     return (yield)

@@ -1,14 +1,15 @@
 """What the real app-server answers to a request that it will not take, word for word.
 
 Covers what can be told from the envelope: before and after initialize, the unknown method, absent params, params of a wrong
-type. Source: real-codex-0.92.md section 4, "Bad input", and the binary itself (`data/<version>/methods.json`). On fake-codex's
+type. Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). On fake-codex's
 start-up path when a client errs, so no imports but the core.
 """
 
 from __future__ import annotations
 
-from harness.core.jsontext import dumps, loads
-from harness.protocol.schema_files import table
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.data_tables import load
+from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +19,9 @@ INVALID_REQUEST = -32600
 _INT64 = range(-(2**63), 2**63)
 
 
-def load_methods(version: str = "0.92.0") -> dict[str, str]:
+def load_methods(version: str = DEFAULT) -> dict[str, str]:
     """Return method -> what its `params` must be ("struct X", "unit" for none), in the server's own order."""
-    with open(table(version, "methods.json"), "rb") as file:
-        methods: dict[str, str] = loads(file.read())
+    methods: dict[str, str] = load("methods", version)
     return methods
 
 

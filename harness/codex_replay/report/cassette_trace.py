@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.core import frames as core
-from harness.core.jsonrpc import kind
-from harness.core.normalise import UUID, Rules, is_headers
-from harness.protocol import tables
-from harness.report.labels import Labels
-from harness.report.model import LONGEST_FRAME, Frame, Story
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.cassette import frames as core
+from codex_replay.core.normalise.normaliser import UUID, Rules, is_headers
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.protocol import data_tables, versions
+from codex_replay.report.data import LONGEST_FRAME, Frame, Trace
+from codex_replay.report.labels import Labels
+from codex_replay.shell.cassettes.file import CassetteReader
 
 #: A page is read by a browser: of a longer recording it shows the beginning, and says so.
 MOST_FRAMES = 100_000
@@ -30,7 +30,7 @@ Place = tuple["Place", str | int] | None
 _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "close": "close"}
 
 
-def cassette_story(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Story:
+def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:
     """Return the story of the cassette at `path`; raises `CassetteError` where it cannot be read.
 
     `step` is called for each frame, to show progress. `truncated` is said of a recording without its footer, and of one too long
@@ -50,7 +50,7 @@ def cassette_story(path: Path | str, case: str, step: Callable[[], object] | Non
         return _story(case, str(path), reader.truncated is not None, told)
 
 
-def _story(case: str, path: str, truncated: bool, told: list[Frame]) -> Story:
+def _story(case: str, path: str, truncated: bool, told: list[Frame]) -> Trace:
     return {"case": case, "source": "recorded", "cassette": path, "truncated": truncated, "frames": told}
 
 
@@ -60,15 +60,20 @@ _REMEMBERED = 200
 
 @cache
 def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], bool]]:
-    table = tables.load("normalise", version)
+    table, _ = data_tables.choose("normalise", version)
     return Rules(table), frozenset(table["keys"]), {}
+
+
+def unmarked(version: str) -> str:
+    """Return the sentence that says why volatile values are not marked in the frames of `version`, "" if they are."""
+    return data_tables.without(("normalise",), version, "the page does not mark times, durations and paths as masked")
 
 
 class Notes:
     """Turns the frames of one run into those of a story, with what a replay would bind and mask in each."""
 
-    def __init__(self, version: str = tables.DEFAULT_VERSION) -> None:
-        """`version` is the Codex whose table of volatile values holds."""
+    def __init__(self, version: str = versions.DEFAULT) -> None:
+        """`version` is the Codex that spoke; see `unmarked` for one without a table of volatile values."""
         self._rules, self._keys, self._known = _rules(version)
         self._labels = Labels()
         self._names: dict[str, str] = {}
@@ -182,7 +187,7 @@ def kind_of(frame: core.Frame) -> str:
     return "bytes" if sort == "other" else sort
 
 
-def story_frames(frames: Iterable[core.Frame], version: str = tables.DEFAULT_VERSION) -> Iterator[Frame]:
+def trace_frames(frames: Iterable[core.Frame], version: str = versions.DEFAULT) -> Iterator[Frame]:
     """Yield the frames of one run as a story has them; `version` is the Codex that spoke."""
     notes = Notes(version)
     for frame in frames:

@@ -2,11 +2,11 @@
 
 Strategy. Plain dictionaries, typed: they are what stands in the files, so that whoever reads the files reads this. report.json is
 held to `report.schema.json` when it is read; stories may be large, and are read and written one
-by one (`harness.report.stories`).
+by one (`codex_replay.report.traces`).
 Everything here has been redacted before it was made: this module knows nothing of secrets, and adds nothing of its own.
 
     DIR/report.json      Report, format 2
-    DIR/stories.ndjson   a Story a line, for the cases whose `story` is not null
+    DIR/stories.ndjson   a Trace a line, for the cases whose `story` is not null
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 FORMAT = 2
-REPORT, STORIES = "report.json", "stories.ndjson"
+REPORT, TRACES = "report.json", "stories.ndjson"
 #: From worst to best. `known` is a failure that a baseline lists: it does not make the run fail.
 OUTCOMES = ("failed", "known", "skipped", "passed")
 #: How much of one frame's text is kept, in characters.
@@ -34,13 +34,17 @@ class BadReport(ValueError):
 
 
 class Spec(TypedDict):
-    """What a check is held to: `check` is its stable id, `text` the words of the document ("" where none are quoted)."""
+    """What a check is held to: its stable id, the page and the identifiers of its statements (or another source), their texts.
+
+    `links` are the places of the statements in the repository, in their order; another source has none.
+    """
 
     check: str
     document: str
     section: str
     line: int | None
     text: str
+    links: NotRequired[list[str]]
 
 
 class Told(TypedDict):
@@ -99,7 +103,9 @@ class Report(TypedDict):
     """What a run came to. `started` is UTC as RFC 3339 has it, `seconds` the whole time; `subject` names a subject per role.
 
     `stale` are lines of a baseline whose checks pass now, and `interrupted` says that not all cases had their turn: either makes
-    the verdict `failed`. In a joined report `runs` tells what it was joined of.
+    the verdict `failed`. `stopped_early` is the number of cases that were chosen, if the run stopped because its first cases all
+    failed for one cause. `next` are the steps to take, the most useful first.
+    In a joined report `runs` tells what it was joined of.
     """
 
     report: int
@@ -115,6 +121,8 @@ class Report(TypedDict):
     seconds: float
     cases: list[Case]
     interrupted: NotRequired[bool]
+    stopped_early: NotRequired[int]
+    next: NotRequired[list[str]]
     stale: NotRequired[list[str]]
     runs: NotRequired[list[Run]]
     coverage: NotRequired[dict[str, Any]]
@@ -150,7 +158,7 @@ Frame = TypedDict(
 )
 
 
-class Story(TypedDict):
+class Trace(TypedDict):
     """What was said in one case. `source` is "recorded" where the case reproduced its cassette, which is then what is told."""
 
     case: str

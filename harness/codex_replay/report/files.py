@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.report import model
-from harness.report.junit import junit
-from harness.report.markdown import markdown
-from harness.report.stories import StoryText, writing_stories
+from codex_replay.report import data
+from codex_replay.report.junit import junit
+from codex_replay.report.markdown import markdown
+from codex_replay.report.traces import TraceText, writing_traces
 
 JUNIT, SUMMARY, PAGE = "junit.xml", "summary.md", "report.html"
-NAMES = (model.REPORT, model.STORIES, JUNIT, SUMMARY, PAGE)
+NAMES = (data.REPORT, data.TRACES, JUNIT, SUMMARY, PAGE)
 
 
-def write_all(folder: Path, report: model.Report, stories: Iterable[model.Story | StoryText]) -> list[Path]:
+def write_all(folder: Path, report: data.Report, stories: Iterable[data.Trace | TraceText]) -> list[Path]:
     """Write a report into `folder`, made if need be, and return the paths, report.json first; raises `OSError`.
 
     What was there goes first, so that no old verdict stands in the place of one that could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_all(folder)
-    from harness.report.page import write_html
+    from codex_replay.report.page.build import write_html
 
-    told = writing_stories(folder, stories)  # each is written and shown while it is at hand
+    told = writing_traces(folder, stories)  # each is written and shown while it is at hand
     write_html(report, told, folder / PAGE)
     for _ in told:
         pass  # the page may not want them all
-    model.write_whole(folder / JUNIT, junit(report))
-    model.write_whole(folder / SUMMARY, markdown(report))
-    model.write_report(folder, report)
+    data.write_whole(folder / JUNIT, junit(report))
+    data.write_whole(folder / SUMMARY, markdown(report))
+    data.write_report(folder, report)
     return [folder / name for name in NAMES]
 
 

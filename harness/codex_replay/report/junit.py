@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from harness.report.model import Case, Report, by_suite, sums
+from codex_replay.report.data import Case, Report, by_suite, sums
 
 #: What XML 1.0 has no form for (section 2.2, Char).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,7 +47,7 @@ def _case(suite: ElementTree.Element, case: Case) -> None:
     if case["outcome"] == "failed":
         failure = ElementTree.SubElement(element, "failure", {"message": clean(case["message"])})
         spec = case["spec"]
-        held = [f"Spec: {spec['document']}, {spec['section']}: {spec['text']}"] if spec else []
+        held = [f"Spec: {spec['document']}, {spec['section']}: {spec['text']}", *spec.get("links", ())] if spec else []
         failure.text = clean("\n".join([*held, case["details"], f"Again: {case['again']}"]))
     elif case["outcome"] != "passed":
         lead = "known: " if case["outcome"] == "known" else ""

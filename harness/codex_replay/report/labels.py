@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.jsonrpc import kind
 
 
 class Labels:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.core.brief import shortened
-from harness.report.alike import sentences
-from harness.report.model import Case, Report, Sums, by_spec, by_suite, sums
+from codex_replay.core.text.truncate import shortened
+from codex_replay.report.data import Case, Report, Sums, by_spec, by_suite, sums
+from codex_replay.report.group_failures import sentences
 
 #: GitHub refuses comments of more than 65,536 characters.
 MOST = 60_000
@@ -28,10 +28,10 @@ def markdown(report: Report, most: int = MOST) -> str:
     total = sums(cases)
     page = _Page(most - 200)
     page.add(f"## codex-replay: {_WORDS[report['verdict']]}\n\n{_headline(report, total)}\n")
+    page.all("### Do this next\n", [f"{n}. {_step(step)}\n" for n, step in enumerate(report.get("next", []), 1)], "step")
     failed = [case for case in cases if case["outcome"] == "failed"]
     page.add(_table(("suite",), [((suite,), sums(of)) for suite, of in by_suite(cases).items()]))
-    if said := sentences(failed):
-        page.add("### What several failed cases say\n\n" + "".join(f"- {escaped(line)}\n" for line in said))
+    page.all("### Most common failures\n", [f"- {escaped(line)}\n" for line in sentences(failed, most=None)], "cause")
     page.all(f"### Failed: {len(failed)}\n", [_failure(case) for case in failed], "failure")
     page.all("### Stale lines of the baseline\n", [f"- {code(check)}\n" for check in report.get("stale", [])], "line")
     known = [case for case in cases if case["outcome"] == "known"]
@@ -93,6 +93,13 @@ def code(text: str) -> str:
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
+def _step(step: str) -> str:
+    """Return one step; the command in it, which follows ": ", as code."""
+    text, colon, command = step.partition(": ")
+    runs = command.startswith(("pytest ", "codex-replay "))
+    return f"{escaped(text)}: {code(command)}" if colon and runs else escaped(step)
+
+
 def _headline(report: Report, total: Sums) -> str:
     parts = [
         f"{total['cases']} cases",
@@ -102,6 +109,8 @@ def _headline(report: Report, total: Sums) -> str:
     profiles = ", ".join(report["profiles"])
     line = f"{', '.join(parts)} in {report['seconds']:.1f} s. "
     line += f"Subject: {subjects} (Codex {escaped(report['codex'])}), profile {escaped(profiles)}."
+    if chosen := report.get("stopped_early"):
+        line += f" The run stopped early, of {chosen} cases: the first ones all failed for one cause."
     if report.get("interrupted"):
         line += " The run was interrupted: nothing is said of the cases that had no turn."
     return line if report["validated"] else line + " Frames were not validated."
@@ -122,6 +131,8 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Sums]])
 def _failure(case: Case) -> str:
     spec = case["spec"]
     held = f"  \n  {escaped(shortened(_place(spec), 200))}" if spec else ""
+    if spec and "links" in spec:
+        held += "  \n  " + escaped(", ".join(spec["links"]))
     return f"- **{escaped(case['id'])}**{held}  \n  {escaped(shortened(case['message'], 400))}  \n  {code(case['again'])}\n"
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.report import model
-from harness.report.model import ROLES, Case, Report, Run, Story, Told
-from harness.report.stories import read_stories
+from codex_replay.report import data
+from codex_replay.report.data import ROLES, Case, Report, Run, Told, Trace
+from codex_replay.report.traces import read_traces
 
 _RECORDS = ("none", "new", "all")
 #: What tells two cases of one id apart, in the order in which an id says it.
@@ -41,7 +41,7 @@ def merge(parts: Sequence[Part], command: str) -> Report:
         runs += part.report.get("runs") or [_run(part)]
     reports = [part.report for part in parts]
     joined: Report = {
-        "report": model.FORMAT,
+        "report": data.FORMAT,
         "verdict": "",
         "subject": _subjects(reports),
         "codex": ", ".join(_unique(report["codex"] for report in reports)),
@@ -57,6 +57,10 @@ def merge(parts: Sequence[Part], command: str) -> Report:
     }
     if any(report.get("interrupted") for report in reports):
         joined["interrupted"] = True
+    if chosen := sum(report.get("stopped_early", 0) for report in reports):
+        joined["stopped_early"] = chosen
+    if steps := list(dict.fromkeys(step for report in reports for step in report.get("next", []))):
+        joined["next"] = steps
     if stale := _unique(line for report in reports for line in report.get("stale", [])):
         joined["stale"] = stale
     if any("coverage" in report for report in reports):
@@ -67,14 +71,14 @@ def merge(parts: Sequence[Part], command: str) -> Report:
         if "drift" in report:
             joined["drift"] = report["drift"]
     bad = joined.get("interrupted") or joined.get("stale")
-    joined["verdict"] = "failed" if bad else model.verdict(joined["cases"])
+    joined["verdict"] = "failed" if bad else data.verdict(joined["cases"])
     return joined
 
 
-def stories(parts: Iterable[Part]) -> Iterator[Story]:
+def stories(parts: Iterable[Part]) -> Iterator[Trace]:
     """Yield the stories of a joined report, as a stream; raises `model.BadReport`. `merge` comes first."""
     for part in parts:
-        for story in read_stories(part.folder):
+        for story in read_traces(part.folder):
             name = part.stories.get(story["case"])
             if name is not None:
                 story["case"] = name
@@ -136,7 +140,7 @@ def _difference(one: Variant, all_of: list[Variant]) -> str:
 
 def _join(name: str, same: list[tuple[Part, Case]]) -> Case:
     told: list[Told] = [one for part, case in same for one in _told(part, case)]
-    part, worst = min(same, key=lambda pair: model.OUTCOMES.index(pair[1]["outcome"]))
+    part, worst = min(same, key=lambda pair: data.OUTCOMES.index(pair[1]["outcome"]))
     joined: Case = {**worst, "id": name, "run": part.first_run + worst.get("run", 0)}
     joined["recorded"] = _unique(path for _, case in same for path in case["recorded"])
     joined.pop("told", None)

@@ -1,6 +1,7 @@
 """What was said in a run, with what the recording says beside it: which frames differ, are missing, or were not expected.
 
-Strategy. The two runs are compared as recordings are compared (`harness.protocol.compare`): after normalisation, in the canonical
+Strategy. The two runs are compared as recordings are compared (`codex_replay.protocol.recordings.compare`): after normalisation,
+in the canonical
 order. What that finds is told by frame numbers, and is put here at the frames as they were seen. A frame that was never said
 stands after the frame that was said for the one recorded before it. Pure: frames in, frames of a story out.
 """
@@ -12,12 +13,12 @@ from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from harness.core import frames as core
-from harness.protocol import tables
-from harness.protocol.compare import Difference, compare
-from harness.report.cassette_story import kind_of, story_frames, text_of
-from harness.report.labels import Labels
-from harness.report.model import LONGEST_FRAME, Frame
+from codex_replay.core.cassette import frames as core
+from codex_replay.protocol import versions
+from codex_replay.protocol.recordings.compare import Difference, compare
+from codex_replay.report.cassette_trace import kind_of, text_of, trace_frames
+from codex_replay.report.data import LONGEST_FRAME, Frame
+from codex_replay.report.labels import Labels
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,10 +29,10 @@ MOST_AFTER = 20
 MOST_COMPARED = 3000
 
 
-def beside(
+def align(
     recorded: Sequence[core.Frame],
     live: Sequence[core.Frame],
-    version: str = tables.DEFAULT_VERSION,
+    version: str = versions.DEFAULT,
     only: Collection[str] = ("rpc", "http"),
 ) -> tuple[list[Frame], list[Difference]]:
     """Return the frames of a run with their marks, and the differences, smallest first.
@@ -39,7 +40,7 @@ def beside(
     Both runs are redacted already. Seams that the run did not see are left out of the recording; those that are not among `only`
     are told, and not compared.
     """
-    told = list(story_frames(live, version))
+    told = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)
     wanted = [frame for frame in recorded if frame.seam in seams]
     if not wanted or max(len(wanted), len(live)) > MOST_COMPARED:

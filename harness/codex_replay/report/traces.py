@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.report.model import STORIES, BadReport, Frame, Story
+from codex_replay.report.data import TRACES, BadReport, Frame, Trace
 
 
-class StoryText(NamedTuple):
+class TraceText(NamedTuple):
     """A story as the JSON text that tells it, and its key: the `story` of its case."""
 
     key: str
@@ -26,15 +26,15 @@ def frames_text(frames: list[Frame]) -> bytes:
     return _dumps(frames)
 
 
-def told(key: str, head: Mapping[str, Any], frames: bytes) -> StoryText:
+def told(key: str, head: Mapping[str, Any], frames: bytes) -> TraceText:
     """Join a story of what is said of it (`source`, `cassette`, `truncated`) and the text of its frames."""
     said = {"case": key, **{name: head[name] for name in ("source", "cassette", "truncated")}}
-    return StoryText(key, b'%s,"frames":%s}' % (_dumps(said)[:-1], frames))
+    return TraceText(key, b'%s,"frames":%s}' % (_dumps(said)[:-1], frames))
 
 
-def as_text(story: Story | StoryText) -> StoryText:
+def as_text(story: Trace | TraceText) -> TraceText:
     """Return a story as text."""
-    return story if isinstance(story, StoryText) else StoryText(story["case"], _dumps(story))
+    return story if isinstance(story, TraceText) else TraceText(story["case"], _dumps(story))
 
 
 def _dumps(value: Any) -> bytes:
@@ -55,9 +55,9 @@ def finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def writing_stories(folder: Path, stories: Iterable[Story | StoryText]) -> Iterator[StoryText]:
+def writing_traces(folder: Path, stories: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
     """Write `folder`/stories.ndjson, and yield each story when it is written; the file is there once all are. `OSError`."""
-    path = folder / STORIES
+    path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")
     try:
         with open(draft, "wb") as file:
@@ -70,9 +70,9 @@ def writing_stories(folder: Path, stories: Iterable[Story | StoryText]) -> Itera
         draft.unlink(missing_ok=True)
 
 
-def read_stories(folder: Path) -> Iterator[Story]:
+def read_traces(folder: Path) -> Iterator[Trace]:
     """Read the stories in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
-    path = folder / STORIES
+    path = folder / TRACES
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
@@ -83,12 +83,12 @@ def read_stories(folder: Path) -> Iterator[Story]:
         raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _story(line: bytes, where: str) -> Story:
+def _story(line: bytes, where: str) -> Trace:
     try:
         value = json.loads(line)
     except ValueError as error:
         raise BadReport(f"{where}: it is not whole, or no JSON ({error}); run it again.") from None
     if not isinstance(value, dict) or not isinstance(value.get("case"), str) or not isinstance(value.get("frames"), list):
         raise BadReport(f"{where}: it is no story: it needs a 'case' and its 'frames'.")
-    story: Story = value  # type: ignore[assignment]
+    story: Trace = value  # type: ignore[assignment]
     return story

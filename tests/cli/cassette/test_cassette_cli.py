@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.cassette import group
-from harness.core.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
-from harness.core.jsontext import dumps
-from harness.shell.cassette import CassetteReader, CassetteWriter
-from harness.shell.codex_origin import bundle_of
+from codex_replay.cli.cassette.group import group
+from codex_replay.core.cassette.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.report.cassette_trace import cassette_trace
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.codex.origin import bundle_of
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 CASSETTES = DATA / "cassettes"
 SHELL = str(CASSETTES / "shell-a.ndjson")
 TOKEN = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
@@ -153,7 +154,7 @@ def test_lint_finds_each_fault(name: str, tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     assert f": {check}: " in result.output
     assert TOKEN not in result.output
-    found = json.loads(run("lint", "--json", path).output)
+    found = json.loads(run("lint", "--json", path).stdout)
     assert not found["ok"]
     assert check in {finding["check"] for finding in found["files"][0]["findings"]}
 
@@ -235,7 +236,7 @@ def test_show_never_lets_a_recording_speak_to_the_terminal(tmp_path: Path) -> No
 
 
 def _program(*args: str) -> list[str]:
-    return [sys.executable, "-c", "from harness.cli.main import main; main()", "cassette", *args]
+    return [sys.executable, "-c", "from codex_replay.cli.main import main; main()", "cassette", *args]
 
 
 def test_a_closed_pipe_ends_show_in_silence(tmp_path: Path) -> None:
@@ -488,3 +489,60 @@ def test_lint_names_the_place_of_a_broken_line_once(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert done.output.count(f"{path}, line 2") == 1
     assert "line 2 column" not in done.output
+
+
+OPTION = " `--codex V` normalises by the table of V."
+
+
+def test_diff_reports_that_it_used_the_tables_of_another_version(tmp_path: Path) -> None:
+    source = Path(__file__).resolve().parents[3] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+    path = tmp_path / "other.ndjson"
+    path.write_bytes(source.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
+    unknown = tmp_path / "unknown.ndjson"
+    unknown.write_bytes(source.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"garbage"', 1))
+    other = "codex-replay: There is no normalise table for Codex 0.93.0, and no command makes one: times, durations and"
+    both = "codex-replay: The runs are of {} and {}; the table of 0.92.0 normalises both. `--codex V` normalises by the table"
+    for a, b, told in (
+        (source, source, ""),
+        (path, source, both.format("Codex 0.93.0", "Codex 0.92.0")),
+        (source, path, both.format("Codex 0.92.0", "Codex 0.93.0")),
+        (source, unknown, both.format("Codex 0.92.0", "no known version")),
+        (path, path, other),
+        (unknown, unknown, "codex-replay: The header names no Codex version ('garbage'), so no version's tables apply: times,"),
+    ):
+        done = CliRunner().invoke(group, ["diff", str(a), str(b), "--json"])
+        assert (done.exit_code, done.stderr[: len(told)], done.stderr.count("\n")) == (0, told, 1 if told else 0)
+        in_json = [f"codex-replay: {each}{OPTION}\n" for each in json.loads(done.stdout)["missing"]]
+        assert in_json == ([done.stderr] if told else [])
+
+
+def test_diff_masks_nothing_of_a_version_without_a_table_unless_it_is_given_one(tmp_path: Path) -> None:
+    """Two runs of one scenario differ in a time."""
+    files = []
+    for name, time in (("a", 1), ("b", 2)):
+        message = b'{"method":"x","params":{"createdAt":%d}}\n' % time
+        path = write(tmp_path / name, message)
+        path.write_bytes(path.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
+        files.append(str(path))
+    assert CliRunner().invoke(group, ["diff", *files]).exit_code == 1
+    given = CliRunner().invoke(group, ["diff", *files, "--codex", "0.92.0"])
+    assert (given.exit_code, given.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("codex", ["0.93.0", "garbage", ""])
+def test_a_table_that_is_asked_for_and_missing_is_refused(codex: str, tmp_path: Path) -> None:
+    path = str(write(tmp_path / "a", b'{"method":"a"}\n'))
+    done = CliRunner().invoke(group, ["diff", path, path, "--codex", codex])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("codex-replay: --codex: ")
+    assert done.stderr.endswith("Packaged for: 0.92.0.\n")
+
+
+def test_a_page_without_marks_says_why(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", b'{"method":"x","params":{"createdAt":1}}\n')
+    assert "There is no" not in run("show", path, "--html", tmp_path / "a.html").output
+    assert cassette_trace(path, "")["frames"][0]["masked"] == ["$.params.createdAt"]
+    path.write_bytes(path.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
+    done = run("show", path, "--html", tmp_path / "b.html")
+    assert "There is no normalise table for Codex 0.93.0, and no command makes one: the page does not mark times," in done.output
+    assert cassette_trace(path, "")["frames"][0]["masked"] == []

@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.cli import drift_matrix, drift_pages
-from harness.plugin.app_server import RECORDED_HOME
-from harness.protocol import bundle
-from harness.protocol.drift_report import encode
+from codex_replay.cli.drift import matrix
+from codex_replay.cli.drift import pages as drift_pages
+from codex_replay.plugin.app_server.start import RECORDED_HOME
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.drift.report import encode
+from codex_replay.protocol.schema import bundle
+from codex_replay.protocol.versions import STEPS as VERSIONS
 
-MATRIX = Path(__file__).resolve().parent.parent / "reports" / "drift"
-#: real-codex-0.92.md, section 7: client methods, server notifications, server requests.
+MATRIX = Path(__file__).resolve().parents[3] / "reports" / "drift"
+#: REAL-116: client methods, server notifications, server requests.
 OBSERVED = {
     "0.92.0": (55, 29, 6),
     "0.93.0": (56, 31, 7),
@@ -55,6 +58,7 @@ def three(counts: dict[str, int]) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("version", OBSERVED)
 def test_the_totals_are_those_that_were_observed(version: str) -> None:
+    """The totals are those that were observed. (REAL-116)"""
     assert three(INDEX["versions"][version]) == OBSERVED[version]
 
 
@@ -75,6 +79,7 @@ def test_a_step_counts_what_the_index_counts(step: str) -> None:
 
 
 def test_every_v1_method_that_went_is_named() -> None:
+    """Every v1 method that went is named. (REAL-119)"""
     findings = committed("0.104.0-0.105.0.json")["findings"]
     gone = {finding["method"] for finding in findings if (finding["rule"], finding["sends"]) == ("method-gone", "client")}
     assert gone == V1
@@ -108,6 +113,7 @@ def test_what_changed_inside_of_what_is_gated_is_marked_and_counted() -> None:
 
 
 def test_the_end_of_the_v1_events_is_named() -> None:
+    """The end of the v1 events is named. (REAL-122)"""
     report = committed("0.110.0-0.115.0.json")
     gone = [finding["method"] for finding in report["findings"] if finding["kind"] == "event"]
     assert len(gone) == report["counts"]["from"]["events"] == 75
@@ -115,7 +121,7 @@ def test_the_end_of_the_v1_events_is_named() -> None:
 
 
 def test_the_matrix_holds_its_versions_and_steps_and_nothing_else() -> None:
-    assert list(INDEX["versions"]) == list(drift_matrix.VERSIONS)
+    assert list(INDEX["versions"]) == list(VERSIONS)
     pages = {f"{step}.{end}" for step in STEPS for end in ("json", "md")}
     # The behavioural reports beside them are made by `drift --behaviour`.
     schemas = {path.name for path in MATRIX.iterdir() if not path.name.startswith("behaviour-")}
@@ -129,16 +135,16 @@ def test_a_page_is_what_its_json_says(step: str) -> None:
 
 
 def test_the_index_is_what_its_json_says() -> None:
-    assert (MATRIX / "index.md").read_text() == drift_matrix.markdown(INDEX)
-    assert (MATRIX / "index.html").read_text() == drift_matrix.html(INDEX)
+    assert (MATRIX / "index.md").read_text() == matrix.markdown(INDEX)
+    assert (MATRIX / "index.html").read_text() == matrix.html(INDEX)
     assert (MATRIX / "index.json").read_text() == encode(INDEX)
 
 
 def test_a_changed_number_makes_the_pages_differ() -> None:
     changed = json.loads(json.dumps(INDEX))
     changed["versions"]["0.92.0"]["events"] += 1
-    assert (MATRIX / "index.md").read_text() != drift_matrix.markdown(changed)
-    assert (MATRIX / "index.html").read_text() != drift_matrix.html(changed)
+    assert (MATRIX / "index.md").read_text() != matrix.markdown(changed)
+    assert (MATRIX / "index.html").read_text() != matrix.html(changed)
 
 
 def test_no_place_on_a_machine_and_no_time_is_told() -> None:
@@ -155,12 +161,12 @@ def test_no_place_on_a_machine_and_no_time_is_told() -> None:
 
 
 def write(out: Path, *versions: str) -> Any:
-    return CliRunner().invoke(drift_matrix.command, ["--out", str(out), "--versions", ",".join(versions)])
+    return CliRunner().invoke(matrix.command, ["--out", str(out), "--versions", ",".join(versions)])
 
 
 def test_a_matrix_is_written_from_bundles_and_again_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    versions = {name: bundle.Bundle(name, bundle.schema_files.folder("0.92.0")) for name in ("0.92.0", "0.92.1", "0.92.2")}
-    monkeypatch.setattr(drift_matrix, "bundle_of", lambda version, told: versions[version])
+    versions = {name: bundle.Bundle(name, data_tables.schema("0.92.0")) for name in ("0.92.0", "0.92.1", "0.92.2")}
+    monkeypatch.setattr(matrix, "bundle_of", lambda version, told: versions[version])
     assert write(tmp_path, *versions).exit_code == 0
     first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert {"0.92.0-0.92.1.json", "0.92.1-0.92.2.md", "index.html"} <= first.keys()
@@ -174,7 +180,7 @@ def test_a_bundle_that_cannot_be_had_ends_it_in_a_sentence(tmp_path: Path, monke
     def fails(version: str, told: Any) -> Any:
         raise bundle.BundleError(f"There is no Codex {version}.")
 
-    monkeypatch.setattr(drift_matrix, "bundle_of", fails)
+    monkeypatch.setattr(matrix, "bundle_of", fails)
     done = write(tmp_path / "out", "0.92.0", "9.9.9")
     assert done.exit_code == 2
     assert done.stderr == "codex-replay: There is no Codex 0.92.0. What is made already is kept: run it again to go on.\n"

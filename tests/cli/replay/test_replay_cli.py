@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 COMMAND = [str(Path(sys.executable).with_name("codex-replay")), "replay"]
-SERVER = Path(__file__).parent / "miniatures" / "server.py"
-CASSETTE = Path(__file__).parent.parent / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+SERVER = Path(__file__).parents[2] / "miniatures" / "server.py"
+CASSETTE = Path(__file__).parents[3] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
 OTHER = CASSETTE.with_name("thread_start.ndjson")
 
 
@@ -47,7 +47,7 @@ def test_the_fake_serves_another_one_if_it_is_told_to() -> None:
 
 def test_the_fake_runs_a_script_if_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text('["Hello."]')
-    done = replay(CASSETTE, "--app-server", "fake", "--json", FAKE_CODEX_SCRIPT=tmp_path / "script.json")
+    done = replay(CASSETTE, "--app-server", "fake", "--timeout", "2", "--json", FAKE_CODEX_SCRIPT=tmp_path / "script.json")
     assert (done.returncode, "note" in json.loads(done.stdout)) == (1, False)
     assert "both set" not in done.stdout + done.stderr
 
@@ -144,3 +144,19 @@ def test_a_script_that_is_none_is_a_sentence(text: str, tmp_path: Path) -> None:
     done = replay(CASSETTE, "--app-server", wrong("{listen}"), "--script", tmp_path / "script.json")
     assert done.returncode == 2
     assert done.stderr.startswith("codex-replay: ")
+
+
+@pytest.mark.parametrize("option", ["--app-server", "--backend"])
+def test_the_tables_of_another_version_are_reported(option: str, tmp_path: Path) -> None:
+    """The cassette's header chooses the tables (law 6)."""
+    path = tmp_path / "other.ndjson"
+    path.write_bytes(CASSETTE.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
+    done = replay(path, option, "fake", "--json")
+    assert (done.returncode, json.loads(done.stdout)["identical"]) == (0, True)
+    told = "codex-replay: There is no normalise table for Codex 0.93.0, and no command makes one: times, durations and"
+    assert (done.stderr[: len(told)], done.stderr.count("\n")) == (told, 1)
+    assert json.loads(done.stdout)["missing"] == [done.stderr.removeprefix("codex-replay: ").partition(" `--codex V`")[0]]
+    given = replay(path, option, "fake", "--json", "--codex", "0.92.0")
+    assert (given.returncode, given.stderr, json.loads(given.stdout)["missing"]) == (0, "", [])
+    assert replay(path, option, "fake", "--codex", "0.93.0").returncode == 2
+    assert replay(CASSETTE, option, "fake").stderr == ""

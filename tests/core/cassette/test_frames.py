@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.core.frames import (
+from codex_replay.core.cassette.frames import (
     BadLine,
     Footer,
     Frame,
@@ -23,9 +23,9 @@ from harness.core.frames import (
     is_canonical,
     parse_line,
 )
-from harness.core.jsontext import NotJson, ascii_dumps, compact, dumps, loads
-from harness.core.ndjson import LineSplitter
-from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
+from codex_replay.core.wire.json_text import NotJson, ascii_dumps, compact, dumps, loads
+from codex_replay.core.wire.ndjson import LineSplitter
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, CassetteWriter
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -385,3 +385,18 @@ def test_a_view_may_have_a_member_called_msg() -> None:
     frame = parse_line(encode_frame(Frame(1, 0.0, "rpc", "server", "msg", raw)))
     assert isinstance(frame, Frame)
     assert frame.raw == raw
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "sentence"),
+    [
+        ("codex", 17, "the 'codex' of its header must be a string"),
+        ("bundle", None, "the 'bundle' of its header must be a string"),
+        ("case", [], "the 'case' of its header must be a string"),
+        ("origin", "recorded", "the 'origin' of its header must be an object"),
+    ],
+)
+def test_a_header_with_a_member_of_another_type_is_refused(member: str, value: object, sentence: str) -> None:
+    header = {"cassette": 1, "codex": "0.92.0", "bundle": "unknown", "case": "a/b", "origin": {}, member: value}
+    with pytest.raises(BadLine, match=sentence):
+        parse_line(json.dumps(header).encode())

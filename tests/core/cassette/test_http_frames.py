@@ -11,9 +11,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core import httpframes
-from harness.core.frames import Frame, encode_frame, parse_line
-from harness.core.redact import Redactor
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame, encode_frame, parse_line
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.wire import content_encoding
 
 BODIES = [
     b'{"a":1}',
@@ -57,41 +58,41 @@ def stored(kind: str, payload: object, **extra: object) -> Frame:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_a_bodys_bytes_come_back(body: bytes) -> None:
-    assert httpframes.body_bytes(stored("chunk", httpframes.body_fields(body)).payload) == body
+    assert http_frames.body_bytes(stored("chunk", http_frames.body_fields(body)).payload) == body
 
 
 @given(st.binary(max_size=60))
 def test_any_bodys_bytes_come_back(body: bytes) -> None:
-    assert httpframes.body_bytes(stored("chunk", httpframes.body_fields(body)).payload) == body
+    assert http_frames.body_bytes(stored("chunk", http_frames.body_fields(body)).payload) == body
 
 
 def test_the_structured_form_stands_only_where_it_is_the_very_bytes() -> None:
-    assert httpframes.body_fields(b'{"a":1}') == {"body": {"a": 1}}
-    assert httpframes.body_fields(b'{"a": 1}') == {"text": '{"a": 1}', "view": {"a": 1}}
-    assert httpframes.body_fields(b'{"l":"\\ud800"}') == {"text": '{"l":"\\ud800"}'}
-    assert httpframes.body_fields(b"\xff") == {"base64": "/w=="}
+    assert http_frames.body_fields(b'{"a":1}') == {"body": {"a": 1}}
+    assert http_frames.body_fields(b'{"a": 1}') == {"text": '{"a": 1}', "view": {"a": 1}}
+    assert http_frames.body_fields(b'{"l":"\\ud800"}') == {"text": '{"l":"\\ud800"}'}
+    assert http_frames.body_fields(b"\xff") == {"base64": "/w=="}
 
 
 @pytest.mark.parametrize("raw", EVENTS)
 def test_an_events_bytes_come_back(raw: bytes) -> None:
-    (block,) = httpframes.sse_blocks(raw)
-    assert httpframes.sse_bytes(stored("sse", httpframes.sse_payload(block)).payload) == raw
+    (block,) = http_frames.sse_blocks(raw)
+    assert http_frames.sse_bytes(stored("sse", http_frames.sse_payload(block)).payload) == raw
 
 
 @given(st.lists(st.one_of(st.sampled_from(EVENTS), st.binary(max_size=12)), max_size=8))
 def test_any_streams_bytes_come_back(parts: list[bytes]) -> None:
     raw = b"".join(parts)
-    payloads = [stored("sse", httpframes.sse_payload(block)).payload for block in httpframes.sse_blocks(raw)]
-    assert b"".join(httpframes.sse_bytes(payload) for payload in payloads) == raw
+    payloads = [stored("sse", http_frames.sse_payload(block)).payload for block in http_frames.sse_blocks(raw)]
+    assert b"".join(http_frames.sse_bytes(payload) for payload in payloads) == raw
 
 
 def test_an_event_tells_its_name_and_its_value_in_either_form() -> None:
     for raw in (EVENTS[0], EVENTS[3]):
-        payload = httpframes.sse_payload(httpframes.sse_blocks(raw)[0])
+        payload = http_frames.sse_payload(http_frames.sse_blocks(raw)[0])
         assert payload["event"] == raw[7:].split(b"\r")[0].split(b"\n")[0].decode()
-        assert httpframes.sse_value(payload) == json.loads(raw.splitlines()[1][6:])
-    assert "data" in httpframes.sse_payload(httpframes.sse_blocks(EVENTS[0])[0])
-    assert "text" in httpframes.sse_payload(httpframes.sse_blocks(EVENTS[3])[0])
+        assert http_frames.sse_value(payload) == json.loads(raw.splitlines()[1][6:])
+    assert "data" in http_frames.sse_payload(http_frames.sse_blocks(EVENTS[0])[0])
+    assert "text" in http_frames.sse_payload(http_frames.sse_blocks(EVENTS[3])[0])
 
 
 PACK = {
@@ -104,45 +105,45 @@ PACK = {
 @pytest.mark.parametrize("encoding", PACK)
 def test_a_compressed_body_is_kept_with_its_view(encoding: str) -> None:
     raw = PACK[encoding](b'{"harmless":true}')
-    payload = httpframes.body_fields(raw, encoding, Redactor().redact)
-    assert httpframes.body_bytes(payload) == raw
-    assert httpframes.body_value(payload) == {"harmless": True}
+    payload = http_frames.body_fields(raw, encoding, Redactor().redact)
+    assert http_frames.body_bytes(payload) == raw
+    assert http_frames.body_value(payload) == {"harmless": True}
 
 
 @pytest.mark.parametrize("encoding", PACK)
 def test_a_secret_under_compression_is_found(encoding: str) -> None:
     secret = "sk-proj-" + "Zx9" * 14
     plain = json.dumps({"api_key": secret}, separators=(",", ":")).encode()
-    payload = httpframes.body_fields(PACK[encoding](plain), encoding, Redactor().redact)
+    payload = http_frames.body_fields(PACK[encoding](plain), encoding, Redactor().redact)
     assert secret not in str(payload)
-    again = httpframes.unpacked(httpframes.body_bytes(payload), encoding)
+    again = content_encoding.decode(http_frames.body_bytes(payload), encoding)
     assert again is not None
     assert json.loads(again).keys() == {"api_key"}
 
 
 def test_a_body_that_cannot_be_looked_into_is_left_out() -> None:
-    payload = httpframes.body_fields(b"\x0b\x02\x80", "br", Redactor().redact)
+    payload = http_frames.body_fields(b"\x0b\x02\x80", "br", Redactor().redact)
     assert payload == {"omitted": 3}
     with pytest.raises(ValueError, match="not in the recording"):
-        httpframes.body_bytes(payload)
+        http_frames.body_bytes(payload)
 
 
 def test_a_secret_in_bytes_that_are_no_text_is_found() -> None:
     secret = b"sk-proj-" + b"Zx9" * 14
-    payload = httpframes.body_fields(b"\xff api_key=" + secret, None, Redactor().redact)
-    assert secret not in httpframes.body_bytes(payload)
-    assert httpframes.body_bytes(payload).startswith(b"\xff api_key=")
+    payload = http_frames.body_fields(b"\xff api_key=" + secret, None, Redactor().redact)
+    assert secret not in http_frames.body_bytes(payload)
+    assert http_frames.body_bytes(payload).startswith(b"\xff api_key=")
 
 
 def test_heads_are_written_as_they_came() -> None:
     headers = [["Content-Type", "text/plain"], ["x-Odd-CASE", "a  b"], ["content-type", "again"]]
-    payload = httpframes.request_payload("POST", "/v1/x?y=1", headers, b"body", "1.1")
-    assert httpframes.request_bytes(payload) == (
+    payload = http_frames.request_payload("POST", "/v1/x?y=1", headers, b"body", "1.1")
+    assert http_frames.request_bytes(payload) == (
         b"POST /v1/x?y=1 HTTP/1.1\r\nContent-Type: text/plain\r\nx-Odd-CASE: a  b\r\ncontent-type: again\r\n\r\nbody"
     )
-    assert httpframes.response_payload(200, [], "OK") == {"status": 200, "headers": []}
-    odd = httpframes.response_payload(299, [["a", "b"]], "Fine", "1.0")
-    assert httpframes.response_head(odd) == b"HTTP/1.0 299 Fine\r\na: b\r\n\r\n"
+    assert http_frames.response_payload(200, [], "OK") == {"status": 200, "headers": []}
+    odd = http_frames.response_payload(299, [["a", "b"]], "Fine", "1.0")
+    assert http_frames.response_head(odd) == b"HTTP/1.0 299 Fine\r\na: b\r\n\r\n"
 
 
 def test_pieces_are_put_together_from_cuts_and_joins() -> None:
@@ -150,5 +151,5 @@ def test_pieces_are_put_together_from_cuts_and_joins() -> None:
         return Frame(1, t, "http", "server", "sse", b"", {"text": text}, 1, extra=extra)
 
     frames = [event("one\n\n", 1.0), event("two\n\n", 2.0, joined=True), event("three\n\n", 3.0, cuts=[[2, 2.5]])]
-    assert httpframes.pieces(frames) == [(1.0, b"one\n\n"), (2.5, b"two\n\nth"), (3.0, b"ree\n\n")]
-    assert httpframes.pieces([]) == []
+    assert http_frames.body_chunks(frames) == [(1.0, b"one\n\n"), (2.5, b"two\n\nth"), (3.0, b"ree\n\n")]
+    assert http_frames.body_chunks([]) == []

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.masking import UUID_FORM
-from harness.core.normalise import Normaliser, Rules
-from harness.protocol import tables
+from codex_replay.core.normalise.masking import UUID_FORM
+from codex_replay.core.normalise.normaliser import Normaliser, Rules
+from codex_replay.protocol import data_tables
 
-TABLE = tables.load("normalise")
+TABLE = data_tables.load("normalise")
 RULES = Rules(TABLE)
 A, B, C = ("01a1fa14-aef5-7581-a113-00000000000" + digit for digit in "abc")
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.core.order import Mark, Marker, Order, canonical
-from harness.protocol import tables
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.order import Mark, Marker, Order, canonical
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol import data_tables
 
-TABLE = tables.load("normalise")
+TABLE = data_tables.load("normalise")
 ORDER = Order(TABLE)
 
 

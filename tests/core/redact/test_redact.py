@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.core import redact_rules
-from harness.core.redact import Redactor
-from harness.core.redact_text import Shadow, Span, string_end
+from codex_replay.core.redact import rules
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.text import Shadow, Span, string_end
 
 UUID = "7d4f1c2e-9a3b-4c5d-8e6f-0a1b2c3d4e5f"
 OTHER_UUID = "01997a6e-1f2b-7c3d-9e4f-5a6b7c8d9e0f"
@@ -730,8 +730,8 @@ def test_an_entry_that_could_not_hold_is_refused(own: Mapping[str, Any], message
     ],
 )
 def test_names_that_tell(name: str) -> None:
-    assert redact_rules.kind_of_name(name) is not None
-    assert any(word in name.lower() for word in redact_rules.NAME_WORDS)
+    assert rules.kind_of_name(name) is not None
+    assert any(word in name.lower() for word in rules.NAME_WORDS)
 
 
 @pytest.mark.parametrize(
@@ -752,14 +752,14 @@ def test_names_that_tell(name: str) -> None:
     ],
 )
 def test_names_that_tell_nothing(name: str) -> None:
-    assert redact_rules.kind_of_name(name) is None
+    assert rules.kind_of_name(name) is None
 
 
 def test_every_name_of_the_table_has_a_word_that_the_finders_search_for() -> None:
-    for table in (redact_rules.NAMES, redact_rules.WEAK_NAMES):
+    for table in (rules.NAMES, rules.WEAK_NAMES):
         for name in table:
             for written in (name, name.replace("_", "-"), re.sub("_(.)", lambda found: found[1].upper(), name)):
-                assert any(word in written.lower() for word in redact_rules.NAME_WORDS), written
+                assert any(word in written.lower() for word in rules.NAME_WORDS), written
 
 
 @given(st.text(max_size=8), st.integers(0, 4))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core import redact_triggers
-from harness.core.redact_find import FINDERS
-from harness.core.redact_text import Finder, Span
-from harness.core.redact_triggers import Triggers
+from codex_replay.core.redact import triggers as redact_triggers
+from codex_replay.core.redact.shapes import FINDERS
+from codex_replay.core.redact.text import Finder, Span
+from codex_replay.core.redact.triggers import Triggers, keys
 
 WORDS = sorted({finder.trigger for finder in FINDERS})
 PIECES = st.one_of(st.sampled_from([*WORDS, '"', '\\"', '":"', '","', "threadId", "x", "\xff", " "]), st.text(max_size=6))
@@ -21,7 +21,13 @@ TEXTS = st.lists(
 
 
 def wanted(finders: tuple[Finder, ...], text: bytes) -> list[object]:
-    return [finder.find for finder in finders if finder.trigger.encode() in text]
+    """A key's trigger counts in a long word alone, a piece of which no quote parts."""
+    words = [keys(part) for part in text.decode("latin-1").split('"')]
+    return [
+        finder.find
+        for finder in finders
+        if (any(finder.trigger.encode() in part for part in words) if finder.long else finder.trigger.encode() in text)
+    ]
 
 
 def faithful(triggers: Triggers, finders: tuple[Finder, ...], texts: list[bytes]) -> None:

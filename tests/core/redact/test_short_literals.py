@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.core.redact import Redactor
-from harness.core.redact_own import SHORT
+from codex_replay.core.redact.literals import SHORT
+from codex_replay.core.redact.redactor import Redactor
 
 
 def gone(text: str, literal: str) -> str:

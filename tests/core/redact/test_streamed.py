@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.cassette import group
-from harness.core.frames import Frame, Header
-from harness.core.httpframes import body_fields, packed, sse_blocks, sse_payload
-from harness.core.jsontext import dumps
-from harness.core.redact import Redactor
-from harness.core.streamed import clean
-from harness.plugin.record import write_cassette
-from harness.shell.cassette import CassetteReader, CassetteWriter
+from codex_replay.cli.cassette.group import group
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.cassette.http_frames import body_fields, sse_blocks, sse_payload
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.streamed import clean
+from codex_replay.core.wire.content_encoding import encode
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.plugin.app_server.record import write_cassette
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 
 
 def run(*args: str | Path) -> Result:
@@ -265,7 +266,7 @@ def test_a_secret_that_is_torn_over_two_parts_of_a_body_is_found_and_mended(tail
 @pytest.mark.parametrize("encoding", ["gzip", "zstd", ""])
 def test_what_only_the_user_knows_is_taken_out_of_a_compressed_body_too(encoding: str, tmp_path: Path) -> None:
     plain = b'{"of": "Bluebird"}' if encoding else b'"Bluebird \xff"'
-    body = body_fields(packed(plain, encoding) if encoding else plain, encoding)
+    body = body_fields(encode(plain, encoding), encoding)
     assert "base64" in body
     path = chunked(tmp_path / "c.ndjson", body)
     (line,) = [line for line in run("lint", path, "--literal", "Bluebird").output.splitlines() if ": secret: " in line]

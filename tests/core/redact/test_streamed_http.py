@@ -15,18 +15,19 @@ import pytest
 import zstandard
 from click.testing import CliRunner, Result
 
-from harness.cli.cassette import group
-from harness.core import hidden, pieces
-from harness.core.frames import Frame, Header
-from harness.core.httpframes import body_fields, sse_blocks, sse_payload, unpacked
-from harness.core.jsontext import dumps
-from harness.core.redact import Redactor
-from harness.protocol import schema_files
-from harness.shell import http_watch
-from harness.shell.cassette import CassetteReader, CassetteWriter
-from harness.shell.http_watch import Watch
-from harness.shell.mend import WholeWriter
-from harness.shell.record_log import Log
+from codex_replay.cli.cassette.group import group
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.cassette.http_frames import body_fields, sse_blocks, sse_payload
+from codex_replay.core.redact import chunks, encoded_body
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.wire.content_encoding import decode_partial
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.cassettes.rewrite import WholeWriter
+from codex_replay.shell.files import version_data
+from codex_replay.shell.http import watch as http_watch
+from codex_replay.shell.http.watch import Watch
 
 GITHUB = ["ghp_", "abcdefghijklmnop", "qrstuvwxyzABCDEF6789"]  # the pieces of a key: none has the form of one
 PEM = ["-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq", "hkiG9w0BAQEF\n-----END"]  # the first looks like a whole one
@@ -129,14 +130,14 @@ def test_a_secret_in_the_deltas_of_a_choice_is_found_and_mended(kind: str, space
 
 
 def test_who_does_not_look_into_choices_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "_texts", lambda *args: iter(()))
+    monkeypatch.setattr(chunks, "_texts", lambda *args: iter(()))
     with pytest.raises(ValueError, match="not enough values"):
         check_choices("content", False, tmp_path)
 
 
 def test_who_joins_the_pieces_of_two_choices_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = pieces._texts
-    monkeypatch.setattr(pieces, "_texts", lambda value, names, at: texts(value, (*names[:3], "0", *names[4:]), at))
+    texts = chunks._texts
+    monkeypatch.setattr(chunks, "_texts", lambda value, names, at: texts(value, (*names[:3], "0", *names[4:]), at))
     with pytest.raises((AssertionError, ValueError)):
         check_choices("content", False, tmp_path)
 
@@ -255,7 +256,7 @@ def test_the_events_of_a_stream_that_is_kept_as_one_body_are_joined(name: str, t
 
 @pytest.mark.parametrize("name", ["gzip", "not packed, of another type"])
 def test_who_does_not_look_for_events_in_a_body_is_caught(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "_blocks_of", lambda body: [])
+    monkeypatch.setattr(chunks, "_blocks_of", lambda body: [])
     with pytest.raises(ValueError, match="not enough values"):
         check_packed(name, tmp_path)
 
@@ -265,7 +266,7 @@ def test_what_stands_behind_the_first_member_is_looked_into() -> None:
     payload = body_fields(in_members(plain), "gzip", Redactor().redact)
     assert "packed" in payload
     assert GITHUB[1] not in str(payload)
-    assert unpacked(gzip.compress(b"x") + b"no member", "gzip") is None  # what is not looked into is left out
+    assert decode_partial(gzip.compress(b"x") + b"no member", "gzip") is None  # what is not looked into is left out
 
 
 def test_events_of_a_body_in_several_parts_and_a_secret_torn_between_them(tmp_path: Path) -> None:
@@ -299,7 +300,7 @@ def recorded(tmp_path: Path, head: str, body: bytes, *, later: bool = True) -> t
     watch.client(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
     watch.server(f"HTTP/1.1 200 OK\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body)
     log.close()
-    writer.mend()
+    writer.rewrite()
     return path, said
 
 
@@ -313,7 +314,7 @@ def check_recorder(name: str, tmp_path: Path, *, later: bool = True) -> None:
     assert said == []
     text = path.read_text()
     for payload in payloads(path):
-        text += str(hidden.opened(payload)[0]) if "data" not in payload else ""
+        text += str(encoded_body.opened(payload)[0]) if "data" not in payload else ""
     assert not any(piece in text for piece in [*GITHUB[1:], "MIIEvQIBADANBgkq", "hkiG9w0BAQEF"]), text
     assert "End" in text
     assert run("lint", path).exit_code == 0
@@ -368,7 +369,7 @@ def test_lint_tells_a_body_that_it_could_not_look_into_and_redact_leaves_it_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_unseen(tmp_path)
-    monkeypatch.setattr(hidden.Unseen, "encoding", lambda self, frame: "")
+    monkeypatch.setattr(encoded_body.Unseen, "encoding", lambda self, frame: "")
     with pytest.raises(AssertionError):
         check_unseen(tmp_path)
 
@@ -420,7 +421,7 @@ SAID_BY_CLIENTS = [
 
 def test_no_client_of_0_92_says_anything_in_pieces() -> None:
     """So FAKE_CODEX_CAPTURE has none to join; docs/redaction.md says so."""
-    schemas = Path(schema_files.__file__).with_name("data") / "0.92.0" / "schema"
+    schemas = Path(version_data.schema_folder("0.92.0"))
     piece = re.compile("delta|chunk|append", re.IGNORECASE)
     assert [name for name in SAID_BY_CLIENTS if piece.search((schemas / f"{name}.json").read_text())] == []
     assert piece.search((schemas / "ServerNotification.json").read_text())

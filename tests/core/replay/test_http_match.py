@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.frames import Frame
-from harness.core.http_match import HttpDeck, HttpMiss, Recorded, Tape
-from harness.core.http_over import BadOver, Over, without_numbers
-from harness.core.httpframes import request_payload
-from harness.core.jsontext import dumps
-from harness.core.normalise import Rules
-from harness.protocol import tables
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.cassette.http_frames import request_payload
+from codex_replay.core.normalise.normaliser import Rules
+from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded
+from codex_replay.core.replay.match_on import BadOver, Over, without_numbers
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol import data_tables
 
-RULES = Rules(tables.load("normalise"))
+RULES = Rules(data_tables.load("normalise"))
 leaves = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=6)
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=8
@@ -27,38 +27,38 @@ def asked(body: Any, *, path: str = "/v1/responses", headers: tuple[tuple[str, s
     return request_payload("POST", path, headers, dumps(body))
 
 
-def tape(*payloads: dict[str, Any], conns: tuple[int, ...] = ()) -> Tape:
+def track(*payloads: dict[str, Any], conns: tuple[int, ...] = ()) -> HttpTrack:
     frames: list[Frame] = []
     for i, payload in enumerate(payloads):
         conn = conns[i] if conns else i
         frames.append(Frame(2 * i + 1, 0.0, "http", "client", "request", payload=payload, conn=conn))
         frames.append(Frame(2 * i + 2, 0.0, "http", "server", "close", payload="end", conn=conn))
-    return Tape("t.ndjson", frames, lambda: RULES)
+    return HttpTrack("t.ndjson", frames, lambda: RULES)
 
 
-def play(deck: HttpDeck, payload: dict[str, Any], conn: int = 1) -> Recorded | HttpMiss:
-    found = deck.find(conn, payload)
+def play(player: HttpPlayer, payload: dict[str, Any], conn: int = 1) -> Recorded | HttpMiss:
+    found = player.find(conn, payload)
     if isinstance(found, Recorded):
-        deck.use(conn, found, payload)
+        player.use(conn, found, payload)
     return found
 
 
 @given(st.lists(values, min_size=1, max_size=5, unique_by=dumps), st.randoms())
 def test_each_request_finds_itself_in_any_order(bodies: list[Any], random: Any) -> None:
-    deck = HttpDeck([tape(*(asked({"body": body}) for body in bodies))])
+    player = HttpPlayer([track(*(asked({"body": body}) for body in bodies))])
     order = list(range(len(bodies)))
     random.shuffle(order)
     for i in order:
-        found = play(deck, asked({"body": bodies[i]}))
+        found = play(player, asked({"body": bodies[i]}))
         assert isinstance(found, Recorded)
         assert found.request.n == 2 * i + 1
-    assert deck.unused() == []
-    assert isinstance(play(deck, asked({"body": bodies[0]})), HttpMiss)
+    assert player.unused() == []
+    assert isinstance(play(player, asked({"body": bodies[0]})), HttpMiss)
 
 
 @given(values, values)
 def test_bodies_match_exactly_if_they_are_equal_values(one: Any, other: Any) -> None:
-    found = HttpDeck([tape(asked({"input": one}))]).find(1, asked({"input": other}))
+    found = HttpPlayer([track(asked({"input": one}))]).find(1, asked({"input": other}))
     # The compact JSON tells 1 from true and 0 from -0 apart, as values do on the wire; two masked strings may be equal.
     same = dumps(one) == dumps(other)
     if same:
@@ -92,7 +92,7 @@ def test_pipelined_requests_have_their_answers_in_order() -> None:
     frames = [frame(1, "client", "request", asked(1)), frame(2, "client", "request", asked(2))]
     frames += [frame(n, "server", kind, payload) for n, kind, payload in ((3, "response", {}), (4, "close", "end"))]
     frames += [frame(n, "server", kind, payload) for n, kind, payload in ((5, "response", {}), (6, "close", "cut"))]
-    one, two = Tape("t", frames, lambda: RULES).exchanges
+    one, two = HttpTrack("t", frames, lambda: RULES).exchanges
     assert [f.n for f in one.answer] == [3]
     assert [f.n for f in two.answer] == [5]
     assert one.close is not None
@@ -102,18 +102,20 @@ def test_pipelined_requests_have_their_answers_in_order() -> None:
 
 def test_a_request_that_was_broken_off_is_never_asked_again() -> None:
     frame = Frame(1, 0.0, "http", "client", "request", payload=asked({}), conn=1, extra={"truncated": True})
-    assert Tape("t", [frame], lambda: RULES).exchanges == []
+    assert HttpTrack("t", [frame], lambda: RULES).exchanges == []
 
 
 def test_a_live_connection_goes_on_with_another_recorded_one_when_its_own_has_ended() -> None:
-    deck = HttpDeck([tape(asked(1), asked(2), asked(3), conns=(1, 1, 2))], by="connection")
-    order = [play(deck, asked("any")) for _ in range(3)]
+    player = HttpPlayer([track(asked(1), asked(2), asked(3), conns=(1, 1, 2))], by="connection")
+    order = [play(player, asked("any")) for _ in range(3)]
     assert [found.request.n for found in order if isinstance(found, Recorded)] == [1, 3, 5]
 
 
 def test_the_nearest_is_the_one_with_the_fewest_differences_and_not_of_another_path() -> None:
-    deck = HttpDeck([tape(asked({"a": 1, "b": 2, "c": 3}, path="/v1/other"), asked({"a": 1, "b": 0, "c": 0}), asked({"x": 1}))])
-    found = deck.find(1, asked({"a": 1, "b": 2, "c": 3}))
+    player = HttpPlayer(
+        [track(asked({"a": 1, "b": 2, "c": 3}, path="/v1/other"), asked({"a": 1, "b": 0, "c": 0}), asked({"x": 1}))]
+    )
+    found = player.find(1, asked({"a": 1, "b": 2, "c": 3}))
     assert isinstance(found, HttpMiss)
     assert found.nearest is not None
     assert found.nearest.request.n == 3
@@ -126,3 +128,36 @@ def test_placeholders_are_equal_whatever_their_number() -> None:
         "a": ["redacted-token-N", "user-N@redacted.example"]
     }
     assert without_numbers("user-3 said") == "user-3 said"
+
+
+@pytest.mark.parametrize(
+    ("words", "same", "other"),
+    [
+        (["body.metadata", "-body.metadata.user"], {"metadata": {"user": "b", "x": 1}}, {"metadata": {"user": "a", "x": 2}}),
+        (["body.a.b", "-body.a.b.c.d"], {"a": {"b": {"c": {"d": 2, "e": 1}}}}, {"a": {"b": {"c": {"d": 1, "e": 2}}}}),
+        (["body.a", "-body"], {"a": 1}, None),
+        (["body", "body.metadata", "-body.metadata.user"], {"metadata": {"user": "b", "x": 1}}, {"metadata": {"x": 2}}),
+        (["body", "-body.userId"], {"userid": 1, "userId": 3}, {"userid": 2}),
+        (["body.userId", "-body.userid"], {"userId": 1, "userid": 5}, {"userId": 2}),
+        (["body.userId", "body.userid", "-body.userId"], {"userId": 5}, {"userid": 2}),
+    ],
+)
+def test_an_exclusion_reaches_into_the_part_that_is_compared(words: list[str], same: Any, other: Any) -> None:
+    """`same` differs from the recorded body in what is left out alone, `other` in something else."""
+    recorded = {
+        "metadata": {"user": "a", "x": 1},
+        "a": {"b": {"c": {"d": 1, "e": 1}}},
+        "userid": 1,
+        "userId": 1,
+    }
+    over = Over([*words, "method"])
+    whole = over.view(asked(recorded))
+    assert over.view(asked({**recorded, **same})) == whole
+    if other is not None:
+        assert over.view(asked({**recorded, **other})) != whole
+
+
+@pytest.mark.parametrize("words", [["-path"], ["path", "-path"], ["body.a", "headers.x", "-body", "-headers.x"]])
+def test_to_compare_nothing_is_refused(words: list[str]) -> None:
+    with pytest.raises(BadOver, match="Nothing is compared"):
+        Over(words)

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.deck import Deck
-from harness.core.frames import Frame, encode_frame, parse_line
-from harness.core.jsontext import dumps
-from harness.core.match import Matcher
-from harness.core.normalise import Rules
-from harness.core.replay import Track
-from harness.protocol.tables import load
+from codex_replay.core.cassette.frames import Frame, encode_frame, parse_line
+from codex_replay.core.normalise.normaliser import Rules
+from codex_replay.core.replay.causality import Methods
+from codex_replay.core.replay.match import Matcher
+from codex_replay.core.replay.player import Player
+from codex_replay.core.replay.track import Track
+from codex_replay.core.wire.json_text import dumps, loads
+from codex_replay.protocol.data_tables import load
 
-TABLE: dict[str, list[str]] = load("causality")  # type: ignore[assignment]
+METHODS = Methods(lambda: load("causality"))
 
 
 class Lines:
@@ -46,14 +47,14 @@ def log(*entries: tuple[str, Any]) -> list[Frame]:
     ]
 
 
-def deck(*logs: list[Frame], level: str = "method") -> Deck:
+def player_of(*logs: list[Frame], level: str = "method") -> Player:
     rules = Rules(load("normalise"))
-    return Deck(
-        [Track(f"recording {i}", Lines(frames), TABLE, Matcher(lambda: rules)) for i, frames in enumerate(logs, 1)], level
+    return Player(
+        [Track(f"recording {i}", Lines(frames), METHODS, Matcher(lambda: rules)) for i, frames in enumerate(logs, 1)], level
     )
 
 
-def drain(player: Deck) -> list[bytes]:
+def drain(player: Player) -> list[bytes]:
     out: list[bytes] = []
     while player.may_advance:
         out += [frame.raw if isinstance(frame, Frame) else frame for frame in player.advance(100)]
@@ -162,7 +163,7 @@ PLANS = st.lists(st.lists(st.integers(0, 2), max_size=3), min_size=1, max_size=3
 def test_every_frame_goes_out_as_soon_as_its_causes_have_come_and_never_before(plan: Any, style: str, random: Any) -> None:
     model = Model(plan, style)
     frames = model.linearise(random.randrange)
-    player = deck(frames)
+    player = player_of(frames)
     said: list[bytes] = drain(player)
     assert said == []
     order = [frame for frame in frames if frame.sender == "client"]
@@ -219,7 +220,7 @@ def test_a_turn_is_not_said_to_be_interrupted_before_the_client_has_interrupted_
         ("server", {"id": 3, "result": {}}),
         ("server", {"method": "turn/completed", "params": {"threadId": THREAD, "turn": {"id": "0"}}}),
     )
-    player = deck(frames)
+    player = player_of(frames)
     drain(player)
     for n in (0, 2):
         player.receive(frames[n])
@@ -244,7 +245,7 @@ def test_what_ends_an_abandoned_call_waits_for_the_interrupt(error_reply: bool) 
         ("server", {"id": 2, "result": {}}),
         ("server", {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "0"}}}),
     )
-    player = deck(frames)
+    player = player_of(frames)
     client = [frame for frame in frames if frame.sender == "client"]
     said = []
     for frame in client:
@@ -275,7 +276,7 @@ def test_a_turn_after_a_resume_waits_for_its_own_request(named: bool) -> None:
         ("server", told),
         ("server", done),
     )
-    player = deck(frames)
+    player = player_of(frames)
     said = []
     for frame in frames:
         if frame.sender == "client":
@@ -293,7 +294,7 @@ def test_a_review_of_its_own_thread_waits_for_its_request() -> None:
         ("server", {"method": "turn/started", "params": {"threadId": "R", "turn": {"id": "0"}}}),
         ("server", {"method": "turn/completed", "params": {"threadId": "R", "turn": {"id": "0"}}}),
     )
-    player = deck(frames)
+    player = player_of(frames)
     assert player.receive(live(frames[0].value)) is None
     assert len(drain(player)) == 1
     assert player.receive(live(frames[2].value)) is None
@@ -312,7 +313,7 @@ def test_a_turn_is_not_said_to_be_replaced_before_the_client_has_replaced_it() -
         ),
         ("server", {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "0"}}}),
     )
-    player = deck(frames)
+    player = player_of(frames)
     assert player.receive(live(frames[0].value)) is None
     assert len(drain(player)) == 1
     assert player.receive(live(frames[2].value)) is None
@@ -324,7 +325,7 @@ def test_live_ids_are_spliced_into_the_recorded_bytes_wherever_the_id_stands() -
         ("client", {"id": 1, "method": "a", "params": {"id": 1}}),
         ("server", b'{ "result": {"id":1, "x":[1.0e5, "\\u0041"]} , "id" : 1 }\r\n'),
     )
-    player = deck(frames)
+    player = player_of(frames)
     player.receive(live({"id": "live-é", "method": "a", "params": {"id": 1}}))
     assert drain(player) == ['{ "result": {"id":1, "x":[1.0e5, "\\u0041"]} , "id" : "live-é" }\r\n'.encode()]
 
@@ -336,15 +337,62 @@ def test_a_uuid_of_the_client_is_echoed_with_the_live_value(recorded_first: bool
         ("client", {"id": 1, "method": "a", "params": {"key": mine}}),
         ("server", {"id": 1, "result": {"key": mine, "path": f"/x/{mine}.json"}}),
     )
-    player = deck(frames, level="exact")
+    player = player_of(frames, level="exact")
     said = theirs if recorded_first else mine
     assert player.receive(live({"id": 1, "method": "a", "params": {"key": said}})) is None
     assert drain(player) == [dumps({"id": 1, "result": {"key": said, "path": f"/x/{said}.json"}}) + b"\n"]
 
 
+def in_directories(cwds: list[str], said: list[str]) -> list[Frame]:
+    """A client that names each directory, and a server that answers with texts and with a map of paths."""
+    return log(
+        *[("client", {"id": n, "method": "a", "params": {"cwd": cwd}}) for n, cwd in enumerate(cwds)],
+        *[("client", {"id": 9, "method": "b", "params": {"command": said[0], "files": {said[1]: 1}}})],
+        *[("server", {"method": "c", "params": {"said": said, "files": dict.fromkeys(said, 1)}})],
+    )
+
+
+def replayed(recorded: list[Frame], spoken: list[Frame]) -> Any:
+    player = player_of(recorded, level="exact")
+    for frame in spoken:
+        if frame.sender == "client":
+            assert player.receive(live(frame.raw)) is None
+    return loads(drain(player)[0])
+
+
+def test_directories_are_replaced_at_once_and_by_whole_segments() -> None:
+    recorded = ["cat /home/user/work/a /home/user/b /home/user/workshop /var/tmp/x /tmp", "/home/user/work/a", "/tmp/x"]
+    spoken = ["cat /data/project/a /srv/me/b /srv/me/workshop /var/tmp/x /home/user", "/data/project/a", "/home/user/x"]
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        there = [["/home/user", "/home/user/work/", "/tmp"][i] for i in order]
+        here = [["/srv/me", "/data/project", "/home/user"][i] for i in order]
+        log_there, log_here = in_directories(there, recorded), in_directories(here, spoken)
+        assert replayed(log_there, log_here) == log_here[-1].value
+        assert replayed(log_here, log_there) == log_there[-1].value
+
+
+@pytest.mark.parametrize("cwd", ["/", "/srv"])
+def test_two_directories_may_be_one_for_the_live_client(cwd: str) -> None:
+    recorded = in_directories(["/home/user", "/home/user/work"], ["/home/user/x", "/home/user/work"])
+    inside = f"{cwd.rstrip('/')}/x"
+    spoken = in_directories([cwd, cwd], [inside, cwd])
+    assert replayed(recorded, spoken)["params"]["said"] == [inside, cwd]
+
+
+def test_ids_that_change_places_are_replaced_at_once() -> None:
+    """Each of two live ids is the other's recorded one."""
+    one, two = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"
+    ask = {"id": 1, "method": "a", "params": {"keys": [one, two], "text": f"{one} {two}"}}
+    frames = log(("client", ask), ("server", {"id": 1, "result": f"{one} {two}"}))
+    player = player_of(frames, level="exact")
+    asked = {"id": 1, "method": "a", "params": {"keys": [two, one], "text": f"{two} {one}"}}
+    assert player.receive(live(asked)) is None
+    assert loads(drain(player)[0])["result"] == f"{two} {one}"
+
+
 def test_exact_holds_the_client_to_the_thread_it_was_given() -> None:
     frames = log(*opening())
-    player = deck(frames, level="exact")
+    player = player_of(frames, level="exact")
     player.receive(frames[0])
     drain(player)
     miss = player.receive(live({"id": 2, "method": "turn/start", "params": {"threadId": OTHER}}))
@@ -359,7 +407,7 @@ def test_a_miss_names_the_nearest_frame_and_the_smallest_difference_and_changes_
         ("client", {"id": 2, "method": "b", "params": {"x": {"y": [1, 2]}, "z": 1}}),
         ("server", {"id": 2, "result": {}}),
     )
-    player = deck(frames, level="exact")
+    player = player_of(frames, level="exact")
     miss = player.receive(live({"id": 9, "method": "b", "params": {"x": {"y": [1, 3]}, "z": 1}}))
     assert str(miss) == (
         "no recorded frame matches b: the nearest is frame 2 of recording 1, b, and differs at params.x.y[1]: recorded 2, got 3"
@@ -383,7 +431,7 @@ def approval(decision: str, thread: str) -> list[Frame]:
 @pytest.mark.parametrize("decision", ["accept", "decline", "cancel"])
 def test_the_clients_reply_chooses_the_branch_and_the_branch_speaks_of_the_thread_that_was_opened(decision: str) -> None:
     names = {"accept": THREAD, "decline": OTHER, "cancel": "01a1fa03-0000-7c40-a0be-c9e3464a450e"}
-    player = deck(*(approval(name, thread) for name, thread in names.items()))
+    player = player_of(*(approval(name, thread) for name, thread in names.items()))
     lead = approval("accept", THREAD)
     said = []
     for frame in (lead[0], lead[2]):
@@ -397,7 +445,7 @@ def test_the_clients_reply_chooses_the_branch_and_the_branch_speaks_of_the_threa
 
 
 def test_a_reply_that_no_branch_has_is_a_miss_even_at_the_level_of_methods() -> None:
-    player = deck(approval("accept", THREAD), approval("decline", OTHER))
+    player = player_of(approval("accept", THREAD), approval("decline", OTHER))
     lead = approval("accept", THREAD)
     for frame in (lead[0], lead[2]):
         player.receive(frame)
@@ -412,7 +460,7 @@ def test_reading_ahead_is_bounded_while_the_client_is_silent() -> None:
     ]
     frames = log(*opening(), *tail)
     source = Lines(frames)
-    player = Deck([Track("long", source, TABLE, Matcher(lambda: Rules(load("normalise"))))])
+    player = Player([Track("long", source, METHODS, Matcher(lambda: Rules(load("normalise"))))])
     drain(player)
     assert source.read < 5000
     for n in (0, 2):
@@ -430,7 +478,7 @@ def test_undecoded_frames_are_the_same_bytes_as_decoded_ones(deltas: list[str], 
         return {"method": "item/agentMessage/delta", "params": {"threadId": THREAD, "turnId": "0", "itemId": "m", "delta": text}}
 
     frames = log(*opening(), *(("server", frame(text)) for text in deltas))
-    player = deck(frames)
+    player = player_of(frames)
     for n in (0, 2):
         player.receive(frames[n])
     assert drain(player)[2:] == [f.raw for f in itertools.islice(frames, 4, None)]
@@ -442,7 +490,7 @@ def test_a_line_that_lost_its_last_brace_carries_no_stream_on(value: Any) -> Non
     params = {"threadId": THREAD, "turnId": "0", "part": value}
     frames = log(*opening(), *[("server", {"method": "item/x/delta", "params": params})] * 4)
     source = Lines(frames)
-    player = Deck([Track("broken", source, TABLE, Matcher(lambda: Rules(load("normalise"))))])
+    player = Player([Track("broken", source, METHODS, Matcher(lambda: Rules(load("normalise"))))])
     for n in (0, 2):
         player.receive(frames[n])
     drained = [frame for frame in player.advance(3, raw=True) if isinstance(frame, bytes)]
@@ -453,3 +501,48 @@ def test_a_line_that_lost_its_last_brace_carries_no_stream_on(value: Any) -> Non
     source._lines[6] = source._lines[6][:-2] + b"\n"
     player.advance(1, raw=True)
     assert looked == [source._lines[6]]
+
+
+# -- a version whose causality is not known --------------------------------------------------------------------------------
+
+
+def in_recorded_order(*entries: tuple[str, Any]) -> Player:
+    rules = Rules(load("normalise", "any"))
+    return Player([Track("it", Lines(log(*entries)), Methods(None), Matcher(lambda: rules))])
+
+
+def test_without_causality_each_server_frame_waits_for_every_client_frame_before_it() -> None:
+    """No frame overtakes another: not the notification of another thread, and not a response whose request has come."""
+    player = in_recorded_order(
+        ("client", {"id": 1, "method": "a"}),
+        ("client", {"id": 2, "method": "b"}),
+        ("server", {"method": "of/another", "params": {"threadId": "t"}}),
+        ("server", {"id": 1, "result": {}}),
+        ("server", {"id": 2, "result": {}}),
+        ("client", {"method": "c"}),
+        ("server", {"method": "last"}),
+    )
+    assert drain(player) == []
+    assert player.receive(live({"id": "x", "method": "a"})) is None
+    assert drain(player) == []
+    assert player.receive(live({"id": "y", "method": "b"})) is None
+    assert [loads(raw).get("id") for raw in drain(player)] == [None, "x", "y"]
+    assert player.receive(live({"method": "c"})) is None
+    assert [loads(raw) for raw in drain(player)] == [{"method": "last"}]
+
+
+def test_without_causality_a_reply_that_has_not_come_holds_back_what_follows() -> None:
+    player = in_recorded_order(
+        ("client", {"id": 1, "method": "a"}),
+        ("server", {"id": 7, "method": "ask"}),
+        ("client", {"id": 7, "result": {}}),
+        ("client", {"id": 2, "method": "b"}),
+        ("server", {"method": "after/the/reply"}),
+        ("server", {"id": 2, "result": {}}),
+    )
+    player.receive(live({"id": 1, "method": "a"}))
+    drain(player)
+    player.receive(live({"id": 2, "method": "b"}))
+    assert drain(player) == []
+    player.receive(live({"id": 7, "result": {}}))
+    assert len(drain(player)) == 2

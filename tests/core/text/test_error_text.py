@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.reason import reason
+from codex_replay.core.text.error_text import error_text
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 #: Of an OSError neither the number nor the path is said by its text in a way that people read.
 SYSTEM = {name for name, found in vars(builtins).items() if isinstance(found, type) and issubclass(found, OSError)}
 
@@ -34,16 +34,16 @@ def whole(source: str) -> Iterator[int]:
 
 #: Files and lines (by a word in them) in which the error is one of ours whose text is a sentence, or no error of the system.
 OURS = {
-    ("harness/shell/process.py", "isinstance(error, OSError) else"),
-    ("harness/cli/record.py", '"strerror", None) or str(error)'),
-    ("harness/cli/schema.py", "raise click.UsageError(str(error))"),
-    ("fake_server/backend_routes.py", "does not decode as gzip"),
+    ("harness/codex_replay/shell/process/subject.py", "isinstance(error, OSError) else"),
+    ("harness/codex_replay/cli/record.py", '"strerror", None) or str(error)'),
+    ("harness/codex_replay/cli/schema.py", "raise click.UsageError(str(error))"),
+    ("fake_server/codex_fakes/backend/routes.py", "does not decode as gzip"),
 }
 
 
 def test_no_error_of_the_system_is_put_whole_into_a_sentence() -> None:
     found = set()
-    for path in (*ROOT.glob("harness/**/*.py"), *ROOT.glob("fake_server/**/*.py")):
+    for path in (*ROOT.glob("harness/codex_replay/**/*.py"), *ROOT.glob("fake_server/codex_fakes/**/*.py")):
         name, lines = path.relative_to(ROOT).as_posix(), path.read_text().splitlines()
         found |= {(name, lines[number - 1].strip()) for number in whole(path.read_text())}
     left = {(name, line) for name, line in found if not any(name == of and part in line for of, part in OURS)}
@@ -68,4 +68,4 @@ def test_the_search_finds_one(form: str) -> None:
     ],
 )
 def test_a_reason_is_in_words(error: Exception, said: str) -> None:
-    assert reason(error) == said
+    assert error_text(error) == said

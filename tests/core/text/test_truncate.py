@@ -9,19 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core import brief
-from harness.core.brief import cut, excerpts, shortened
+from codex_replay.core.text.truncate import CUT, excerpts, shortened, truncate
 
 TEXTS = st.text("ab", max_size=60)
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a" * 10, "a" * 10), ("a" * 11, "a" * 7 + "..."), ("", "")])
 def test_what_is_too_long_is_cut_and_says_so(text: str, shown: str) -> None:
-    assert cut(text, 10) == shown
+    assert truncate(text, 10) == shown
 
 
 def test_no_room_at_all_leaves_the_dots() -> None:
-    assert cut("abcd", 2) == "..."
+    assert truncate("abcd", 2) == "..."
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a" * 10, "a" * 10), ("a" * 11, "a" * 10 + "... (11 characters)")])
@@ -48,7 +47,7 @@ def differing(show: Callable[..., list[str]], one: str, other: str) -> None:
     """What differs is among what is shown, and no more is shown than may be."""
     found = show((one, other), 20, 5)
     assert (found[0] == found[1]) == (one == other)
-    assert all(len(text) <= 20 + len(brief.CUT) for text in found)
+    assert all(len(text) <= 20 + len(CUT) for text in found)
 
 
 @given(TEXTS, TEXTS, TEXTS)
@@ -57,7 +56,7 @@ def test_what_differs_is_shown(same: str, one: str, other: str) -> None:
 
 
 def _from_the_start(texts: Any, most: int, _before: int) -> list[str]:
-    return [cut(text, most) for text in texts]
+    return [truncate(text, most) for text in texts]
 
 
 def _the_whole(texts: Any, _most: int, _before: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.core.loopback import is_loopback
+from codex_replay.core.wire.loopback import is_loopback
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8080/v1", "http://127.9.9.9", "http://[::1]:1/x", "https://localhost/v1"])

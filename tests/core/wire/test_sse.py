@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.sse import BOM, Block, Decoder, comment, encode
+from codex_replay.core.wire.sse import BOM, Block, Decoder, comment, encode
 
 STREAMS = {
     "one": b"event: a\ndata: 1\n\n",

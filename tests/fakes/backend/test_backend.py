@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -14,13 +13,15 @@ from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 import zstandard
 
-from harness.core.sse import Decoder
-from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
+from codex_fakes.backend.rules.refresh import CLIENT_ID
+from codex_replay.core.wire.sse import Decoder
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
+from tests.support.processes import ended
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -136,20 +137,20 @@ def test_headers_come_back_in_their_order_and_case(backend: BackendProcess) -> N
     session = backend.session("headers", ["ok"])
     body = json.dumps(request_body()).encode()
     parts = urlsplit(session.url)
-    head = [f"POST {parts.path}/v1/responses HTTP/1.1", "HoSt: x", "Session_ID: 7", "b: 1", "A: 2", "b: 3"]
+    head = [f"POST {parts.path}/v1/responses HTTP/1.1", "HoSt: localhost", "Session_ID: 7", "b: 1", "A: 2", "b: 3"]
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
         sock.sendall("\r\n".join([*head, f"Content-Length: {len(body)}", "Connection: close", "", ""]).encode() + body)
         while sock.recv(65536):
             pass
     seen = session.ledger(1)[0]["headers"]
-    assert seen[:5] == [["HoSt", "x"], ["Session_ID", "7"], ["b", "1"], ["A", "2"], ["b", "3"]]
+    assert seen[:5] == [["HoSt", "localhost"], ["Session_ID", "7"], ["b", "1"], ["A", "2"], ["b", "3"]]
 
 
 def test_pipelined_requests_are_answered_in_order(backend: BackendProcess) -> None:
     session = backend.session("pipeline", [f"reply {i}" for i in range(5)])
     parts = urlsplit(session.url)
     body = json.dumps(request_body(stream=False)).encode()
-    one = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+    one = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
     received = b""
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
         sock.sendall(one * 5)
@@ -205,10 +206,10 @@ def test_models_have_an_etag(backend: BackendProcess) -> None:
 
 def test_the_token_url_takes_json_and_forms(backend: BackendProcess) -> None:
     session = backend.session("token")
-    sent = {"grant_type": "refresh_token", "refresh_token": "r1", "client_id": "c", "scope": "openid profile email"}
+    sent = {"grant_type": "refresh_token", "refresh_token": "r1", "client_id": CLIENT_ID, "scope": "openid profile email"}
     tokens = json.loads(ask(session.url + "/oauth/token", sent)[2])
     assert set(tokens) == {"access_token", "refresh_token", "id_token"}
-    form = b"grant_type=refresh_token&refresh_token=r1&client_id=c"
+    form = urlencode(sent).encode()
     again = ask(session.url + "/oauth/token", form, headers={"content-type": "application/x-www-form-urlencoded"})
     assert (again[0], code_of(again)) == (401, "refresh_token_reused")
 
@@ -261,13 +262,12 @@ def test_closing_leaves_no_process_and_no_port() -> None:
         assert session.wait_at_gate("g")
         process.close()
     assert port_is_free(process.url)
-    with pytest.raises(ProcessLookupError):
-        os.kill(process.pid, 0)
+    assert ended(process.pid)
 
 
 @pytest.mark.parametrize("how", ["sigterm", "stdin"])
 def test_the_program_ends_when_told(how: str) -> None:
-    argv = [sys.executable, "-m", "fake_server.backend", "--port", "0", "--exit-with-stdin"]
+    argv = [sys.executable, "-P", "-m", "codex_fakes.backend", "--port", "0", "--exit-with-stdin"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None

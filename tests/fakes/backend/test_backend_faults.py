@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fake_server.faults import FAILURES, NAMES, STATUSES, apply
-from harness.core.sse import Block, Decoder
-from harness.protocol.responses import reply
-from harness.protocol.script import parse
-from harness.protocol.steps import Raw, Send
-from harness.protocol.stream import StreamChecker
-from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
+from codex_fakes.model.faults import FAILURES, NAMES, STATUSES, apply
+from codex_replay.core.wire.sse import Block, Decoder
+from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.steps import Raw, Send
+from codex_replay.protocol.responses.stream import StreamChecker
+from codex_replay.protocol.script.script import parse
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
 
 TEXT = "Hello é✓ there, all of you good people."
 
@@ -35,7 +35,7 @@ class Wire:
     def __init__(self, session: BackendSession, body: dict[str, Any] | None = None) -> None:
         parts = urlsplit(session.url)
         sent = json.dumps(body or {"model": "m", "input": "hi", "stream": True}).encode()
-        head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: {len(sent)}\r\n\r\n"
+        head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(sent)}\r\n\r\n"
         received = b""
         self.end = "closed"
         with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
@@ -137,7 +137,7 @@ def test_idle_holds_until_the_client_leaves(backend: BackendProcess) -> None:
     session = backend.session("idle", [{"items": [TEXT], "fault": {"name": "idle", "after": 2}}])
     parts = urlsplit(session.url)
     body = b'{"model":"m","input":"hi","stream":true}'
-    head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
         sock.sendall(head + body)
         received = b""
@@ -210,9 +210,9 @@ def test_slow_drip_comes_in_small_chunks(backend: BackendProcess) -> None:
     assert max(len(chunk) for chunk in wire.chunks) == 200
 
 
-@pytest.mark.parametrize("status", STATUSES)
-def test_each_status_is_an_answer_at_once(backend: BackendProcess, status: int) -> None:
-    session = backend.session("status", [{"items": [TEXT], "fault": {"name": f"http_{status}", "retry_after": "7"}}])
+@pytest.mark.parametrize(("status", "wait"), [*((status, "7") for status in STATUSES), (429, 7)])
+def test_each_status_is_an_answer_at_once(backend: BackendProcess, status: int, wait: str | int) -> None:
+    session = backend.session("status", [{"items": [TEXT], "fault": {"name": f"http_{status}", "retry_after": wait}}])
     wire_status, head = _status(session)
     assert wire_status == status
     assert (b"retry-after: 7" in head) == (status == 429)
@@ -304,7 +304,9 @@ def test_a_thousand_open_streams_are_all_served_and_none_is_mixed_up(backend: Ba
     async def one(i: int) -> bytes:
         body = json.dumps({"model": "m", "input": f"<{i}>", "stream": True}).encode()
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        writer.write(f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        writer.write(
+            f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+        )
         begun = await reader.readuntil(b"response.in_progress")
         started.release()
         rest = await reader.readuntil(b"\r\n0\r\n\r\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fake_server.backend_exchange import Exchange, frame
-from fake_server.backend_http import Connection
+from codex_fakes.backend.connection import Connection
+from codex_fakes.backend.exchange import Exchange, frame
+from codex_fakes.backend.limits import Limits, Traffic
 
 POST = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-Odd-Case: 1\r\nx-odd-case: 2\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n"
@@ -70,7 +70,7 @@ def talk(pieces: list[bytes], handler: Callable[[Exchange], Any] = echo, *, eof:
             await handler(exchange)
 
         transport = Transport()
-        connection = Connection(handle, 1, set())
+        connection = Connection(handle, 1, Traffic(LIMITS))
         connection.connection_made(transport)
         for piece in pieces:
             if not transport.closed:
@@ -154,25 +154,34 @@ def test_half_a_request_and_the_end_of_the_client_close() -> None:
     assert answer.written == b""
 
 
-def test_a_mistake_of_ours_closes_at_once() -> None:
+LIMITS = Limits()
+SECRET = "sk-proj-" + "a1B2c3D4" * 5
+
+
+def test_a_mistake_of_ours_is_a_500_and_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     async def broken(exchange: Exchange) -> None:
+        raise LookupError("ours\n\x1b[31m")
+
+    _, answer = talk([GET.replace(b"/g", b"/g?api_key=" + SECRET.encode())], broken)
+    assert answer.written.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+    assert b"LookupError" in answer.written.partition(b"\r\n\r\n")[2]
+    assert answer.closed
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "GET /g" in line
+    assert "LookupError" in line
+    assert "test_backend_http.py:" in line
+    assert "\x1b" not in line
+    assert SECRET not in line
+
+
+def test_an_answer_that_has_begun_is_broken_off() -> None:
+    async def broken(exchange: Exchange) -> None:
+        exchange.start(200, [])
         raise LookupError("ours")
 
-    complaints: list[Any] = []
-
-    async def run() -> Transport:
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context["exception"]))
-        transport = Transport()
-        connection = Connection(broken, 1, set())
-        connection.connection_made(transport)
-        connection.data_received(GET)
-        for _ in range(4):
-            await asyncio.sleep(0)
-        gc.collect()  # asyncio complains of a task's exception when the task goes
-        return transport
-
-    assert asyncio.run(run()).closed
-    assert [str(complaint) for complaint in complaints] == ["ours"]
+    _, answer = talk([GET], broken)
+    assert b"500" not in answer.written
+    assert answer.closed
 
 
 def test_frames() -> None:
@@ -188,3 +197,36 @@ def test_no_bytes_crash_it(parts: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=4)))
     talk([stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)], eof=True)
+
+
+def test_a_long_answer_and_a_short_one_take_turns() -> None:
+    order: list[str] = []
+
+    class Noting(Transport):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def write(self, data: Any) -> None:
+            super().write(data)
+            order.append(self.name)
+
+    async def answer(exchange: Exchange) -> None:
+        size = 20 if exchange.request.target == "/long" else 1
+        await exchange.stream_framed(200, [], (frame([b"x" * 100]) for _ in range(size)))
+
+    async def run() -> list[Noting]:
+        transports = [Noting(name) for name in ("long", "long", "short")]
+        for number, transport in enumerate(transports):
+            connection = Connection(answer, number, Traffic(LIMITS))
+            connection.connection_made(transport)
+            connection.data_received(f"GET /{transport.name} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+        for _ in range(60):
+            await asyncio.sleep(0)
+        return transports
+
+    transports = asyncio.run(run())
+    assert order.index("short") < 6
+    assert order.count("long") == 40
+    assert [transport.written.endswith(b"0\r\n\r\n") for transport in transports] == [True] * 3
+    assert transports[0].written.count(b"x" * 100) == 20

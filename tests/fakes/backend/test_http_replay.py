@@ -17,17 +17,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fake_server.faults import NAMES
-from harness.core import httpframes
-from harness.core.frames import Frame, Header
-from harness.protocol.compare import compare
-from harness.protocol.script_keys import ITEM_KEYS
-from harness.shell.backend_process import BackendError, BackendProcess, BackendSession
-from harness.shell.cassette import CassetteReader, CassetteWriter
-from tests.suite_run import PYTEST
+from codex_fakes.model.faults import NAMES
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.protocol.recordings.compare import compare
+from codex_replay.protocol.script.keys import ITEM_KEYS
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
+from tests.support.suite_run import PYTEST
 
-MINIATURES = Path(__file__).parent / "miniatures" / "backends" / "broken_replays.py"
-RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record"]
+MINIATURES = Path(__file__).parents[2] / "miniatures" / "backends" / "broken_replays.py"
+RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record", "--codex", "0.92.0"]
 TEXT = "Hello é✓ there, all of you good people."
 KINDS: dict[str, list[Any]] = {
     "text": [TEXT],
@@ -85,7 +85,7 @@ def wire(
     """Send one request; read its answer to its end, or leave after `patience` seconds of silence."""
     parts = urlsplit(url)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    lines = [f"POST {parts.path}{path} HTTP/1.1", "host: x", *headers, f"content-length: {len(data)}", "", ""]
+    lines = [f"POST {parts.path}{path} HTTP/1.1", "host: localhost", *headers, f"content-length: {len(data)}", "", ""]
     sock = connection or socket.create_connection((parts.hostname, parts.port))
     sock.settimeout(patience)
     answer = Answer()
@@ -148,7 +148,7 @@ def comparable(frames: list[Frame]) -> list[tuple[Any, ...]]:
 
 def by_name(frames: list[Frame]) -> dict[str, list[Frame]]:
     """The frames of each request, which has a connection of its own, by the marker in its prompt."""
-    names = {f.conn: httpframes.body_value(f.payload)["input"][1:-1] for f in frames if f.kind == "request"}
+    names = {f.conn: http_frames.body_value(f.payload)["input"][1:-1] for f in frames if f.kind == "request"}
     found: dict[str, list[Frame]] = {}
     for frame in frames:
         found.setdefault(names[frame.conn], []).append(frame)
@@ -209,7 +209,7 @@ def test_record_replay_record_gives_the_same(rounds: Rounds, name: str) -> None:
     assert rounds.replayed[name].end == rounds.answers[name].end
     assert comparable(rounds.second[name]) == comparable(rounds.first[name])
     bodies = [
-        [raw for _, raw in httpframes.pieces(f for f in frames if f.kind in ("sse", "chunk"))]
+        [raw for _, raw in http_frames.body_chunks(f for f in frames if f.kind in ("sse", "chunk"))]
         for frames in (rounds.first[name], rounds.second[name])
     ]
     assert bodies[0] == bodies[1]
@@ -235,7 +235,7 @@ def answered(text: str, conn: int = 1, *, status: int = 200, t: float = 0.0) -> 
     head = {"status": status, "headers": [["content-type", "application/json"], ["content-length", str(len(raw))]]}
     return [
         Frame(0, t, "http", "server", "response", payload=head, conn=conn),
-        Frame(0, t, "http", "server", "chunk", payload=httpframes.body_fields(raw), conn=conn),
+        Frame(0, t, "http", "server", "chunk", payload=http_frames.body_fields(raw), conn=conn),
         Frame(0, t, "http", "server", "close", payload="end", conn=conn),
     ]
 
@@ -484,11 +484,11 @@ def test_serve_tells_what_was_missed_and_what_was_not_used(tmp_path: Path, asked
 
 def test_the_program_itself_plays_recordings(tmp_path: Path) -> None:
     path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"x"'))
-    command = (sys.executable, "-m", "fake_server.backend", "--cassette", str(path), "--over", "path", "--by", "connection")
+    command = (sys.executable, "-P", "-m", "codex_fakes.backend", "--cassette", str(path), "--over", "path", "--by", "connection")
     with BackendProcess(command=command) as process:
         assert body_of(wire(process.url, ask("anything"))) == '"x"'
     with pytest.raises(BackendError, match="cannot be opened"):
-        BackendProcess(command=(sys.executable, "-m", "fake_server.backend", "--cassette", str(tmp_path / "none.ndjson")))
+        BackendProcess(command=(sys.executable, "-P", "-m", "codex_fakes.backend", "--cassette", str(tmp_path / "none.ndjson")))
 
 
 REPLAY = [str(Path(sys.executable).with_name("codex-replay")), "replay"]
@@ -598,3 +598,21 @@ def test_a_backend_that_replays_wrongly_is_seen(variant: str) -> None:
 def test_there_is_a_test_for_every_wrong_replay() -> None:
     table = MINIATURES.read_text().split("@variant\ndef ")[1:]
     assert {part.partition("(")[0].replace("_", "-") for part in table} == set(SEEN)
+
+
+@pytest.mark.parametrize(
+    ("codex", "start"),
+    [
+        ("0.93.0", "There is no normalise table for Codex 0.93.0, and no command makes one: times,"),
+        ("unknown", "The header names no Codex version ('unknown'), so no version's tables apply: times,"),
+    ],
+)
+def test_a_recording_of_a_version_without_tables_is_said_and_played(
+    backend: BackendProcess, tmp_path: Path, codex: str, start: str
+) -> None:
+    path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"x"'))
+    path.write_bytes(path.read_bytes().replace(b'"codex":"0.92.0"', f'"codex":"{codex}"'.encode(), 1))
+    session = backend.session(f"of {codex}")
+    (note,) = session.cassette(path)
+    assert note.startswith(start)
+    assert wire(session.url, ask("x")).status == 200

@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
-from fake_server.backend_tokens import Tokens, auth_error
-from fake_server.rules import RULES, Violation, check, unknown_rules
-from fake_server.rules_auth import Asked
+from codex_fakes.backend.rules.auth import Asked
+from codex_fakes.backend.rules.table import RULES, Violation, check, unknown_rules
+from codex_fakes.backend.rules.tokens import Tokens, auth_error
 
 CHATGPT = "/backend-api/codex/responses"
 PLATFORM = "/v1/responses"
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 HEADERS = {"authorization": "Bearer at-1", "chatgpt-account-id": "acc-1", "originator": "codex_cli_rs", "session_id": UUID}
+HEADERS["user-agent"] = "codex_cli_rs/0.92.0"
 AUTH = {"mode": "auto", "access_token": "at-1", "account_id": "acc-1"}
 CALL = {"type": "function_call", "name": "add", "arguments": '{"a":1}', "call_id": "c1"}
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "5"}
 
 
 def body(**changes: Any) -> dict[str, Any]:
-    """Make the request body of codex-lite-protocol.md with changes; None takes a key out."""
+    """Make the request body of LITE-31 to LITE-42 with changes; None takes a key out."""
     full = {
         "model": "gpt-5.2-codex",
         "instructions": "system text",
@@ -64,6 +65,7 @@ VIOLATIONS: dict[str, Any] = {
     "account-wrong": {"headers": {"chatgpt-account-id": "acc-2"}},
     "account-under-key": {"auth": KEY},
     "originator-missing": {"headers": {"originator": None}},
+    "user-agent-missing": {"headers": {"user-agent": None}},
     "session-id": {"headers": {"session_id": "7"}},
     "json": {"value": b"{"},
     "model-missing": {"value": body(model=None)},

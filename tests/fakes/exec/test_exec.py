@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fake_server.exec import parse
-from harness.shell.codex import HermeticHome
-from tests.real.record_exec import CASES, FILE, run
+from codex_fakes.exec.command import parse
+from codex_replay.shell.codex.home import HermeticHome
+from tests.real.differential.record_exec import CASES, FILE, run
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 RECORDED = json.loads(FILE.read_text(encoding="utf-8"))

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.jsonrpc import kind
 
 CLIENT = {"name": "codex-replay", "title": None, "version": "1.0.0"}
 ENDED = "turn/completed"
@@ -32,7 +32,7 @@ V1_DECISIONS = {"accept": "approved", "acceptForSession": "approved_for_session"
 
 
 class AnyClient(Protocol):
-    """What of `harness.shell.client.Client` a conversation needs."""
+    """What of `codex_replay.shell.rpc.client.Client` a conversation needs."""
 
     timeline: list[Frame]
 
@@ -51,7 +51,7 @@ def initialize(client: AnyClient) -> Any:
 
 
 class Gates(Protocol):
-    """The gates of the model, where there are any (`harness.shell.backend_process.BackendSession`)."""
+    """The gates of the model, where there are any (`codex_replay.shell.http.backend_process.BackendSession`)."""
 
     def wait_at_gate(self, gate: str) -> bool: ...
     def release(self, gate: str) -> None: ...

@@ -14,10 +14,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply
-from harness.core.jsontext import dumps
-from harness.protocol.compare import Comparison, compare
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import is_reply
+from codex_replay.protocol.recordings.compare import Comparison, compare
 
 #: The classes of scenarios (or the beginning of their names) in which one reply makes several calls.
 PARALLEL = "parallel calls"

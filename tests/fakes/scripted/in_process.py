@@ -8,14 +8,15 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from fake_server.scripted_session import Session
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind
-from harness.core.jsontext import dumps
+from codex_fakes.scripted.methods.table import handler_of
+from codex_fakes.scripted.session import Session
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import is_reply, kind
 
 
 class InProcess:
-    """Stands where `harness.shell.client.Client` stands; `table` (turn.json) may be another one."""
+    """Stands where `codex_replay.shell.rpc.client.Client` stands; `table` (turn.json) may be another one."""
 
     user_agent = "codex-replay/0.92.0 (Linux 6; x86_64) unknown (codex-replay; 1.0.0)"
 
@@ -23,7 +24,7 @@ class InProcess:
         self.timeline: list[Frame] = []
         self._taken: set[int] = set()
         self._ids = 0
-        self.session = Session(self, str(script) if script else None, None, str(home), [], work)
+        self.session = Session(self, handler_of, str(script) if script else None, None, str(home), [], work)
         if table is not None:
             self.session.table = table
 

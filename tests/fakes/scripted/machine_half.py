@@ -13,8 +13,8 @@ from base64 import b64decode
 from copy import deepcopy
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.jsonrpc import is_reply, kind
 
 #: Requests whose answer is the machine's: the client's parameters and the answer go to the script as they are.
 OF_THE_MACHINE = (

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.shell.client import Client
+from codex_replay.shell.rpc.client import Client
 
-FILE = Path(__file__).parent / "data" / "refusals.ndjson"
+FILE = Path(__file__).parents[2] / "data" / "refusals.ndjson"
 
 
 def rows() -> list[dict[str, Any]]:

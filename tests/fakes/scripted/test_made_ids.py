@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.core.masking import Rules
-from harness.core.normalise import Normaliser
-from harness.core.textform import text_form
-from harness.protocol import tables
-from harness.protocol.compare import compare
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.masking import Rules
+from codex_replay.core.normalise.normaliser import Normaliser
+from codex_replay.core.wire.json_form import text_form
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.recordings.compare import compare
 
-TABLE = tables.load("normalise")
+TABLE = data_tables.load("normalise")
 HEX = "0123456789abcdef" * 2
 #: As two runs make them: of one backend in hex, of another in letters and digits of both cases.
 ONE = {"resp": "resp_68af4030baa48193b0b43b4c2a176a1a", "msg": "msg_68af4031", "call": "call_Z0gEIRTJQDIbLxjyhaIYqFkb"}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_server.plain_toml import loads, plain
-from harness.shell.codex import HermeticHome
+from codex_fakes.scripted.state.plain_toml import loads, plain
+from codex_replay.shell.codex.home import HermeticHome
 
 KEYS = ["a", "b", "a-b", "_1", "é", "a.b", '"a"', "", "a b"]
 EQUALS = ["=", " = ", "\t=\t", "", "==", "\u3000="]

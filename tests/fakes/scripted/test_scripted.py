@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.plugin.checking import judge, make_checkers
-from harness.protocol.refusals import load_methods
-from harness.shell.client import Client, SubjectFailure
-from harness.shell.codex import HermeticHome
-from tests.conversing import Conversation, initialize
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.plugin.base.checking import judge, make_checkers
+from codex_replay.protocol.refusals import load_methods
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client, SubjectFailure
+from tests.fakes.scripted.conversing import Conversation, initialize
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -534,7 +534,7 @@ def order(frames: list[Frame]) -> list[str]:
 
 
 def test_a_race_is_another_right_order(start: Callable[..., Started]) -> None:
-    from harness.protocol.compare import equal_after_normalisation
+    from codex_replay.protocol.recordings.compare import equal_after_normalisation
 
     calm, *runs = (raced(start, pace) for pace in ("fast", "race:0", "race:1", "race:2", "race:3"))
     assert all(equal_after_normalisation(calm, one) for one in runs)
@@ -550,20 +550,20 @@ def test_a_pace_that_is_none_is_a_sentence(pace: str) -> None:
 
 def test_the_start_up_path_loads_nothing_slow() -> None:
     """What `fake-codex app-server` with a script has loaded when it answers initialize."""
-    root = Path(__file__).parent.parent
+    roots = [str(Path(__file__).parents[3] / name) for name in ("harness", "fake_server")]
     code = (
-        f"import sys; sys.path.append({str(root)!r}); before = set(sys.modules)\n"
-        "from fake_server.scripted import ScriptedServer\n"
-        "from harness.core.frames import Frame\n"
+        f"import sys; sys.path += {roots!r}; before = set(sys.modules)\n"
+        "from codex_fakes.scripted.server import ScriptedServer\n"
+        "from codex_replay.core.cassette.frames import Frame\n"
         "server = ScriptedServer({}, [])\n"
         f"server.line(Frame(0, 0.0, 'rpc', 'client', raw={INITIALIZE!r}))\n"
         "assert server.waiting > 0\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     loaded = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "fake_server.scripted" in loaded
+    assert "codex_fakes.scripted.server" in loaded
     assert [
-        m for m in loaded if not m.startswith(("harness", "fake_server")) and m not in ("__future__", "_json", "select")
+        m for m in loaded if not m.startswith(("codex_replay", "codex_fakes")) and m not in ("__future__", "_json", "select")
     ] == []
 
 

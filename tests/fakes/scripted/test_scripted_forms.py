@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from fake_server.scripted_review import rendered, review_output
-from harness.protocol.refusals import load_methods
-from harness.protocol.schema_files import folder, table
-from harness.protocol.turn import limits_of
-from harness.shell.client import Client
-from harness.shell.codex import HermeticHome
-from tests.conversing import CLIENT
-from tests.refusals import otherwise, rows
-from tests.test_scripted import NEEDED, UNANSWERED
+from codex_fakes.scripted.turns.review import rendered, review_output
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.refusals import load_methods
+from codex_replay.protocol.turn.frames import limits_of
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client
+from tests.fakes.scripted.conversing import CLIENT
+from tests.fakes.scripted.refusals import otherwise, rows
+from tests.fakes.scripted.test_scripted import NEEDED, UNANSWERED
 
-FAKE = [sys.executable, "-m", "fake_server.fake_codex", "app-server"]
+FAKE = [sys.executable, "-m", "codex_fakes.fake_codex", "app-server"]
 ODD = (5, "x", [], [5], [[5]], {}, {"a": 1}, {"type": "text"}, True, None, -1, 1.5)
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     home = HermeticHome(tmp_path / "home", "http://127.0.0.1:9")
-    env = {**home.env, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    env = {**home.env, "PYTHONPATH": str(Path(__file__).parents[3])}
     client = Client(FAKE, env=env, cwd=str(home.work), timeout=60)
     client.request("initialize", {"clientInfo": CLIENT})
     yield client
@@ -43,8 +43,7 @@ def test_each_wrong_form_is_refused_as_the_real_server_refuses_it(client: Client
 def test_no_odd_value_ends_the_fake(method: str, client: Client) -> None:
     """Whatever stands in a member, at its top or in its list or object, every request gets an answer."""
     thread = client.request("thread/start", {})["thread"]["id"]
-    with open(table("0.92.0", "forms.json"), "rb") as file:
-        members = json.load(file)["methods"].get(method, {})
+    members = data_tables.load("forms")["methods"].get(method, {})
     base = json.loads(json.dumps(NEEDED.get(method, {})).replace("THREAD", thread))
     for name in members:
         given = base.get(name)
@@ -57,14 +56,14 @@ def test_no_odd_value_ends_the_fake(method: str, client: Client) -> None:
 
 def test_the_forms_are_those_of_the_bundle() -> None:
     """Every method with members is there with just the members that the vendored schema has."""
-    schema = json.loads(Path(folder("0.92.0"), "ClientRequest.json").read_bytes())
+    schema = json.loads(data_tables.schema()["ClientRequest.json"])
     wanted = {}
     for one in schema["oneOf"]:
         params = one["properties"].get("params", {}).get("$ref", "").rpartition("/")[2]
         members = schema["definitions"].get(params, {}).get("properties")
         if members and one["properties"]["method"]["enum"] != ["initialize"]:
             wanted[one["properties"]["method"]["enum"][0]] = set(members)
-    forms = json.loads(Path(table("0.92.0", "forms.json")).read_bytes())
+    forms = data_tables.load("forms")
     assert {method: set(members) for method, members in forms["methods"].items()} == wanted
 
 

@@ -1,6 +1,7 @@
 """What the scripted fake shows again of a thread, and where it begins anew, as 0.92.0 does.
 
-Each statement was watched on the real binary, with which random lives of threads compare the fake (tests/real/lives.py).
+Each statement was watched on the real binary, with which random lives of threads compare the fake
+(tests/real/differential/lives.py).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_scripted import Started, of, start
+from tests.fakes.scripted.test_scripted import Started, of, start
 
 __all__ = ["start"]  # the fixture
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from harness.core.jsontext import dumps, loads
-from tests.conversing import Conversation, initialize
-from tests.in_process import InProcess
-from tests.real.scenarios import FREE, GATE, TOOL, conversation, dynamic, numbered, shell
+from codex_replay.core.wire.json_text import dumps, loads
+from tests.fakes.scripted.conversing import Conversation, initialize
+from tests.fakes.scripted.in_process import InProcess
+from tests.real.differential.scenarios import FREE, GATE, TOOL, conversation, dynamic, numbered, shell
 
 RAW = "codex/event/raw_response_item"
 PATCH = "*** Begin Patch\n*** Add File: n\n+x\n*** End Patch\n"

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import loads
-from harness.core.redact import Redactor
-from harness.protocol.compare import compare
-from harness.protocol.turn import load_table
-from harness.shell.cassette import CassetteReader
-from harness.shell.client import Client, SubjectFailure
-from harness.shell.codex import HermeticHome
-from harness.shell.player import Player
-from tests.in_process import InProcess
-from tests.machine_half import as_json, machine_script
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.wire.json_text import loads
+from codex_replay.protocol.recordings.compare import compare
+from codex_replay.protocol.turn.frames import load_table
+from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client, SubjectFailure
+from codex_replay.shell.rpc.player import Player
+from tests.fakes.scripted.in_process import InProcess
+from tests.fakes.scripted.machine_half import as_json, machine_script
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "cassettes" / "app_server"
 RECORDINGS = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.ndjson"))
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
@@ -38,6 +38,11 @@ ACCOUNTS: dict[str, Any] = {
     "test_account/logout": "api_key",
     "test_account/no_last_refresh": {"type": "chatgpt", "last_refresh": None},
     "test_account/rate_limits": "chatgpt",
+    "test_login/a_401_that_remains-api_key": "api_key",
+    "test_login/a_401_that_remains-chatgpt": "chatgpt",
+    **{f"test_login/a_key_wins_over_tokens-{mode}": "api_key" for mode in ("no-mode", "chatgpt", "apikey")},
+    "test_login/an_old_login_is_refreshed_at_the_start-7": "chatgpt",
+    "test_login/an_old_login_is_refreshed_at_the_start-9": {"type": "chatgpt", "planType": "plus"},
     **{f"test_account/refresh_refused-{why}": "chatgpt" for why in ("expired", "reused", "revoked", "unknown")},
 }
 MCP = "the fake starts no MCP server and connects to none"
@@ -189,7 +194,7 @@ SHOWN = {
 }
 
 
-#: Single frames of happenings whose others the recordings of `tests.test_turn` show.
+#: Single frames of happenings whose others the recordings of `tests.protocol.turn.test_turn` show.
 FRAMES_SHOWN = {("reasoning-completed", 3): "test_items/reasoning-raw"}
 
 

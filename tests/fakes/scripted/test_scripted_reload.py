@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.shell.client import Client
-from tests.test_scripted import Started, of, start
+from codex_replay.shell.rpc.client import Client
+from tests.fakes.scripted.test_scripted import Started, of, start
 
 __all__ = ["start"]  # the fixture
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from harness.core.jsontext import dumps
-from harness.protocol.refusals import load_methods
-from harness.shell.client import Client
-from harness.shell.codex import HermeticHome
-from tests.conversing import CLIENT
-from tests.test_scripted import NEEDED, UNANSWERED
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.refusals import load_methods
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client
+from tests.fakes.scripted.conversing import CLIENT
+from tests.fakes.scripted.test_scripted import NEEDED, UNANSWERED
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 WATCH = """
 import atexit, os, sys
 sys.path.insert(0, ROOT)
@@ -39,7 +39,7 @@ def report():
 sys.addaudithook(hook)
 atexit.register(report)
 HARM
-from fake_server.fake_codex import main
+from codex_fakes.fake_codex import main
 sys.exit(main(ARGV))
 """
 #: What an interpreter does that only loads modules and computes.

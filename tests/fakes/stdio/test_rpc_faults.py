@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from fake_server.rpc_faults import FAULTS, HUGE, Chance, fault_of, snake
-from harness.core.frames import Frame
-from harness.core.jsontext import NotJson, dumps, loads
-from harness.shell.cassette import CassetteReader
+from codex_fakes.stdio.faults import FAULTS, HUGE, Chance, fault_of, snake
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
+from codex_replay.shell.cassettes.file import CassetteReader
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 OPENED = b'"thread":{"id":"'
-CASSETTE = Path(__file__).parent.parent / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+CASSETTE = Path(__file__).parents[3] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
 
 
 def client_lines() -> list[bytes]:
@@ -149,6 +149,24 @@ def test_chance_is_that_of_the_standard_library() -> None:
             assert ours.randint(1, high) == theirs.randint(1, high)
 
 
+def test_chance_refuses_an_empty_range() -> None:
+    for low, high in ((1, 0), (1, -1), (5, 1)):
+        with pytest.raises(ValueError, match="empty range"):
+            Chance(0).randint(low, high)
+
+
+@pytest.mark.parametrize("name", ["half-line", "dies-in-line"])
+@pytest.mark.parametrize("short", [b"1\n", b"\n"])
+def test_a_line_too_short_to_be_cut_is_left_to_the_next(name: str, short: bytes) -> None:
+    fault = fault_of(name)
+    begun, whole = b'{"method":"turn/started"}\n', b'{"method":"a"}\n'
+    assert fault.pieces(begun) == [begun]
+    assert [fault.pieces(short) for _ in range(20)] == [[short]] * 20
+    cut = fault.pieces(whole)[0]
+    assert cut != whole
+    assert whole.startswith(cut.removesuffix(b"\n"))
+
+
 def test_pieces_are_cut_within_characters() -> None:
     fault = fault_of("split-bytes:5")
     raw = dumps({"text": "é☂😀" * 50}) + b"\n"
@@ -177,7 +195,7 @@ def test_snake_case() -> None:
 
 
 def test_the_page_has_the_table() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "fake-codex.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "fake-codex.md").read_text(encoding="utf-8")
     assert [
         line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 3 and line.split("`")[1] in FAULTS
     ] == [f"| `{name}` | {sentence} |" for name, (sentence, _, _) in FAULTS.items()]

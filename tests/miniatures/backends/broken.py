@@ -15,7 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from harness.protocol import responses, steps
+from codex_replay.protocol.responses import items as responses
+from codex_replay.protocol.responses import steps
 
 Event = dict[str, Any]
 VARIANTS: dict[str, Callable[[], None]] = {}
@@ -346,13 +347,25 @@ def ascii_only() -> None:
 # -- everything else: `server` gives the modules of the backend, once the above is done ------------------------------------------
 
 
+MODULES = {
+    "auth": "backend.rules.auth",
+    "body": "backend.rules.body",
+    "default": "model.default",
+    "exchange": "backend.exchange",
+    "routes": "backend.routes",
+    "server": "backend.server",
+    "table": "backend.rules.table",
+    "tokens": "backend.rules.tokens",
+}
+
+
 class _Modules:
     """The backend's modules, imported when a variant first needs one."""
 
     def __getattr__(self, name: str) -> Any:
         import importlib
 
-        return importlib.import_module(f"fake_server.{name}")
+        return importlib.import_module(f"codex_fakes.{MODULES[name]}")
 
 
 server = _Modules()
@@ -360,9 +373,9 @@ server = _Modules()
 
 def _rule(name: str) -> None:
     def drop() -> None:
-        server.rules.RULES = tuple(rule for rule in server.rules.RULES if rule.id != name)
-        left = tuple(rule for rule in server.rules.AUTH_RULES if rule.id != name)
-        server.rules.AUTH_RULES = server.backend_routes.AUTH_RULES = left
+        server.table.RULES = tuple(rule for rule in server.table.RULES if rule.id != name)
+        left = tuple(rule for rule in server.table.AUTH_RULES if rule.id != name)
+        server.table.AUTH_RULES = server.routes.AUTH_RULES = left
 
     drop.__doc__ = f"Does not enforce the rule {name}."
     VARIANTS[f"rule-{name}"] = drop
@@ -378,7 +391,16 @@ for _name in (
         "account-wrong",
         "account-under-key",
     ),
-    *("originator-missing", "session-id", "model-missing", "input-missing", "type", "unknown-parameter", "previous-response"),
+    *(
+        "originator-missing",
+        "user-agent-missing",
+        "session-id",
+        "model-missing",
+        "input-missing",
+        "type",
+        "unknown-parameter",
+        "previous-response",
+    ),
     *("store-false", "stream-true", "tool-type", "tool-name", "tool-choice", "item-type", "item-fields", "message-content"),
     *("output-without-call", "call-without-output"),
 ):
@@ -387,7 +409,7 @@ for _name in (
 
 def _lenient_json(accepts: Callable[[Any], bool]) -> None:
     """Take what is no request for an empty greeting."""
-    find = server.rules_body.not_json
+    find = server.body.not_json
 
     def not_json(asked: Any) -> Any:
         try:
@@ -405,7 +427,7 @@ def _lenient_json(accepts: Callable[[Any], bool]) -> None:
 def _replace(name: str, find: Callable[[Any], Any]) -> None:
     from dataclasses import replace
 
-    server.rules.RULES = tuple(replace(rule, find=find) if rule.id == name else rule for rule in server.rules.RULES)
+    server.table.RULES = tuple(replace(rule, find=find) if rule.id == name else rule for rule in server.table.RULES)
 
 
 @variant
@@ -423,21 +445,21 @@ def rule_object() -> None:
 @variant
 def no_session_header() -> None:
     """Does not miss the session, but wants a uuid where there is one."""
-    find = server.rules_auth.session_id
+    find = server.auth.session_id
     _replace("session-id", lambda asked: find(asked) if asked.header("session_id") else None)
 
 
 @variant
 def any_session() -> None:
     """Takes any word for a session."""
-    find = server.rules_auth.session_id
+    find = server.auth.session_id
     _replace("session-id", lambda asked: None if asked.header("session_id") else find(asked))
 
 
 @variant
 def one_originator() -> None:
     """Serves nobody but codex_cli_rs."""
-    find = server.rules_auth.originator_missing
+    find = server.auth.originator_missing
     message = ("originator", "Who are you?")
     _replace("originator-missing", lambda asked: message if asked.header("originator") == "my_client" else find(asked))
 
@@ -451,13 +473,13 @@ def basic_auth() -> None:
 @variant
 def headers_by_case() -> None:
     """Knows headers in lower case only."""
-    server.backend_exchange.Request.header = lambda self, name: dict(self.headers).get(name)
+    server.exchange.Request.header = lambda self, name: dict(self.headers).get(name)
 
 
 @variant
 def no_api_keys() -> None:
     """Knows no API keys."""
-    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    Tokens = server.tokens.Tokens  # noqa: N806
     old = Tokens.check_bearer
     Tokens.check_bearer = lambda self, bearer, mode: "wrong" if mode == "api_key" else old(self, bearer, mode)
 
@@ -465,7 +487,7 @@ def no_api_keys() -> None:
 @variant
 def no_chatgpt() -> None:
     """Knows no access tokens."""
-    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    Tokens = server.tokens.Tokens  # noqa: N806
     old = Tokens.check_bearer
     Tokens.check_bearer = lambda self, bearer, mode: "wrong" if mode == "chatgpt" else old(self, bearer, mode)
 
@@ -473,7 +495,7 @@ def no_chatgpt() -> None:
 @variant
 def any_key() -> None:
     """Takes any API key."""
-    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    Tokens = server.tokens.Tokens  # noqa: N806
     old = Tokens.check_bearer
     Tokens.check_bearer = lambda self, bearer, mode: None if mode == "api_key" else old(self, bearer, mode)
 
@@ -481,13 +503,13 @@ def any_key() -> None:
 @variant
 def errors_as_detail() -> None:
     """Says what is wrong as {"detail": ...}."""
-    server.rules.Violation.body = lambda self: json.dumps({"detail": self.message}).encode()
+    server.table.Violation.body = lambda self: json.dumps({"detail": self.message}).encode()
 
 
 @variant
 def errors_without_code() -> None:
     """Leaves the code out of errors."""
-    server.rules.Violation.body = lambda self: json.dumps(
+    server.table.Violation.body = lambda self: json.dumps(
         {"error": {"message": self.message, "type": "x", "param": self.param}}
     ).encode()
 
@@ -495,7 +517,7 @@ def errors_without_code() -> None:
 @variant
 def silent_errors() -> None:
     """Refuses without a word."""
-    server.rules.Violation.body = lambda self: json.dumps(
+    server.table.Violation.body = lambda self: json.dumps(
         {"error": {"message": "", "type": "x", "param": self.param, "code": self.code}}
     ).encode()
 
@@ -503,7 +525,7 @@ def silent_errors() -> None:
 @variant
 def vague_errors() -> None:
     """Refuses with the same words whatever is wrong."""
-    server.rules.Violation.body = lambda self: json.dumps(
+    server.table.Violation.body = lambda self: json.dumps(
         {"error": {"message": "Bad request.", "type": "x", "param": None, "code": self.code}}
     ).encode()
 
@@ -511,32 +533,33 @@ def vague_errors() -> None:
 @variant
 def errors_as_text() -> None:
     """Gives errors the wrong content type."""
-    server.backend_routes.JSON_TYPE = ("content-type", "text/plain")
+    server.routes.JSON_TYPE = ("content-type", "text/plain")
 
 
 @variant
 def plain_content_type() -> None:
     """Gives streams the wrong content type."""
-    server.backend_routes.STREAM_TYPE = ("content-type", "text/plain")
+    server.routes.STREAM_TYPE = ("content-type", "text/plain")
 
 
 @variant
 def no_gzip() -> None:
     """Cannot read compressed bodies."""
-    server.backend_routes._DECODERS["gzip"] = bytes
+    old = server.routes.decode
+    server.routes.decode = lambda raw, encoding: raw if encoding == "gzip" else old(raw, encoding)
 
 
 @variant
 def wants_everything() -> None:
     """Wants every key of the example."""
-    find = server.rules_body.model_missing
+    find = server.body.model_missing
     _replace("model-missing", lambda asked: find(asked) or (None if "tools" in asked.body else ("tools", "There must be tools.")))
 
 
 @variant
 def wants_reasoning() -> None:
     """Cannot do without reasoning."""
-    find = server.rules_body.model_missing
+    find = server.body.model_missing
     _replace(
         "model-missing", lambda asked: find(asked) or (("reasoning", "No.") if asked.body.get("reasoning", 1) is None else None)
     )
@@ -545,7 +568,7 @@ def wants_reasoning() -> None:
 @variant
 def no_output_schema() -> None:
     """Does not know structured output."""
-    find = server.rules_body.model_missing
+    find = server.body.model_missing
     _replace(
         "model-missing", lambda asked: find(asked) or (("text", "No.") if "format" in (asked.body.get("text") or {}) else None)
     )
@@ -554,7 +577,7 @@ def no_output_schema() -> None:
 @variant
 def long_parts_only() -> None:
     """Does not know the short form of a message."""
-    find = server.rules_body.message_content
+    find = server.body.message_content
     short = ("input[0].content", "content must be a list.")
     _replace(
         "message-content",
@@ -564,7 +587,7 @@ def long_parts_only() -> None:
 
 def _without_tool(kind: str) -> None:
     def drop() -> None:
-        server.rules_body.TOOL_TYPES.remove(kind)
+        server.body.TOOL_TYPES.remove(kind)
 
     drop.__doc__ = f"Does not know tools of the type {kind}."
     VARIANTS[f"no-{kind.replace('_', '-')}-tool"] = drop
@@ -577,13 +600,13 @@ for _kind in ("function", "web_search", "custom"):
 @variant
 def objects_as_arguments() -> None:
     """Takes an object for arguments."""
-    server.rules_body.ITEM_FIELDS["function_call"] = {"call_id": (str,), "name": (str,), "arguments": (str, dict)}
+    server.body.ITEM_FIELDS["function_call"] = {"call_id": (str,), "name": (str,), "arguments": (str, dict)}
 
 
 @variant
 def arguments_are_checked() -> None:
     """Refuses arguments that are no JSON."""
-    find = server.rules_body.item_fields
+    find = server.body.item_fields
 
     def fields(asked: Any) -> Any:
         for _, item in asked.calls:
@@ -599,10 +622,10 @@ def arguments_are_checked() -> None:
 @variant
 def schemas_are_checked() -> None:
     """Refuses a tool whose schema is none."""
-    find = server.rules_body.tool_name
+    find = server.body.tool_name
 
     def name(asked: Any) -> Any:
-        wrong = [tool for tool in asked.body.get("tools") or () if not server.backend_default.valid_schema(tool)]
+        wrong = [tool for tool in asked.body.get("tools") or () if not server.default.valid_schema(tool)]
         return ("tools", "This is no schema.") if wrong else find(asked)
 
     _replace("tool-name", name)
@@ -611,7 +634,7 @@ def schemas_are_checked() -> None:
 @variant
 def schemas_are_ignored() -> None:
     """Calls tools whatever their schema."""
-    server.backend_default.valid_schema = lambda tool: True
+    server.default.valid_schema = lambda tool: True
 
 
 @variant
@@ -629,13 +652,13 @@ def _in_order(asked: Any) -> Any:
 @variant
 def custom_outputs_go_free() -> None:
     """Does not look for the calls of freeform tools."""
-    server.rules_body.CALL_OF.pop("custom_tool_call_output")
+    server.body.CALL_OF.pop("custom_tool_call_output")
 
 
 @variant
 def small_outputs() -> None:
     """Takes outputs of 10,000 characters at most."""
-    find = server.rules_body.item_fields
+    find = server.body.item_fields
     long = ("input", "The output is too long.")
     _replace(
         "item-fields",
@@ -646,7 +669,7 @@ def small_outputs() -> None:
 @variant
 def tools_are_needed() -> None:
     """Refuses to be asked for a call where there are no tools."""
-    find = server.rules_body.tool_name
+    find = server.body.tool_name
     _replace(
         "tool-name",
         lambda asked: find(asked) or (None if asked.body.get("tools") or "Call" not in str(asked.body) else ("tools", "None.")),
@@ -656,25 +679,23 @@ def tools_are_needed() -> None:
 @variant
 def calls_what_is_not_there() -> None:
     """Calls a function that nobody declared."""
-    from harness.protocol.script import Turn
+    from codex_replay.protocol.script.script import Turn
 
-    old = server.backend_default.default_turn
+    old = server.default.default_turn
     call = {"type": "function_call", "name": "add", "arguments": {}}
-    server.backend_routes.default_turn = lambda body: (
-        old(body) if body.get("tools") or "Call" not in str(body) else Turn(items=(call,))
-    )
+    server.routes.default_turn = lambda body: old(body) if body.get("tools") or "Call" not in str(body) else Turn(items=(call,))
 
 
 @variant
 def deaf_to_outputs() -> None:
     """Does not see what tools say."""
-    server.backend_default.REPEATED = 0
+    server.default.REPEATED = 0
 
 
 @variant
 def deaf_to_custom_outputs() -> None:
     """Does not see what freeform tools say."""
-    old = server.backend_routes.default_turn
+    old = server.routes.default_turn
 
     def default(body: Any) -> Any:
         given = (
@@ -682,7 +703,7 @@ def deaf_to_custom_outputs() -> None:
         )
         return old({**body, "input": given})
 
-    server.backend_routes.default_turn = default
+    server.routes.default_turn = default
 
 
 @variant
@@ -698,7 +719,7 @@ def no_encrypted_content() -> None:
 
 
 def _tokens(change: Callable[[Any, str, Any], Any]) -> None:
-    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    Tokens = server.tokens.Tokens  # noqa: N806
     old = Tokens.use_refresh
     Tokens.use_refresh = lambda self, token: change(self, token, lambda: old(self, token))
 
@@ -712,13 +733,13 @@ def refresh_without_id_token() -> None:
 @variant
 def id_token_that_is_none() -> None:
     """Gives an id token that is no JWT."""
-    server.backend_tokens.Tokens.id_token = lambda self: "id-token"
+    server.tokens.Tokens.id_token = lambda self: "id-token"
 
 
 @variant
 def id_token_of_another() -> None:
     """Gives an id token of another account."""
-    Tokens = server.backend_tokens.Tokens  # noqa: N806
+    Tokens = server.tokens.Tokens  # noqa: N806
     old = Tokens.id_token
 
     def other(self: Any) -> Any:
@@ -764,30 +785,30 @@ def refresh_tokens_stay_good() -> None:
 @variant
 def reuse_is_not_told_apart() -> None:
     """Says of a used refresh token that it is unknown."""
-    server.backend_tokens.REFRESH_ERRORS["reused"] = server.backend_tokens.REFRESH_ERRORS["unknown"]
+    server.tokens.REFRESH_ERRORS["reused"] = server.tokens.REFRESH_ERRORS["unknown"]
 
 
 @variant
 def expiry_is_not_told_apart() -> None:
     """Says of an expired refresh token that it is unknown."""
-    server.backend_tokens.REFRESH_ERRORS["expired"] = server.backend_tokens.REFRESH_ERRORS["unknown"]
+    server.tokens.REFRESH_ERRORS["expired"] = server.tokens.REFRESH_ERRORS["unknown"]
 
 
 @variant
 def revocation_is_not_told_apart() -> None:
     """Says of a revoked refresh token that it is unknown."""
-    server.backend_tokens.REFRESH_ERRORS["revoked"] = server.backend_tokens.REFRESH_ERRORS["unknown"]
+    server.tokens.REFRESH_ERRORS["revoked"] = server.tokens.REFRESH_ERRORS["unknown"]
 
 
 @variant
 def unknown_is_expired() -> None:
     """Says of any refresh token that it has expired."""
-    server.backend_tokens.REFRESH_ERRORS["unknown"] = server.backend_tokens.REFRESH_ERRORS["expired"]
+    server.tokens.REFRESH_ERRORS["unknown"] = server.tokens.REFRESH_ERRORS["expired"]
 
 
 def _token_route(change: Callable[[Any], Any]) -> None:
     """Change the fields that the token URL reads."""
-    old = server.backend_routes._token
+    old = server.routes._token
 
     async def route(exchange: Any, session: Any, entry: Any, path: str, query: str) -> None:
         try:
@@ -803,9 +824,7 @@ def _token_route(change: Callable[[Any], Any]) -> None:
 
 
 def _routed(ending: str, handler: Any) -> None:
-    server.backend_routes.ROUTES = tuple(
-        (method, end, handler if end == ending else old) for method, end, old in server.backend_routes.ROUTES
-    )
+    server.routes.ROUTES = tuple((method, end, handler if end == ending else old) for method, end, old in server.routes.ROUTES)
 
 
 @variant
@@ -822,8 +841,49 @@ def refresh_without_token() -> None:
 
 @variant
 def any_client() -> None:
+    """Refreshes for a client that is not Codex."""
+    client = {"client_id": "app_EMoamEEZ73f0CkXaXp7hrann"}
+    _token_route(lambda fields: {**fields, **client} if isinstance(fields, dict) and fields.get("client_id") else None)
+
+
+@variant
+def no_client() -> None:
     """Refreshes for a client that does not say who it is."""
-    _token_route(lambda fields: {"client_id": "x", **fields} if isinstance(fields, dict) else None)
+    client = {"client_id": "app_EMoamEEZ73f0CkXaXp7hrann"}
+    _token_route(lambda fields: {**fields, **client} if isinstance(fields, dict) and not fields.get("client_id") else None)
+
+
+@variant
+def any_scope() -> None:
+    """Refreshes whatever scope is asked for."""
+    scope = {"scope": "openid profile email"}
+    _token_route(lambda fields: {**fields, **scope} if isinstance(fields, dict) and "scope" in fields else None)
+
+
+@variant
+def scope_left_out() -> None:
+    """Refreshes without a scope."""
+    _token_route(lambda fields: {"scope": "openid profile email", **fields} if isinstance(fields, dict) else None)
+
+
+@variant
+def headers_of_chatgpt_only() -> None:
+    """Requires originator, user agent and session of ChatGPT logins only."""
+    old = server.auth._codex_headers
+    server.auth._codex_headers = lambda asked: asked.mode == "chatgpt" and old(asked)
+
+
+@variant
+def formats_have_names() -> None:
+    """Refuses a format without a name."""
+
+    old = server.body.tool_type
+
+    def find(asked: Any) -> Any:
+        given = (asked.body.get("text") or {}).get("format") or {"name": ""}
+        return old(asked) or (None if "name" in given else ("text.format.name", "Name the format."))
+
+    _replace("tool-type", find)
 
 
 @variant
@@ -838,44 +898,44 @@ def no_forms() -> None:
 @variant
 def any_method() -> None:
     """Takes any method for POST."""
-    old = server.backend_routes._route
+    old = server.routes._route
 
     async def route(exchange: Any, *given: Any) -> None:
         if exchange.request.method == "PUT":
             exchange.request.method = "POST"
         await old(exchange, *given)
 
-    server.backend_routes._route = route
+    server.routes._route = route
 
 
 @variant
 def any_path() -> None:
     """Serves responses at any path that begins alike."""
-    server.backend_routes.ROUTES += (("POST", "/respond", server.backend_routes._responses),)
+    server.routes.ROUTES += (("POST", "/respond", server.routes._responses),)
 
 
 @variant
 def deaf_to_upgrades() -> None:
     """Does not see that a WebSocket is asked for."""
-    old = server.backend_routes._route
+    old = server.routes._route
 
     async def route(exchange: Any, *given: Any) -> None:
         exchange.request.upgrade = False
         await old(exchange, *given)
 
-    server.backend_routes._route = route
+    server.routes._route = route
 
 
 def _json_answers(ending: str, change: Callable[[Any], Any], headers: bool = True) -> None:
     """Change the JSON that a route answers."""
-    old = server.backend_routes.respond_json
+    old = server.routes.respond_json
 
     def respond(exchange: Any, entry: Any, status: int, value: Any, *more: Any) -> None:
         if entry.request.target.partition("?")[0].endswith(ending):
             value, more = change(value), more if headers else ()
         old(exchange, entry, status, value, *more)
 
-    server.backend_routes.respond_json = respond
+    server.routes.respond_json = respond
 
 
 @variant
@@ -899,7 +959,7 @@ def models_without_etag() -> None:
 @variant
 def models_never_change() -> None:
     """Answers 304 whatever tag is asked for."""
-    old = server.backend_routes._models
+    old = server.routes._models
 
     async def models(exchange: Any, session: Any, entry: Any, path: str, query: str) -> None:
         if exchange.request.header("if-none-match"):
@@ -920,7 +980,7 @@ def usage_without_window() -> None:
 @variant
 def usage_for_all() -> None:
     """Tells anyone the usage."""
-    server.backend_routes.AUTH_RULES = ()
+    server.routes.AUTH_RULES = ()
 
 
 def main(argv: list[str]) -> int:
@@ -929,7 +989,7 @@ def main(argv: list[str]) -> int:
         sys.stderr.write(f"Give one of these: {', '.join(VARIANTS)}.\n")
         return 2
     VARIANTS[argv[0]]()
-    status: int = server.backend.main(argv[1:])
+    status: int = server.server.main(argv[1:])
     return status
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from fake_server import backend, backend_replay
-from harness.core import http_match, httpframes, match
+from codex_fakes.backend import replay, server
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.replay import http_match, match
 
 VARIANTS: dict[str, Callable[[], None]] = {}
 
@@ -23,8 +24,8 @@ def variant(patch: Callable[[], None]) -> Callable[[], None]:
 
 def pieces(change: Callable[[list[tuple[float, bytes]]], list[tuple[float, bytes]]]) -> None:
     """Change the pieces of every body."""
-    old = backend_replay._spliced
-    backend_replay._spliced = lambda found, bindings: change(old(found, bindings))
+    old = replay._spliced
+    replay._spliced = lambda found, bindings: change(old(found, bindings))
 
 
 @variant
@@ -48,19 +49,19 @@ def loses_the_last_piece() -> None:
 @variant
 def lower_case_headers() -> None:
     """Writes the names of headers in lower case."""
-    old = httpframes.response_head
-    httpframes.response_head = lambda payload: old({**payload, "headers": [[name.lower(), v] for name, v in payload["headers"]]})
+    old = http_frames.response_head
+    http_frames.response_head = lambda payload: old({**payload, "headers": [[name.lower(), v] for name, v in payload["headers"]]})
 
 
 def _ends(how: str, instead: str) -> None:
-    old = backend_replay._finish
+    old = replay._finish
 
     async def finish(exchange: Any, one: Any, head: Any, chunked: bool) -> str:
         if one.close is not None and one.close.payload == how and one.close.sender == "server":
             one.close.payload = instead
         return await old(exchange, one, head, chunked)
 
-    backend_replay._finish = finish
+    replay._finish = finish
 
 
 @variant
@@ -78,19 +79,19 @@ def resets_are_cuts() -> None:
 @variant
 def first_come() -> None:
     """Gives the next recorded answer, whatever is asked."""
-    http_match.HttpDeck._differences = lambda self, one, live: []
+    http_match.HttpPlayer._differences = lambda self, one, live: []
 
 
 @variant
 def nothing_is_consumed() -> None:
     """Plays an exchange again and again."""
-    old = http_match.HttpDeck.use
+    old = http_match.HttpPlayer.use
 
     def use(self: Any, conn: int, one: Any, payload: Any) -> None:
         old(self, conn, one, payload)
         one.used = False
 
-    http_match.HttpDeck.use = use
+    http_match.HttpPlayer.use = use
 
 
 @variant
@@ -108,7 +109,7 @@ def binds_nothing() -> None:
 @variant
 def knows_no_rules() -> None:
     """Answers what breaks a rule."""
-    backend_replay.Replay.violation = lambda self, one, asked, off: None
+    replay.Replay.violation = lambda self, one, asked, off: None
 
 
 @variant
@@ -120,7 +121,7 @@ def takes_any_secret_for_none() -> None:
 @variant
 def misses_are_defaults() -> None:
     """Gives the default reply where no recording answers."""
-    old = backend_replay.Replay.answer
+    old = replay.Replay.answer
 
     async def answer(self: Any, exchange: Any, entry: Any, tokens: Any, off: Any, path: str, query: str) -> Any:
         unanswered = await old(self, exchange, entry, tokens, off, path, query)
@@ -129,13 +130,13 @@ def misses_are_defaults() -> None:
             return None
         return unanswered
 
-    backend_replay.Replay.answer = answer
+    replay.Replay.answer = answer
 
 
 def main(argv: list[str]) -> int:
     """Run the variant that the first argument names."""
     VARIANTS[argv[0]]()
-    return backend.main(argv[1:])
+    return server.main(argv[1:])
 
 
 if __name__ == "__main__":

@@ -42,15 +42,27 @@ def cover(kills: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {variant: sorted(checks) for variant, checks in sorted(chosen.items())}
 
 
-def run_pytest(pairs: Mapping[str, list[str]] | None, folder: Path) -> dict[str, list[str]]:
+def run_pytest(pairs: Mapping[str, list[str]] | None, folder: Path, *, wait: str = "4") -> dict[str, list[str]]:
     """Run the pairs (None: all of them) and return what turned red; raises CalledProcessError when pytest itself fails."""
     env = {**os.environ, "PYTHONPATH": str(HERE), "BACKEND_RESULTS": str(folder / "results.json")}
     if pairs is not None:
         (folder / "pairs.json").write_text(json.dumps(pairs))
         env["BACKEND_PAIRS"] = str(folder / "pairs.json")
-    options = ["-p", "matrix", "-p", "no:cacheprovider", "-q", "--tb=no", "--no-header", "-o", "addopts=", "--wait", "4"]
+    options = [
+        "-p",
+        "matrix",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--tb=no",
+        "--no-header",
+        "-o",
+        "addopts=-p codex_replay.suites",
+        "--wait",
+        wait,
+    ]
     options += ["--report", str(folder / "report"), "--basetemp", str(folder / "tmp"), "--rootdir", str(ROOT)]
-    argv = [sys.executable, "-m", "pytest", str(ROOT / "suites" / "backend"), *options]
+    argv = [sys.executable, "-m", "pytest", str(ROOT / "suites" / "backend"), "--no-early-stop", *options]
     done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise subprocess.CalledProcessError(done.returncode, argv, done.stdout[-3000:], done.stderr[-3000:])

@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.editor_client import __main__ as program
-from harness.reference.editor_client import session
-from harness.reference.editor_client.connection import Connection, Gone
-from harness.reference.editor_client.session import Session
+from codex_replay.reference.editor_client import __main__ as program
+from codex_replay.reference.editor_client import session
+from codex_replay.reference.editor_client.connection import Connection, Disconnected
+from codex_replay.reference.editor_client.session import Session
 
+#: Seconds that impatient editors wait: far less than the servers' pauses (0.3), so that a busy machine does not hide them.
+PATIENCE = 0.01
 VARIANTS: dict[str, Callable[[], None]] = {}
 MODULES: dict[str, tuple[str, ...]] = {}
 
@@ -102,16 +104,21 @@ def initialized_as_request() -> None:
 
 
 @variant("handshake")
+def initialized_with_params() -> None:
+    """Sends initialized with empty params."""
+    asked_for("initialized", lambda message: {**message, "params": {}})
+
+
+@variant("handshake")
 def initialized_at_once() -> None:
     """Sends initialized without waiting for the reply."""
     Session._initialized = lambda self, result: (setattr(self, "_ready", True), setattr(self, "_opening", False), self._advance())  # type: ignore
 
-    def write(old: Any, self: Connection, message: dict[str, Any]) -> None:
-        old(self, message)
-        if message.get("method") == "initialize":
-            old(self, {"method": "initialized"})
+    def encode(old: Any, self: Connection, message: dict[str, Any]) -> Any:
+        # In one write: the server listens only for a moment, in which a busy machine may not run the editor.
+        return old(self, message) + (old(self, {"method": "initialized"}) if message.get("method") == "initialize" else b"")
 
-    patch(Connection, "write", write)
+    patch(Connection, "encode", encode)
 
 
 @variant("handshake")
@@ -194,6 +201,61 @@ def never_to_be_asked() -> None:
 def configures_the_server() -> None:
     """Overrules the user's configuration in another way."""
     with_params("thread/start", config={"approval_policy": "never"})
+
+
+@variant("turns")
+def chooses_the_model() -> None:
+    """Starts the thread with a model of its own."""
+    with_params("thread/start", model="gpt-5.2-codex")
+
+
+@variant("turns")
+def no_sandbox_member() -> None:
+    """Leaves the sandbox out of thread/start."""
+    after(Session, "thread_params", lambda params, self: {"cwd": params["cwd"]})
+
+
+@variant("turns")
+def chooses_the_effort() -> None:
+    """Starts turns with an effort of its own."""
+    with_params("turn/start", effort="low")
+
+
+@variant("turns")
+def turns_without_a_folder() -> None:
+    """Starts turns without a cwd."""
+    after(Session, "turn_params", lambda params, *_: {name: params[name] for name in ("threadId", "input")})
+
+
+@variant("turns")
+def prompt_in_two_items() -> None:
+    """Sends the prompt as two text items."""
+
+    def halves(params: dict[str, Any], self: Session, prompt: str) -> dict[str, Any]:
+        return {**params, "input": [{"type": "text", "text": text} for text in (prompt[:1], prompt[1:])]}
+
+    after(Session, "turn_params", halves)
+
+
+@variant("turns")
+def thread_at_the_start() -> None:
+    """Starts a thread before any prompt."""
+    nothing = "\0"
+
+    def advance(old: Any, self: Session) -> None:
+        if self._thread is not None and nothing in self._prompts:
+            self._prompts.remove(nothing)
+        old(self)
+
+    def run(old: Any, self: Session) -> None:
+        self._prompts.append(nothing)
+        self._advance()
+        while self._thread is None:
+            self.receive()
+        old(self)
+
+    patch(Session, "_advance", advance)
+    patch(program, "run", run)
 
 
 @variant("turns")
@@ -509,9 +571,9 @@ def accepts_by_itself() -> None:
     """Accepts commands before the user has chosen."""
 
     def requested(old: Any, self: Session, message: dict[str, Any], params: dict[str, Any]) -> None:
-        old(self, message, params)
         if self.connection is not None and message["method"] in session.APPROVALS:
             self.connection.answer(message, {"decision": "accept"})
+        old(self, message, params)
 
     patch(Session, "requested", requested)
 
@@ -979,7 +1041,7 @@ def never_again() -> None:
 
     def begin(old: Any, self: Connection, *given: Any) -> None:
         if started:
-            raise Gone("codex is not running.")
+            raise Disconnected("codex is not running.")
         started.append(1)
         old(self, *given)
 
@@ -1016,11 +1078,11 @@ def falls_over_without_codex() -> None:
 
 @variant("lifecycle", "faults")
 def impatient() -> None:
-    """Gives up when an answer takes more than a fifth of a second."""
+    """Gives up when an answer takes more than a hundredth of a second."""
 
     def receive(old: Any, self: Connection) -> None:
-        if self._waiting and not select.select([self], [], [], 0.2)[0]:
-            raise Gone("codex does not answer.")
+        if self._waiting and not select.select([self], [], [], PATIENCE)[0]:
+            raise Disconnected("codex does not answer.")
         old(self)
 
     patch(Session, "receive", lambda old, self: old(self))
@@ -1031,11 +1093,11 @@ def impatient() -> None:
 
 @variant("lifecycle")
 def asks_again() -> None:
-    """Sends initialize again when the answer takes more than a fifth of a second."""
+    """Sends initialize again when the answer takes more than a hundredth of a second."""
     impatient()
 
     def receive(self: Connection) -> None:
-        if self._waiting and not select.select([self], [], [], 0.2)[0]:
+        if self._waiting and not select.select([self], [], [], PATIENCE)[0]:
             self.write({"id": 99, "method": "initialize", "params": {"clientInfo": session.CLIENT_INFO}})
             return
         if select.select([self], [], [], 0)[0]:
@@ -1143,7 +1205,7 @@ def a_blank_line_is_the_end() -> None:
 
     def decode(old: Any, self: Connection, line: bytes) -> Any:
         if not line.strip():
-            raise Gone("codex has said nothing.")
+            raise Disconnected("codex has said nothing.")
         return old(self, line)
 
     patch(Connection, "decode", decode)

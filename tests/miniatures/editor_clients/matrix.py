@@ -62,9 +62,21 @@ def run_pytest(pairs: Mapping[str, list[str]], folder: Path, *more: str, wait: s
     (folder / "pairs.json").write_text(json.dumps(pairs))
     results = folder / "results.json"
     env = {**os.environ, "PYTHONPATH": str(HERE), "EDITOR_PAIRS": str(folder / "pairs.json"), "EDITOR_RESULTS": str(results)}
-    options = ["-p", "matrix", "-p", "no:cacheprovider", "-q", "--tb=no", "--no-header", "-o", "addopts=", "--wait", wait]
+    options = [
+        "-p",
+        "matrix",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--tb=no",
+        "--no-header",
+        "-o",
+        "addopts=-p codex_replay.suites",
+        "--wait",
+        wait,
+    ]
     options += ["--report", str(folder / "report"), "--basetemp", str(folder / "tmp"), "--rootdir", str(ROOT)]
-    argv = [sys.executable, "-m", "pytest", str(SUITE), *options, *more]
+    argv = [sys.executable, "-m", "pytest", str(SUITE), "--no-early-stop", *options, *more]
     done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise subprocess.CalledProcessError(done.returncode, argv, done.stdout[-3000:], done.stderr[-3000:])

@@ -16,7 +16,7 @@ import wrong_refresh
 import wrong_streams
 from patching import VARIANTS
 
-from harness.reference.lite_client import __main__ as program
+from codex_replay.reference.lite_client import __main__ as program
 
 #: Importing them has filled the table.
 MODULES = (wrong_identity, wrong_body, wrong_streams, wrong_follow_ups, wrong_refresh, wrong_faults)

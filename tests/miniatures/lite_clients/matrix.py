@@ -56,9 +56,9 @@ def run_pytest(pairs: Mapping[str, list[str]] | None, folder: Path, *more: str) 
     if pairs is not None:
         (folder / "pairs.json").write_text(json.dumps(pairs))
         env["LITE_PAIRS"] = str(folder / "pairs.json")
-    options = ["-p", "matrix", "-p", "no:cacheprovider", "-q", "--tb=no", "--no-header", "-o", "addopts="]
+    options = ["-p", "matrix", "-p", "no:cacheprovider", "-q", "--tb=no", "--no-header", "-o", "addopts=-p codex_replay.suites"]
     options += ["--report", str(folder / "report"), "--basetemp", str(folder / "tmp"), "--rootdir", str(ROOT)]
-    argv = [sys.executable, "-m", "pytest", str(ROOT / "suites" / "lite_client"), *options, *more]
+    argv = [sys.executable, "-m", "pytest", str(ROOT / "suites" / "lite_client"), "--no-early-stop", *options, *more]
     done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise subprocess.CalledProcessError(done.returncode, argv, done.stdout[-3000:], done.stderr[-3000:])
@@ -168,7 +168,7 @@ def _child(argv: list[str], env: Mapping[str, str], cwd: str, stdout: int, stder
         os.environ.update(env)
         import broken
 
-        from harness.reference.lite_client import __main__ as program
+        from codex_replay.reference.lite_client import __main__ as program
 
         if argv[0] != FINE:
             broken.VARIANTS[argv[0]]()
@@ -185,7 +185,7 @@ def _child(argv: list[str], env: Mapping[str, str], cwd: str, stdout: int, stder
 
 @pytest.fixture(autouse=True)
 def _forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.plugin.lite_client import LiteClient
+    from codex_replay.plugin.lite_client.fixture import LiteClient
 
     monkeypatch.setattr(LiteClient, "execute", staticmethod(execute))
 

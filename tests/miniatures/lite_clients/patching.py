@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.lite_client import auth, client, reply, tools
+from codex_replay.reference.lite_client import auth, client, reply, tools
 
 Client, Auth, Reply, Tools = client.Client, auth.Auth, reply.Reply, tools.Tools
 VARIANTS: dict[str, Callable[[], None]] = {}

@@ -8,8 +8,8 @@ from typing import Any
 
 from patching import in_body, variant, without
 
-from harness.reference.lite_client import settings
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client import settings
+from codex_replay.reference.lite_client.errors import Problem
 
 # -- body -----------------------------------------------------------------------------------------------------------------------
 

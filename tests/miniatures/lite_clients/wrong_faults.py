@@ -9,9 +9,9 @@ from typing import Any
 from patching import Client, Reply, after, variant
 from wrong_streams import trusts_deltas
 
-from harness.reference.lite_client import __main__ as program
-from harness.reference.lite_client import client, reply, settings, transport
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client import __main__ as program
+from codex_replay.reference.lite_client import client, reply, settings, transport
+from codex_replay.reference.lite_client.errors import Problem
 
 
 @variant

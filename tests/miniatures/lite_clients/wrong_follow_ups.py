@@ -8,8 +8,8 @@ from typing import Any
 
 from patching import Client, Reply, Tools, after, in_body, variant
 
-from harness.reference.lite_client import reply, tools
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client import reply, tools
+from codex_replay.reference.lite_client.errors import Problem
 
 
 def in_follow_up(change: Callable[[list[Any]], list[Any]]) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from patching import Auth, Client, after, in_headers, variant, without
 
-from harness.reference.lite_client import __main__ as program
-from harness.reference.lite_client import auth, client, settings
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client import __main__ as program
+from codex_replay.reference.lite_client import auth, client, settings
+from codex_replay.reference.lite_client.errors import Problem
 
 # -- endpoint, prompt, text -----------------------------------------------------------------------------------------------------
 
@@ -252,3 +252,51 @@ def first_headers_only() -> None:
     """Leaves the originator out of every request but the first."""
     count = itertools.count()
     in_headers(lambda headers, _: headers if next(count) == 0 else {**headers, "originator": "else"})
+
+
+def _under_a_key(*names: str) -> None:
+    """Leave headers out under an API key."""
+    in_headers(lambda headers, self: headers if self.auth.chatgpt else without(headers, *names))
+
+
+@variant
+def no_originator_under_a_key() -> None:
+    """Sends no originator under an API key."""
+    _under_a_key("originator")
+
+
+@variant
+def no_session_under_a_key() -> None:
+    """Sends no session_id under an API key."""
+    _under_a_key("session_id")
+
+
+@variant
+def library_user_agent_under_a_key() -> None:
+    """Sends the User-Agent of its HTTP library under an API key."""
+    in_headers(lambda headers, self: headers if self.auth.chatgpt else {**headers, "User-Agent": "python-requests/2.32.0"})
+
+
+@variant
+def login_beside_the_program() -> None:
+    """Reads auth.json in the working directory when no file is named."""
+    old = settings.Settings.__init__
+
+    def init(self: Any, given: Any) -> None:
+        old(self, given)
+        if not given.get("LITE_AUTH_FILE"):
+            self.auth_file = "auth.json"
+
+    settings.Settings.__init__ = init  # type: ignore[method-assign]
+
+
+@variant
+def login_in_the_config_folder() -> None:
+    """Reads ~/.config/codex/auth.json when no file is named."""
+    old = settings.Settings.__init__
+
+    def init(self: Any, given: Any) -> None:
+        old(self, given)
+        self.auth_file = self.auth_file.replace("/.codex/", "/.config/codex/")
+
+    settings.Settings.__init__ = init  # type: ignore[method-assign]

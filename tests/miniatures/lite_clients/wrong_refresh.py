@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from patching import Auth, Client, after, variant, without
 
-from harness.reference.lite_client import auth, client, refresh
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client import auth, client, refresh
+from codex_replay.reference.lite_client.errors import Problem
 
 
 @variant
@@ -116,6 +116,12 @@ def refresh_at_the_backend() -> None:
 
 def in_refresh(change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     after(refresh, "request_body", lambda body, *_: json.dumps(change(json.loads(body))).encode())
+
+
+@variant
+def refresh_with_more() -> None:
+    """Sends one member more in the body of a refresh."""
+    in_refresh(lambda body: {**body, "redirect_uri": "http://localhost:1455/auth/callback"})
 
 
 @variant

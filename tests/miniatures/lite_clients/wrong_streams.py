@@ -7,8 +7,8 @@ from typing import Any
 
 from patching import Client, Reply, after, variant
 
-from harness.reference.lite_client import client, reply, sse
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client import client, reply, sse
+from codex_replay.reference.lite_client.errors import Problem
 
 
 @variant

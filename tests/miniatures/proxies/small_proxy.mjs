@@ -254,7 +254,7 @@ function endOfObject(text, from) {
 }
 
 function parseCall(text, from) {
-  const lead = /^(\s|\[|```(json)?)*/.exec(text.slice(from))[0].length
+  const lead = /^(\s|\[|<tool_call>|```(json)?)*/.exec(text.slice(from))[0].length
   let start = from + lead
   let end = text[start] === '{' ? endOfObject(text, start) : -1
   if (defects.has('first-closing-tag')) end = Math.min(end, text.indexOf(CLOSE, start)) // the tag may stand in a string
@@ -262,9 +262,9 @@ function parseCall(text, from) {
     const close = text.indexOf(CLOSE, from)
     return { end: close < 0 ? text.length : close + CLOSE.length }
   }
-  const tail = /^((\s|\]|>|```)*<\/tool_call>)*/.exec(text.slice(end))[0].length
+  const tail = /^((\s|\]|\}|>|```)*<\/tool_call>)*/.exec(text.slice(end))[0].length
   const cut = text.slice(end + tail)
-  const rest = tail || !/^[\s\]>]*<?\/?t?o?o?l?_?c?a?l?l?$/.test(cut) ? end + tail : text.length
+  const rest = tail || !/^[\s\]}>]*<?\/?t?o?o?l?_?c?a?l?l?$/.test(cut) ? end + tail : text.length
   try {
     const { name, arguments: given } = JSON.parse(text.slice(start, end))
     if (typeof name !== 'string') return { end: rest }
@@ -354,6 +354,11 @@ const refuse = (response, status, message) => send(response, status, { error: { 
 
 async function answer(request, response) {
   response.setHeader('x-request-id', randomUUID())
+  if (request.headers.origin) response.setHeader('access-control-allow-origin', request.headers.origin)
+  if (request.method === 'OPTIONS') {
+    const allowed = { 'access-control-allow-methods': 'POST', 'access-control-allow-headers': 'authorization, content-type' }
+    return response.writeHead(200, allowed).end()
+  }
   const chunks = []
   for await (const piece of request) chunks.push(piece)
   const [scheme, key] = (request.headers.authorization ?? '').split(' ')

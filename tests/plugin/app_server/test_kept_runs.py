@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.behaviour import told, without_expectations
-from harness.shell.behaviour import load
+from codex_replay.plugin.app_server.kept_runs import told, without_expectations
+from codex_replay.shell.codex.suite_run import load
 
 SUITE = """
 import pytest
@@ -51,8 +51,19 @@ def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     (place / "test_x.py").write_text(SUITE)
     (root / "pytest.ini").write_text("[pytest]\n")
     subject = f"{Path(sys.executable).with_name('fake-codex')} app-server"
-    argv = [sys.executable, "-m", "pytest", "suites", "-p", "harness.plugin.behaviour", "--keep-behaviour", "kept"]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "suites",
+        "-p",
+        "codex_replay.suites",
+        "-p",
+        "codex_replay.plugin.app_server.kept_runs",
+    ]
     argv += [
+        "--keep-behaviour",
+        "kept",
         "--app-server",
         subject,
         "--validate",

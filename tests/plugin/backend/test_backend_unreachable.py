@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.backend import Backend
-from harness.plugin.backend_fixture import Programs
-from harness.shell.client import SubjectFailure
+from codex_replay.plugin.backend.conversation import Backend
+from codex_replay.plugin.backend.fixture import Programs
+from codex_replay.shell.rpc.client import SubjectFailure
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_nobody_at_a_url_is_told_once_and_without_a_traceback(silent: str, tmp_p
         "-p",
         "no:cacheprovider",
         "-o",
-        "addopts=",
+        "addopts=-p codex_replay.suites",
         "suites/backend/test_auth.py",
         "-k",
         "taken",

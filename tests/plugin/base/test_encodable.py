@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.encodable import PACKED, encodable, packed, unpack
+from codex_replay.plugin.base.encodable import PACKED, encodable, packed, unpack
 
 pytest_plugins = ["pytester"]
 
@@ -54,8 +54,8 @@ CASE = """
 import sys
 
 def test_it():
-    import harness.plugin.run, harness.core.redact
-    for name in ("harness.plugin.run", "harness.core.redact", "harness.plugin.hooks"):
+    import codex_replay.plugin.app_server.case, codex_replay.core.redact.redactor
+    for name in ("codex_replay.plugin.app_server.case", "codex_replay.core.redact.redactor", "codex_replay.plugin.hooks"):
         kind = type(sys.modules[name].__spec__.loader).__name__
         assert kind == "SourceFileLoader", (name, kind)
 """

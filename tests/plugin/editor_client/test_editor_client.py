@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.editor_client import editor_argv
-from harness.reference.editor_client.connection import Connection
+from codex_replay.plugin.editor_client.fixture import editor_argv
+from codex_replay.reference.editor_client.connection import Connection
 
-ROOT = Path(__file__).resolve().parent.parent
-CLIENTS = Path(__file__).parent / "miniatures" / "editor_clients"
+ROOT = Path(__file__).resolve().parents[3]
+CLIENTS = Path(__file__).parents[2] / "miniatures" / "editor_clients"
+#: The table is tried in so many tests, so that pytest-xdist can share them out.
+SHARES = 4
 FAKE_CODEX = Path(sys.executable).with_name("fake-codex")
 
 
@@ -50,10 +52,11 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
     assert sorted({check for red in table.values() for check in red} - checks) == [], "these checks are no more"
 
 
-def test_the_table_is_true(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_the_table_is_true(share: int, tmp_path: Path) -> None:
     """A pair for each check and each variant is tried anew. (That the reference passes every check is for the suite to show.)"""
-    chosen = matrix.cover(matrix.table())
-    assert matrix.run_pytest(chosen, tmp_path, "-n", "2", wait="1") == chosen
+    chosen = dict(list(matrix.cover(matrix.table()).items())[share::SHARES])
+    assert matrix.run_pytest(chosen, tmp_path, wait="1") == chosen
 
 
 def test_every_fault_has_a_check() -> None:
@@ -66,7 +69,7 @@ def test_every_fault_has_a_check() -> None:
 
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"dismiss-declines": ["approval-reply", "approval-shown"]}
-    assert matrix.run_pytest(pairs, tmp_path) == {"dismiss-declines": ["approval-reply"]}
+    assert matrix.run_pytest(pairs, tmp_path, wait="30") == {"dismiss-declines": ["approval-reply"]}
 
 
 def test_every_check_has_an_id_of_its_own() -> None:
@@ -80,7 +83,18 @@ def test_every_check_has_an_id_of_its_own() -> None:
 
 
 def pytest_on(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--report", str(folder / "report")]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=-p codex_replay.suites",
+        "--report",
+        str(folder / "report"),
+    ]
     return subprocess.run([*argv, *options], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -104,9 +118,7 @@ def test_the_run_shows_where_document_and_server_differ(tmp_path: Path) -> None:
     done = pytest_on(tmp_path, "suites/editor_client/test_document.py")
     assert done.returncode == 0, done.stdout[-3000:]
     assert "where the document and the server differ" in done.stdout
-    assert (
-        'initialize-user-agent: codex-nvim-integration.txt, 2. Lifecycle: "result": { "user_agent": "codex/..." }' in done.stdout
-    )
+    assert 'initialize-user-agent: EDIT-08: "result": { "user_agent": "codex/..." }' in done.stdout
     assert '    the server: it says "userAgent"' in done.stdout
     assert "They agree on 6 of 16 statements" in done.stdout
 
@@ -117,7 +129,7 @@ def test_a_failure_shows_both_ends_and_the_spec(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "2 failed, 4 passed" in done.stdout
     assert "Spec: approval-reply" in done.stdout
-    assert "codex-nvim-integration.txt, 3. Approvals" in done.stdout
+    assert "EDIT-25: The reply is" in done.stdout
     assert "What the user saw:" in done.stdout
     assert "-> {" in done.stdout
 
@@ -140,7 +152,7 @@ def test_an_editor_that_never_wants_to_be_asked_is_said_so_at_once(tmp_path: Pat
         ("no-such-program-anywhere {codex}", "there is no such program"),
         (f"{sys.executable} my-editor.py", "it must hold {codex}"),
         ("'", "this is no command line"),
-        ("", "there is no such program"),
+        ("", "the command line is empty"),
     ],
 )
 def test_a_wrong_option_is_a_sentence(text: str, why: str) -> None:
@@ -160,7 +172,8 @@ def test_an_editor_that_says_nothing_is_ended_and_said_so(tmp_path: Path) -> Non
         tmp_path, "--editor-client", command, "--wait", "0.5", "suites/editor_client/test_turns.py", "-k", "lazy or all_prompts"
     )
     assert done.returncode == 1
-    assert "A report 'end' did not come within 0.5 s. The editor still runs." in done.stdout
+    cause = "The editor has sent its server nothing: a report 'end' did not come within 0.5 s."
+    assert f"{cause} The editor still runs." in done.stdout
 
 
 def test_an_editor_that_dies_is_said_to_be_dead_and_why(tmp_path: Path) -> None:
@@ -170,8 +183,7 @@ def test_an_editor_that_dies_is_said_to_be_dead_and_why(tmp_path: Path) -> None:
     command = f"{sys.executable} {tmp_path / 'editor.py'} {{codex}}"
     done = pytest_on(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
     assert done.returncode == 1
-    assert "The editor ended with status 3." in done.stdout
-    assert "TypeError: no id" in done.stdout
+    assert "SubjectFailure: The editor ended with status 3 too early: TypeError: no id\n" in done.stdout
 
 
 def test_an_editor_whose_words_are_no_reports(tmp_path: Path) -> None:
@@ -193,7 +205,7 @@ def test_an_editor_in_another_language(tmp_path: Path) -> None:
 
 def drive(*lines: str, codex: str = str(FAKE_CODEX)) -> tuple[int, list[Any], str]:
     """Run the reference on these lines to its end; return its status, reports and stderr."""
-    argv = [sys.executable, "-m", "harness.reference.editor_client", codex]
+    argv = [sys.executable, "-m", "codex_replay.reference.editor_client", codex]
     done = subprocess.run(argv, input="".join(line + "\n" for line in lines), capture_output=True, text=True, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -210,7 +222,9 @@ def test_a_line_that_is_no_command_is_a_sentence(line: str) -> None:
 
 
 def test_a_reference_without_a_codex_is_a_sentence() -> None:
-    done = subprocess.run([sys.executable, "-m", "harness.reference.editor_client"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "codex_replay.reference.editor_client"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Give the codex to start")
 
@@ -237,7 +251,7 @@ def test_lines_are_cut_alike_whole_byte_by_byte_and_with_more_behind() -> None:
 def play(folder: Path, steps: Any, said: bytes) -> tuple[int, bytes, list[dict[str, Any]]]:
     """Let the byte server play steps to this input; return its status, its stdout and its ledger."""
     (folder / "steps.json").write_text(json.dumps({"runs": [steps]}))
-    argv = [sys.executable, "-m", "fake_server.byte_server", str(folder), "app-server"]
+    argv = [sys.executable, "-m", "codex_fakes.stdio.byte_server", str(folder), "app-server"]
     done = subprocess.run(argv, input=said, capture_output=True, check=False, timeout=30)
     ledger = [json.loads(line) for line in (folder / "ledger.ndjson").read_bytes().splitlines()]
     return done.returncode, done.stdout, ledger
@@ -291,7 +305,9 @@ def test_the_byte_server_exits_as_told_and_counts_its_starts(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("argv", [[], ["/nowhere/at/all"]])
 def test_the_byte_server_without_steps_is_a_sentence(argv: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "fake_server.byte_server", *argv], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "codex_fakes.stdio.byte_server", *argv], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("byte_server: ")
     assert "Traceback" not in done.stderr
@@ -300,7 +316,7 @@ def test_the_byte_server_without_steps_is_a_sentence(argv: list[str]) -> None:
 def test_fragments_reach_the_reader_one_by_one(tmp_path: Path) -> None:
     """What is split is read as it was split, without a pause: each piece is written once the one before has been read."""
     (tmp_path / "steps.json").write_text(json.dumps({"runs": [[{"write": {"split": 5}}, {"raw": "0123456789" * 10}]]}))
-    argv = [sys.executable, "-m", "fake_server.byte_server", str(tmp_path)]
+    argv = [sys.executable, "-m", "codex_fakes.stdio.byte_server", str(tmp_path)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdin is not None
@@ -315,7 +331,7 @@ def test_fragments_reach_the_reader_one_by_one(tmp_path: Path) -> None:
 def test_the_tap_is_transparent_and_takes_down_both_sides(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.ndjson"
     script = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line[::-1].strip() + b'\\n')\nsys.exit(3)"
-    argv = [sys.executable, "-m", "harness.shell.wire_tap", str(ledger), "--", sys.executable, "-c", script, "word"]
+    argv = [sys.executable, "-m", "codex_replay.shell.rpc.wire_tap", str(ledger), "--", sys.executable, "-c", script, "word"]
     done = subprocess.run(argv, input=b"abc\n\xff\xfe\n", capture_output=True, check=False, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (3, b"cba\n\xfe\xff\n", b"")
     entries = [json.loads(line) for line in ledger.read_bytes().splitlines()]
@@ -326,13 +342,15 @@ def test_the_tap_is_transparent_and_takes_down_both_sides(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("argv", [[], ["x"], ["/tmp/x", "ls"]])
 def test_a_tap_without_a_command_is_a_sentence(argv: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "harness.shell.wire_tap", *argv], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "codex_replay.shell.rpc.wire_tap", *argv], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("Give a file and a command")
 
 
 def test_a_tap_on_a_command_that_is_not_there(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "harness.shell.wire_tap", str(tmp_path / "l"), "--", "/nowhere/codex"]
+    argv = [sys.executable, "-m", "codex_replay.shell.rpc.wire_tap", str(tmp_path / "l"), "--", "/nowhere/codex"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("/nowhere/codex cannot be started (No such file or directory)")

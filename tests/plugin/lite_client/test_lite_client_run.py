@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.asked import Request
-from harness.plugin.lite_client import Run
-from harness.shell.client import SubjectFailure
+from codex_replay.plugin.base.ledger import Request
+from codex_replay.plugin.lite_client.fixture import Run
+from codex_replay.shell.rpc.client import SubjectFailure
 
 REFUSED = 'account-missing: The header "chatgpt-account-id" is required under ChatGPT auth.'
 
@@ -18,7 +18,7 @@ def asked(status: int | None, sentence: str | None = None, path: str = "/backend
 
 
 def ended(folder: Path, *requests: Request, status: int = 1, stdout: bytes = b"", stderr: str = "It failed.") -> Run:
-    return Run(folder, status, stdout, stderr, list(requests), [])
+    return Run(folder / "auth.json", status, stdout, stderr, list(requests), [])
 
 
 def test_a_refused_request_is_why_a_run_failed(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_an_answer_of_the_script_is_the_failure_that_a_case_means(tmp_path: Path
 def test_a_client_that_never_asks_has_met_no_fault(tmp_path: Path) -> None:
     """One that posts to another address fails as well as one whose stream breaks off; a refresh is no request to the model."""
     for requests in ((), (asked(200, path="/oauth/token"),)):
-        with pytest.raises(SubjectFailure, match=r"^The client failed \(exit status 1\), and had asked the model nothing.\n"):
+        with pytest.raises(SubjectFailure, match=r"^The client exited with status 1 before it asked the model: It failed\.\n"):
             ended(tmp_path, *requests).failure()
     assert ended(tmp_path).failure(asked=False) == "It failed."
 
@@ -51,16 +51,16 @@ def test_a_client_that_never_asks_has_met_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("requests", "after"),
     [
-        ((), "and had asked the backend nothing."),
-        ((asked(200), asked(401)), "after POST /backend-api/codex/responses -> 401."),
-        ((asked(None),), "after POST /backend-api/codex/responses -> no answer."),
-        ((asked(200),), "though nothing was wrong with the answers."),
+        ((), "before it asked the model"),
+        ((asked(200), asked(401)), "after POST /backend-api/codex/responses -> 401"),
+        ((asked(None),), "after POST /backend-api/codex/responses -> no answer"),
+        ((asked(200),), "although every request was answered 200"),
     ],
 )
 def test_a_failure_that_no_case_meant_says_what_it_came_after(tmp_path: Path, requests: tuple[Request, ...], after: str) -> None:
     with pytest.raises(SubjectFailure) as told:
         ended(tmp_path, *requests).text()
-    assert str(told.value).partition("\n")[0] == f"The client failed (exit status 1), {after}"
+    assert str(told.value).partition("\n")[0] == f"The client exited with status 1 {after}: It failed."
 
 
 def test_the_sentence_is_short_and_the_section_below_it_whole(tmp_path: Path) -> None:

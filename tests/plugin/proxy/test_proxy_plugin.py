@@ -11,19 +11,21 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy import marker_of
-from harness.plugin.proxy_fields import fields, table
-from harness.plugin.proxy_http import Exchange
-from harness.plugin.proxy_process import free_port
-from harness.plugin.proxy_subject import CAPABILITIES, BadProxy, parse_proxy
-from harness.plugin.proxy_wire import Wire, WireFrame
-from harness.plugin.vectors import load_vectors
-from tests.proxy_driver import running
+from codex_replay.plugin.base.subjects import BadSubject
+from codex_replay.plugin.proxy.fields import fields, table
+from codex_replay.plugin.proxy.fixture import marker_of
+from codex_replay.plugin.proxy.http import Exchange
+from codex_replay.plugin.proxy.process import free_port
+from codex_replay.plugin.proxy.subject import CAPABILITIES, parse_proxy
+from codex_replay.plugin.proxy.vectors import load_vectors
+from codex_replay.plugin.proxy.wire import Wire, WireFrame
+from tests.reference.proxy_driver import running
+from tests.strength.proxy_variants import command
 
 pytest_plugins = ["pytester"]
 LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
 ALONE = [*LEAN, "-p", "no:xdist"]
-PROXIES = Path(__file__).parent / "miniatures" / "proxies"
+PROXIES = Path(__file__).parents[2] / "miniatures" / "proxies"
 CASE = """
     import pytest
 
@@ -105,7 +107,7 @@ def counted(suite: pytest.Pytester) -> str:
     path.write_text(
         f"#!/bin/sh\necho start >> {suite.path}/starts\n"
         'if [ "${WHAT-$1}" = broken ]; then echo no database >&2; exit 3; fi\n'
-        f"exec {sys.executable} -m harness.reference.proxy\n"
+        f"exec {sys.executable} -m codex_replay.reference.proxy\n"
     )
     path.chmod(0o755)
     suite.makepyfile(
@@ -131,9 +133,10 @@ def test_one_that_does_not_start_is_started_once_and_told_whole_once(suite: pyte
     assert (suite.path / "starts").read_text().split() == ["start"]
     text = result.stdout.str()
     assert text.count("no database") == 1
-    told = "The proxy ended (status 3) before it answered GET /v1/models. (An earlier case tells the whole.)\n"
+    told = "The proxy ended (status 3) before it answered GET /v1/models. (An earlier case has the details.)\n"
     assert text.count(f"\n{told}") == 3
-    assert f"3 cases: Failed: {told}" in text
+    assert f"4 cases: {told.partition(' (')[0]} (" in text
+    assert "Fix what fails every case that ran: The proxy ended (status 3) before it answered GET /v1/models.\n" in text
     assert "in start" not in text  # where the harness starts it is of no help
 
 
@@ -241,16 +244,16 @@ def test_who_sends_other_calls_than_the_specification_has_is_told_of_the_other_p
     suite.makepyfile(
         test_it="import pytest\n@pytest.mark.proxy_profile('as-specified')\ndef test_it(proxy):\n    proxy.responses()\n"
     )
-    command = f"env PROXY_PROFILE={profile} {sys.executable} -P -m harness.reference.proxy"
+    command = f"env PROXY_PROFILE={profile} {sys.executable} -P -m codex_replay.reference.proxy"
     shown = run(suite, "--profile", "as-specified", "--proxy", command).stdout.str()
-    hint = "If it is to send others, such as turn/start, --profile works-on-0.92 judges it by what its clients and the model see."
+    hint = "turn/start. Run with --profile works-on-0.92."
     assert (hint in shown) == (profile == "works-on-0.92")
 
 
 def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> None:
     suite.path.joinpath("pyproject.toml").write_text(
         "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.small]\ncapabilities = ['chat', 'responses']\n"
-        f"command = {json.dumps(f'{sys.executable} -P -m harness.reference.proxy')}\n"
+        f"command = {json.dumps(f'{sys.executable} -P -m codex_replay.reference.proxy')}\n"
     )
     suite.makepyfile(test_it="import pytest\n@pytest.mark.needs('models')\ndef test_it(proxy):\n    pass\n")
     result = run(suite, "-rs")
@@ -264,10 +267,10 @@ def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: p
     able = [name for name in CAPABILITIES if name != "text-tools" or claimed]
     suite.path.joinpath("pyproject.toml").write_text(
         f"[tool.pytest.ini_options]\n[tool.codex-replay.proxy.natively]\ncapabilities = {able}\n"
-        f"command = {json.dumps(f'{sys.executable} -P -m harness.reference.proxy_variants calls-not-looked-for')}\n"
+        f"command = {json.dumps(shlex.join(command('calls-not-looked-for')))}\n"
     )
     suite.makepyfile(test_it="def test_else(proxy):\n    assert False\n")
-    shape = Path(__file__).parent.parent / "suites" / "proxy" / "test_responses_shape.py"
+    shape = Path(__file__).parents[3] / "suites" / "proxy" / "test_responses_shape.py"
     here = ["-c", str(suite.path / "pyproject.toml"), "--rootdir", str(suite.path)]
     result = run(suite, *here, str(shape), "test_it.py", "-k", "call or else")
     shown = result.stdout.str()
@@ -345,7 +348,7 @@ def test_a_name_of_the_table_is_the_default_when_it_is_the_only_one() -> None:
     ],
 )
 def test_what_is_no_proxy_is_said(text: str, rows: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(BadProxy, match=sentence):
+    with pytest.raises(BadSubject, match=sentence):
         parse_proxy(text, rows)
 
 

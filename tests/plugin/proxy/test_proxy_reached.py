@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.plugin.proxy import Proxy
+from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.reached import Called, must_be_paired, must_reach
 
 A = Called("call_A", "north", "herons")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.proxy_answer import placed
-from harness.plugin.proxy_http import Exchange
-from harness.shell.client import SubjectFailure
+from codex_replay.plugin.proxy.answer import placed
+from codex_replay.plugin.proxy.http import Exchange
+from codex_replay.shell.rpc.client import SubjectFailure
 from suites.proxy.answers import must_say, read
 from suites.proxy.saying import must_be, must_be_one_of, only
 
@@ -93,7 +93,7 @@ def test_a_text_is_told_from_where_it_differs() -> None:
 def test_no_check_of_the_suite_fails_without_a_sentence() -> None:
     """A bare assert shows a proxy's author two values and no place; a pattern that does not fit shows a mistake of ours."""
     found = []
-    for path in sorted((Path(__file__).parent.parent / "suites" / "proxy").glob("*.py")):
+    for path in sorted((Path(__file__).parents[3] / "suites" / "proxy").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Assert | ast.Assign):
                 continue

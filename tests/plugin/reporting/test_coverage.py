@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.plugin import coverage
-from harness.plugin.coverage import Coverage, Sight, at, everything, seen, values_of
-from harness.protocol import bundle, tables
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.plugin.reporting import coverage
+from codex_replay.plugin.reporting.coverage import Coverage, Sight, at, everything, seen, values_of
+from codex_replay.protocol import data_tables, versions
+from codex_replay.protocol.schema import bundle
+from codex_replay.shell.cassettes.file import CassetteReader
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "coverage.md"
 
 
@@ -45,7 +46,7 @@ def test_every_client_method_and_server_request_is_shown(covered: Coverage) -> N
 
 
 def test_there_are_as_many_notifications_and_events_as_the_bundle_has() -> None:
-    known = everything(bundle.DEFAULT_VERSION)
+    known = everything(versions.DEFAULT)
     assert (len(known["server notification"]), len(known["event"])) == (29, 64)
 
 
@@ -57,8 +58,8 @@ def test_what_is_not_shown_has_a_reason_and_what_is_shown_has_none(covered: Cove
 
 
 def test_every_reason_is_about_something_that_there_is() -> None:
-    known = everything(bundle.DEFAULT_VERSION)
-    reasons = tables.load("unreachable")["reasons"]
+    known = everything(versions.DEFAULT)
+    reasons = data_tables.load("unreachable")["reasons"]
     assert [(sort, name) for sort, names in reasons.items() for name in names if name not in known.get(sort, ())] == []
 
 
@@ -149,7 +150,7 @@ def test_a_type_that_enumerates_nothing_is_told() -> None:
 
 def test_the_table_names_what_is_not_seen_when_it_is_little(monkeypatch: pytest.MonkeyPatch, covered: Coverage) -> None:
     table = covered.table()
-    assert "  event undo_started: " + tables.load("unreachable")["reasons"]["event"]["undo_started"] in table
+    assert "  event undo_started: " + data_tables.load("unreachable")["reasons"]["event"]["undo_started"] in table
     assert not any("NO REASON" in line for line in table)
     assert "only refused: feedback/upload" in table[1]
     monkeypatch.setattr(coverage, "NAMED", 3)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.plugin.terse import WHOLE
+from codex_replay.plugin.reporting.failure_limit import WHOLE
 
 pytest_plugins = ["pytester"]
 ALONE = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -14,11 +14,11 @@ SUITE = """
     import pytest
 
     @pytest.mark.parametrize("n", range(MANY))
-    @pytest.mark.spec("bad-often", "doc", "line")
+    @pytest.mark.spec("bad-often", "PAY-01")
     def test_often(n):
         assert False, f"the often one {n}"
 
-    @pytest.mark.spec("bad-once", "doc", "line")
+    @pytest.mark.spec("bad-once", "PAY-01")
     def test_once():
         assert False, "the single one"
 
@@ -43,7 +43,7 @@ def run(pytester: pytest.Pytester, many: int, different: int, *options: str) -> 
     folder.joinpath("test_it.py").write_text(
         "\n".join(line[4:] for line in SUITE.splitlines()).replace("MANY", str(many)).replace("DIFFERENT", str(different))
     )
-    found = pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out", *options)
+    found = pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out", "--no-early-stop", *options)
     assert found.ret == 1
     failed = [
         case

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.redact import Redactor
-from harness.plugin import story
-from harness.plugin.story import Taker
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.plugin.reporting import trace
+from codex_replay.plugin.reporting.trace import TraceCollector
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\\n" + "MIIEowIBAAKCAQEA7bq\\n" * 24 + "-----END RSA PRIVATE KEY-----"
 JWT = "eyJhbGciOiJSUzI1NiJ9." + "eyJzdWIiOiJhYmNkZWZnaGlq" * 12 + ".c2lnbmF0dXJlc2lnbmF0dXJl"
@@ -26,8 +26,8 @@ LONGEST, MARGIN = 60, 1024
 
 def held(text: str, margin: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(story, "MARGIN", margin)
-        begun, whole = Taker()._beginning(text, LONGEST)
+        patch.setattr(trace, "MARGIN", margin)
+        begun, whole = TraceCollector()._beginning(text, LONGEST)
     assert Redactor().text(text).startswith(begun[:LONGEST])
     assert whole == (len(text) if len(text) > LONGEST + 2 * margin else len(Redactor().text(text)))
 
@@ -44,7 +44,7 @@ def test_a_margin_that_is_shorter_than_a_secret_is_found() -> None:
 
 def test_so_much_is_secret_that_little_is_left() -> None:
     text = " ".join(f"sk-proj-{i:040}" for i in range(4000))
-    begun, whole = Taker()._beginning(text, 2048)
+    begun, whole = TraceCollector()._beginning(text, 2048)
     assert whole == len(text)
     assert begun == Redactor().text(text)[: len(begun)]
     assert "0" * 12 not in begun

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1] / "harness"
+ROOT = Path(__file__).parents[3] / "harness" / "codex_replay"
 MODULES = [
-    "shell/client.py",
-    *(f"plugin/{name}.py" for name in ("run", "server", "app_server", "backend", "editor", "editor_wire", "lite_client")),
-    *(f"plugin/{name}.py" for name in ("proxy", "proxy_process")),
+    "shell/rpc/client.py",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugin").rglob("*.py") if "SubjectFailure(" in path.read_text()),
 ]
 RAISED = ("SubjectFailure", "ErrorReply")
 
@@ -59,6 +58,6 @@ def test_a_failure_points_at_its_case(module: str) -> None:
 
 
 def test_one_that_shows_itself_is_found() -> None:
-    source = (ROOT / "shell/client.py").read_text()
+    source = (ROOT / "shell/rpc/client.py").read_text()
     assert source.count("        __tracebackhide__ = True\n") > 5
     assert {"send", "notify", "post", "call"} <= set(showing(source.replace("        __tracebackhide__ = True\n", "")))

@@ -14,14 +14,16 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame, Header
-from harness.plugin.schema_fixtures import BundleFiles, checked_frames
-from harness.protocol import bundle, schema_files
-from harness.shell.cassette import CassetteWriter
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.plugin.schema.fixtures import BundleFiles, checked_frames
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.schema import bundle
+from codex_replay.shell.cassettes.file import CassetteWriter
+from codex_replay.shell.files import version_data
 
-ROOT = Path(__file__).parent.parent
-PRIMARY = schema_files.PRIMARY
-VENDORED = dict(schema_files.schema_files())
+ROOT = Path(__file__).parents[3]
+PRIMARY = data_tables.PRIMARY
+VENDORED = dict(data_tables.schema())
 Edit = Callable[[dict[str, Any]], None]
 
 
@@ -195,7 +197,7 @@ def test_a_live_subject_that_generates_other_files_turns_the_suite_red(tmp_path)
     program = tmp_path / "codex.py"
     program.write_text(
         "import os, shutil, sys\n"
-        f"shutil.copytree({schema_files.folder('0.92.0')!r}, sys.argv[-1], dirs_exist_ok=True)\n"
+        f"shutil.copytree({version_data.schema_folder('0.92.0')!r}, sys.argv[-1], dirs_exist_ok=True)\n"
         "path = os.path.join(sys.argv[-1], 'v2', 'ThreadStartParams.json')\n"
         "text = open(path).read()\n"
         "open(path, 'w').write(text.replace('dynamicTools', os.environ.get('NAME', 'dynamicTool')))\n"

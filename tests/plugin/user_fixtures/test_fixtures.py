@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import dumps
-from harness.shell.cassette import CassetteWriter
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.cassettes.file import CassetteWriter
 
 pytest_plugins = ["pytester"]
 
@@ -98,7 +98,7 @@ def test_a_client_of_the_app_server(project: pytest.Pytester) -> None:
 
 
 def test_of_a_recording_and_a_script_the_later_holds(project: pytest.Pytester) -> None:
-    cassette = Path(__file__).parents[1] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
+    cassette = Path(__file__).parents[3] / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
     result = run(
         project,
         f"""
@@ -426,7 +426,7 @@ def test_the_reference_editor_on_the_fixture(project: pytest.Pytester) -> None:
 
         def test_it(fake_codex):
             fake_codex.script(["Hello."])
-            command = [sys.executable, "-m", "harness.reference.editor_client", fake_codex.path]
+            command = [sys.executable, "-m", "codex_replay.reference.editor_client", fake_codex.path]
             editor = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             editor.stdin.write(b'{"do": "prompt", "text": "Hi"}\\n')
             editor.stdin.flush()

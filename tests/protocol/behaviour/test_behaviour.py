@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.protocol import behaviour_case, behaviour_findings
-from harness.protocol.behaviour_case import RULES, Kept
-from harness.protocol.behaviour_findings import doubtful, outcome
-from harness.protocol.behaviour_form import form
-from harness.protocol.behaviour_text import markdown, summary, to_json
-from harness.protocol.behaviour_values import GONE, Names, differences
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.behaviour import case as behaviour_case
+from codex_replay.protocol.behaviour import findings
+from codex_replay.protocol.behaviour.case import RULES, Kept
+from codex_replay.protocol.behaviour.findings import doubtful, outcome
+from codex_replay.protocol.behaviour.markdown import markdown, summary, to_json
+from codex_replay.protocol.behaviour.run_form import form
+from codex_replay.protocol.behaviour.values import ABSENT, Names, differences
 
 THREAD = "01890000-0000-7000-8000-000000000001"
 OTHER = "01890000-0000-7000-8000-000000000002"
@@ -234,7 +235,7 @@ LEFT_OUT: dict[str, tuple[Any, str, Callable[..., Any], set[str]]] = {
     "order": (behaviour_case, "_order", lambda *of: (), {"order"}),
     "unpaired": (behaviour_case, "_unpaired", lambda *of: (), {"vanished", "family", "doubled", "oftener", "appeared"}),
     "heard": (behaviour_case, "_heard", lambda *of: (), {"unheard"}),
-    "families": (behaviour_findings, "_families", lambda found, *of: found, {"family"}),
+    "families": (findings, "_families", lambda found, *of: found, {"family"}),
     "inside": (
         behaviour_case,
         "_inside",
@@ -476,9 +477,9 @@ def test_a_comparison_of_some_cases_names_the_expression_that_chose_them() -> No
         (["a"], ["a"], []),
         (["a", "b"], ["a", "c"], [("b", "c")]),
         (["a", "b"], ["b", "a"], [("a", "b"), ("b", "a")]),
-        (["a", "b"], ["a"], [("b", GONE)]),
-        (["a"], ["a", "b"], [(GONE, "b")]),
-        ([], ["a"], [(GONE, "a")]),
+        (["a", "b"], ["a"], [("b", ABSENT)]),
+        (["a"], ["a", "b"], [(ABSENT, "b")]),
+        ([], ["a"], [(ABSENT, "a")]),
     ],
 )
 def test_a_header_that_is_repeated_is_compared_each_time(before: list[str], after: list[str], differ: list[Any]) -> None:

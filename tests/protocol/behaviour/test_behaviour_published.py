@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.protocol.behaviour_text import markdown, to_json
+from codex_replay.protocol.behaviour.markdown import markdown, to_json
 
-PLACE = Path(__file__).resolve().parent.parent / "reports" / "drift" / "behaviour-0.92.0-0.116.0.json"
+PLACE = Path(__file__).resolve().parents[3] / "reports" / "drift" / "behaviour-0.92.0-0.116.0.json"
 
 
 def test_the_published_markdown_is_what_its_json_says() -> None:

@@ -15,19 +15,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli import drift_pages
-from harness.cli.drift import command
-from harness.protocol import schema_files
-from harness.protocol.bundle import Bundle, BundleError
-from harness.protocol.drift import compare
-from harness.protocol.drift_report import as_json
-from harness.protocol.drift_rules import IDS, RULES
-from harness.protocol.drift_use import TESTS, Usage
-from harness.shell import bundles, schema_gen
-from harness.shell.codex import install
+from codex_replay.cli.drift import pages
+from codex_replay.cli.drift.command import command
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.drift.compare import compare
+from codex_replay.protocol.drift.report import as_json
+from codex_replay.protocol.drift.rules import IDS, RULES
+from codex_replay.protocol.drift.users import TESTS, Usage
+from codex_replay.protocol.schema.bundle import Bundle, BundleError, alone
+from codex_replay.shell.codex import bundles, install, schema_gen
 
-ROOT = Path(__file__).resolve().parent.parent
-PRIMARY = dict(schema_files.schema_files("0.92.0"))[schema_files.PRIMARY]
+ROOT = Path(__file__).resolve().parents[3]
+PRIMARY = data_tables.schema("0.92.0")[data_tables.PRIMARY]
 Edit = Callable[[dict[str, Any]], None]
 
 
@@ -101,12 +100,13 @@ def test_a_type_that_many_methods_share_is_one_finding_with_many_places(tmp_path
     assert {("turn/start", "$.result.turn.status"), ("turn/completed", "$.params.turn.status")} <= places
 
 
-def test_the_table_names_what_breaks_and_ends_in_the_verdict(tmp_path: Path) -> None:
+def test_the_verdict_stands_first_and_last_around_the_table(tmp_path: Path) -> None:
     done = run("0.92.0", edited(tmp_path / "mine.json", without("turn/completed", "ServerNotification")))
     assert done.exit_code == 1
     assert "turn/completed" in done.stdout
     assert "clients that read it" in done.stdout
-    assert done.stdout.splitlines()[-1] == "From 0.92.0 to mine.json, 1 change breaks clients, 0 add to what there is."
+    verdict = "From 0.92.0 to mine.json, 1 change breaks clients, 0 add to what there is."
+    assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == (verdict, verdict)
 
 
 def test_renamed_and_moved_definitions_are_no_findings(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_part_of_a_bundle_is_compared_as_far_as_it_goes(tmp_path: Path) -> Non
     assert report["findings"] == []
     assert report["uncompared"] == ["ServerRequest was not compared: part.json does not define it."]
     said = "Nothing changed between 0.92.0 and part.json in what could be compared; 1 part could not be."
-    assert drift_pages.verdict(report) == said
+    assert pages.verdict(report) == said
 
 
 NONE: dict[str, bytes] = {
@@ -196,7 +196,7 @@ def test_an_output_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
 def test_json_loads_no_rich() -> None:
     code = (
-        "import sys\nfrom harness.cli.main import main\n"
+        "import sys\nfrom codex_replay.cli.main import main\n"
         "try:\n    main(['drift', '0.92.0', '0.92.0', '--json'])\n"
         "except SystemExit:\n    pass\n"
         "loaded = {name.split('.')[0] for name in sys.modules}\n"
@@ -252,14 +252,14 @@ def test_cassettes_tell_which_cases_break(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["cassettes"] | {"folder": ""} == {"folder": "", "cases": 3, "hit": 1, "hits": {"test_threads/v1_archive": [0]}}
     assert report["findings"][0]["cases"] == ["test_threads/v1_archive"]
-    assert drift_pages.verdict(report).startswith("1 of your 3 cases break at mine.json")
+    assert pages.verdict(report).startswith("1 of your 3 cases break at mine.json, by 1 change that they use; in all, 1 ")
 
 
 def test_what_nobody_uses_breaks_nobody(tmp_path: Path) -> None:
     cassettes = deck(tmp_path / "mine", "test_v2/end_of_input_in_a_turn")
     done = run("0.92.0", edited(tmp_path / "mine.json", without("archiveConversation")), "--cassettes", cassettes)
     assert done.exit_code == 0
-    assert done.stdout.splitlines()[-1].startswith("0 of your 1 cases break at mine.json: 1 change breaks clients")
+    assert done.stdout.splitlines()[-1].startswith("0 of your 1 case break at mine.json; in all, 1 change breaks")
 
 
 def test_no_cassettes_is_a_sentence(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def made(params: Any, result: Any) -> Bundle:
     """Return a protocol with one method, `go`."""
     union = {"properties": {"method": {"enum": ["go"]}, "params": {"$ref": "#/definitions/GoParams"}}, "required": ["params"]}
     definitions = {"ClientRequest": {"oneOf": [union]}, "GoParams": params, "GoResponse": result}
-    return Bundle("made", None, json.dumps({"definitions": definitions}).encode())
+    return alone("made", json.dumps({"definitions": definitions}).encode())
 
 
 def of(schema: Any, *required: str) -> dict[str, Any]:
@@ -347,7 +347,7 @@ def binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         place.mkdir(parents=True, exist_ok=True)
         script = place / "codex"
         (tmp_path / "primary.json").write_bytes(PRIMARY)
-        copy = f'mkdir -p "$4" && cp {tmp_path}/primary.json "$4/{schema_files.PRIMARY}"' if said["writes"] else "exit 3"
+        copy = f'mkdir -p "$4" && cp {tmp_path}/primary.json "$4/{data_tables.PRIMARY}"' if said["writes"] else "exit 3"
         script.write_text(f"#!/bin/sh\n{copy}\n")
         script.chmod(0o755)
         progress(install.Step("unpack" if said["fresh"] else "check", "Unpacking"))

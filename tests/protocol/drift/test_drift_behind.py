@@ -13,16 +13,16 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cli import drift_pages
-from harness.cli.drift import command
-from harness.protocol import drift, drift_clients, experimental, schema_files
-from harness.protocol.bundle import Bundle
-from harness.protocol.drift_findings import Drift
-from harness.protocol.drift_report import as_json
-from harness.protocol.drift_use import Usage
-from harness.shell import bundles
-from harness.shell.codex import errors, install
-from tests.drift_model import CHANGES, Protocol, Writer, planted
+from codex_replay.cli.drift import pages
+from codex_replay.cli.drift.command import command
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.drift import clients, compare, experimental
+from codex_replay.protocol.drift.findings import Drift
+from codex_replay.protocol.drift.report import as_json
+from codex_replay.protocol.drift.users import Usage
+from codex_replay.protocol.schema.bundle import Bundle, alone
+from codex_replay.shell.codex import bundles, errors, install
+from tests.protocol.drift.drift_model import CHANGES, Protocol, Writer, planted
 
 SEEDS = st.integers(0, 2**32)
 GONE = ("method-gone", "property-gone", "value-gone", "variant-gone")
@@ -32,7 +32,7 @@ GOING = [name for name in CHANGES if any((made := planted(seed, name)) and made[
 
 
 def written(protocol: Protocol, random: Random, name: str = "new") -> Bundle:
-    return Bundle(name, None, Writer(protocol, random).bundle())
+    return alone(name, Writer(protocol, random).bundle())
 
 
 def marked(seed: int, name: str, gated: bool) -> bool:
@@ -44,8 +44,8 @@ def marked(seed: int, name: str, gated: bool) -> bool:
     random = Random(seed)
     sides = written(old, random, "old"), written(new, random)
     beside = written(old if gated else new, random)
-    found = drift.compare(*sides, lambda plain: (beside if plain is sides[1] else None, ""))
-    plain = drift.compare(*sides)
+    found = compare.compare(*sides, lambda plain: (beside if plain is sides[1] else None, ""))
+    plain = compare.compare(*sides)
     assert {(each.rule, each.change) for each in found.findings} == {(each.rule, each.change) for each in plain.findings}
     assert (found.counts, found.uncompared) == (plain.counts, ())
     for each in found.findings:
@@ -79,7 +79,7 @@ def test_a_mark_that_is_never_or_always_set_turns_the_law_red(
     gated: bool, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seed = next(seed for seed in range(60) if marked(seed, "property goes", gated))
-    monkeypatch.setattr(drift_clients._Other, "has", broken)
+    monkeypatch.setattr(clients._Other, "has", broken)
     with pytest.raises(AssertionError):
         marked(seed, "property goes", gated)
 
@@ -101,7 +101,7 @@ def made(params: dict[str, Any], *methods: str) -> Bundle:
         "GoParams": params,
         "GoResponse": {"type": "object"},
     }
-    return Bundle("made", None, json.dumps({"definitions": definitions}).encode())
+    return alone("made", json.dumps({"definitions": definitions}).encode())
 
 
 def of(*names: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def of(*names: str) -> dict[str, Any]:
 
 def gating(old: Bundle, new: Bundle, after: Bundle, before: Bundle | None = None) -> Drift:
     """Compare two bundles of which the new one has the experimental `after`, and the old one `before` if it has one."""
-    return drift.compare(old, new, lambda plain: (after if plain is new else before, ""))
+    return compare.compare(old, new, lambda plain: (after if plain is new else before, ""))
 
 
 COUNTS = {"breaking": 0, "additive": 0, "behind": 0, "without": 0, "with": 0}
@@ -122,13 +122,13 @@ def test_of_two_properties_one_is_gone_and_one_is_gated() -> None:
     report = as_json(found)
     assert report["counts"] | {"from": 0, "to": 0} == {"from": 0, "to": 0, **COUNTS, "breaking": 2, "behind": 1}
     assert [each.get("behind") for each in report["findings"]] == [None, "experimentalApi"]
-    gone, gated = (row.change for row in drift_pages.rows(report, "breaking"))
+    gone, gated = (row.change for row in pages.rows(report, "breaking"))
     assert gone == "property gone: a (string)"
     assert gated == f"property gone: b (string); now only for a client that says {SAID}"
-    assert drift_pages.verdict(report) == (
+    assert pages.verdict(report) == (
         f"From made to made, 2 changes break clients (1 of them only those that do not say {SAID}), 0 add to what there is."
     )
-    assert gated in drift_pages.markdown(report)
+    assert gated in pages.markdown(report)
     assert report["findings"][1]["sentence"] == f"Only a client that says {SAID} may send it; any other is refused."
 
 
@@ -137,7 +137,7 @@ def test_what_changes_inside_of_what_is_gated_is_found_for_those_who_say_it() ->
     after["properties"]["kept"] = {"type": "boolean"}
     old, new = made(of("a")), made(of())
     methods = [made(params, "go/gated") for params in (before, after)]
-    found = drift.compare(old, old, lambda plain: (methods[0], ""))  # one bundle is both sides, so nothing changed
+    found = compare.compare(old, old, lambda plain: (methods[0], ""))  # one bundle is both sides, so nothing changed
     assert found.findings == ()
     found = gating(old, new, methods[1], methods[0])
     assert [(each.clients, each.rule.id, each.rule.cls, each.change.what) for each in found.findings] == [
@@ -154,10 +154,10 @@ def test_what_changes_inside_of_what_is_gated_is_found_for_those_who_say_it() ->
     assert [next(key for key in ("behind", "with") if key in each) for each in report["findings"]] == ["behind", *["with"] * 3]
     assert {place["method"] for place in report["findings"][1]["places"]} == {"go", "go/gated"}
     mark = f"noticed only by a client that says {SAID}"
-    rows = [row.change for cls in ("breaking", "additive") for row in drift_pages.rows(report, cls)]
+    rows = [row.change for cls in ("breaking", "additive") for row in pages.rows(report, cls)]
     assert [row.endswith(f"; {mark}") for row in rows] == [False, True, True, True]
-    assert drift_pages.markdown(report).count(mark) == 3
-    assert drift_pages.verdict(report) == (
+    assert pages.markdown(report).count(mark) == 3
+    assert pages.verdict(report) == (
         f"From made to made, 2 changes break clients (1 of them only those that do not say {SAID}, 1 only those that do), "
         f"2 add to what there is (2 of them only for those that say {SAID})."
     )
@@ -173,8 +173,8 @@ def test_what_comes_out_from_behind_the_capability_is_noticed_by_those_who_do_no
     assert [each.get("without") for each in report["findings"]] == ["experimentalApi"] * 2
     assert report["counts"] | {"from": 0, "to": 0} == {**COUNTS, "from": 0, "to": 0, "additive": 2}  # of the breaking ones
     mark = f"noticed only by a client that does not say {SAID}"
-    assert [row.change.endswith(f"; {mark}") for row in drift_pages.rows(report, "additive")] == [True, True]
-    assert "2 add to what there is (2 of them only for those that do not say" in drift_pages.verdict(report)
+    assert [row.change.endswith(f"; {mark}") for row in pages.rows(report, "additive")] == [True, True]
+    assert "2 add to what there is (2 of them only for those that do not say" in pages.verdict(report)
 
 
 def test_what_goes_for_all_at_one_place_and_is_gated_at_another_is_two_findings() -> None:
@@ -184,7 +184,7 @@ def test_what_goes_for_all_at_one_place_and_is_gated_at_another_is_two_findings(
     assert finding.behind == "experimentalApi"
     document = json.loads(json.dumps(made(of("a"), "went").primary))
     document["definitions"]["ClientRequest"]["oneOf"][2]["properties"]["params"] = of()
-    beside = Bundle("made", None, json.dumps(document).encode())
+    beside = alone("made", json.dumps(document).encode())
     found = {place.method: each.behind for each in gating(old, new, beside).findings for place in each.places}
     assert found == {"go": "experimentalApi", "went": ""}
 
@@ -224,13 +224,13 @@ CLOSED = {"additionalProperties": False}
 def test_each_side_is_asked_for_its_experimental_bundle() -> None:
     old, new = made(of("a")), made(of())
     asked: list[Bundle] = []
-    drift.compare(old, new, lambda plain: (asked.append(plain), (None, ""))[1])
+    compare.compare(old, new, lambda plain: (asked.append(plain), (None, ""))[1])
     assert asked == [new, old]
 
 
 def test_a_bundle_that_cannot_be_had_is_said() -> None:
     old, new = made(of("a")), made(of())
-    found = drift.compare(old, new, lambda plain: (None, "There is no network."))
+    found = compare.compare(old, new, lambda plain: (None, "There is no network."))
     assert [each.behind for each in found.findings] == [""]
     assert found.uncompared[-1] == (
         "What a client that says capabilities.experimentalApi notices, and so whether what is gone is still there for it, "
@@ -240,7 +240,7 @@ def test_a_bundle_that_cannot_be_had_is_said() -> None:
 
 def test_without_the_old_one_it_is_told_what_is_gated_and_not_what_came() -> None:
     old, new, after = made(of("a")), made(of()), made(of("a", "b"), "perhaps/new")
-    found = drift.compare(old, new, lambda plain: (after, "") if plain is new else (None, "There is no network."))
+    found = compare.compare(old, new, lambda plain: (after, "") if plain is new else (None, "There is no network."))
     assert [(each.change.what, each.behind) for each in found.findings] == [("a", "experimentalApi")]
     assert found.uncompared[-1] == (
         "What a client that says capabilities.experimentalApi notices beyond all this is not known: There is no network."
@@ -253,7 +253,7 @@ def test_what_cannot_be_compared_among_what_is_gated_counts_as_gone() -> None:
     whole["definitions"]["GoResponse"] = of("a")
     lacking = json.loads(json.dumps(whole))
     del lacking["definitions"]["GoResponse"]
-    before, after = (Bundle("made", None, json.dumps(each).encode()) for each in (whole, lacking))
+    before, after = (alone("made", json.dumps(each).encode()) for each in (whole, lacking))
     found = gating(before, new, after)
     assert {(each.rule.id, each.change.what, each.clients) for each in found.findings} == {
         ("property-gone", "a", "all"),
@@ -261,7 +261,7 @@ def test_what_cannot_be_compared_among_what_is_gated_counts_as_gone() -> None:
     }
     assert any(each.startswith("The result of go was not compared") for each in found.uncompared)
     del whole["definitions"]["ClientRequest"]
-    found = gating(made(of("a")), new, Bundle("part", None, json.dumps(whole).encode()))
+    found = gating(made(of("a")), new, alone("part", json.dumps(whole).encode()))
     assert {each.clients for each in found.findings if each.rule.id == "property-gone"} == {"all"}
 
 
@@ -276,7 +276,7 @@ def test_who_says_the_capability_is_not_hit_by_what_is_behind_it(capabilities: A
     opening = ("client", {"id": 0, "method": "initialize", "params": {"capabilities": capabilities}})
     gated = gating(made(of("b")), made(of()), made(of("b")))
     assert Usage(gated).hits([opening, *SENT]) == hit
-    assert Usage(drift.compare(made(of("b")), made(of()))).hits([opening, *SENT]) == [0]
+    assert Usage(compare.compare(made(of("b")), made(of()))).hits([opening, *SENT]) == [0]
     assert Usage(gated).hits([("server", opening[1]), *SENT]) == [0]
     inside = gating(made(of()), made(of()), made(of()), made(of("b")))
     assert Usage(inside).hits([opening, *SENT]) == ([] if hit else [0])
@@ -292,7 +292,7 @@ def run(*arguments: str | Path) -> Result:
 
 def edited(path: Path, *dropped: str) -> Path:
     """Write the 0.92.0 primary file, some properties of ThreadStartParams left out."""
-    document = json.loads(dict(schema_files.schema_files("0.92.0"))[schema_files.PRIMARY])
+    document = json.loads(data_tables.schema("0.92.0")[data_tables.PRIMARY])
     for name in dropped:
         del document["definitions"]["v2"]["ThreadStartParams"]["properties"][name]
     path.write_text(json.dumps(document))
@@ -346,7 +346,7 @@ def test_what_is_no_experimental_bundle_is_refused(tmp_path: Path) -> None:
 
 
 def test_with_cassettes_only_what_hits_them_is_listed_and_the_rest_is_counted(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parent.parent / "cassettes" / "app_server" / "test_dynamic_tools"
+    root = Path(__file__).resolve().parents[3] / "cassettes" / "app_server" / "test_dynamic_tools"
     old, new = edited(tmp_path / "a.json", "cwd"), edited(tmp_path / "b.json", "dynamicTools", "model")
     report = json.loads(run(old, new, "--cassettes", root / "call.ndjson", "--json").stdout)
     assert [(each["what"], each.get("cases")) for each in report["findings"]] == [
@@ -354,10 +354,13 @@ def test_with_cassettes_only_what_hits_them_is_listed_and_the_rest_is_counted(tm
         ("model", []),
         ("cwd", None),
     ]
-    assert [row.path for cls in ("breaking", "additive") for row in drift_pages.rows(report, cls)] == ["$.params.dynamicTools"]
+    assert [row.path for cls in ("breaking", "additive") for row in pages.rows(report, cls)] == ["$.params.dynamicTools"]
     shown = run(old, new, "--cassettes", root / "call.ndjson").stdout
     assert "additive" not in shown
-    assert "2 changes break clients, 1 adds to what there is, and 1 of them is used there." in " ".join(shown.split())
+    verdict = (
+        "1 of your 1 case break at b.json, by 1 change that they use; in all, 2 changes break clients, 1 adds to what there is."
+    )
+    assert shown.splitlines()[0] == verdict
 
 
 # --- the bundle of a version
@@ -385,7 +388,7 @@ def binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         script = place / "codex"
         script.write_text(
             f'#!/bin/sh\nwhich=plain; [ "$5" = --experimental ] && which=with\n'
-            f'mkdir -p "$4" && cp {tmp_path}/$which.json "$4/{schema_files.PRIMARY}"\n'
+            f'mkdir -p "$4" && cp {tmp_path}/$which.json "$4/{data_tables.PRIMARY}"\n'
         )
         script.chmod(0o755)
         progress(install.Step("unpack", "Unpacking"))

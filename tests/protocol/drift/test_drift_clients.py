@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.protocol import drift, drift_clients, drift_shapes
-from harness.protocol.bundle import Bundle
-from harness.protocol.drift_findings import Drift
-from harness.protocol.drift_walk import Walk
-from tests.drift_model import CHANGES, Protocol, Writer, planted
+from codex_replay.protocol.drift import clients as drift_clients
+from codex_replay.protocol.drift import compare
+from codex_replay.protocol.drift.findings import Drift
+from codex_replay.protocol.drift.shapes import compare as drift_shapes
+from codex_replay.protocol.drift.walk import Walk
+from codex_replay.protocol.schema.bundle import Bundle, alone
+from tests.protocol.drift.drift_model import CHANGES, Protocol, Writer, planted
 
 SEEDS = st.integers(0, 2**32)
 GONE = {"method-gone", "property-gone", "value-gone", "variant-gone"}
@@ -25,7 +27,7 @@ Told = set[tuple[str, str, str, str, str, str]]
 
 
 def written(protocol: Protocol, random: Random, *, plain: bool) -> Bundle:
-    return Bundle("made", None, Writer(protocol, random, plain=plain).bundle())
+    return alone("made", Writer(protocol, random, plain=plain).bundle())
 
 
 def told(found: Drift, *clients: str) -> Told:
@@ -55,9 +57,9 @@ def held(old: Protocol, new: Protocol, gated_old: Protocol, gated_new: Protocol,
     plain = random.random() < 0.5  # in one spelling most of both walks is the same, in many spellings nothing is
     sides = written(old, random, plain=plain), written(new, random, plain=plain)
     beside = written(gated_old, random, plain=plain), written(gated_new, random, plain=plain)
-    found = drift.compare(*sides, lambda it: (beside[sides.index(it)], ""))
+    found = compare.compare(*sides, lambda it: (beside[sides.index(it)], ""))
     for clients, pair in (("without", sides), ("with", beside)):
-        mine, alone = told(found, "all", clients), told(drift.compare(*pair))
+        mine, alone = told(found, "all", clients), told(compare.compare(*pair))
         crowds = crowded(mine) | crowded(alone)
         assert coarse(mine, crowds) == coarse(alone, crowds)
     assert not told(found, "with") & told(found, "all", "without")
@@ -177,8 +179,8 @@ def _always(self: Any, *arguments: Any) -> bool:
         (drift_clients._Other, "has", _never),
         (drift_clients._Other, "has", _always),
         (Walk, "_alike", _always),
-        (drift, "findings", lambda plain, capable: drift_clients.findings(plain, None)),
-        (drift, "findings", lambda plain, capable: drift_clients.findings(capable or plain, None)),
+        (compare, "findings", lambda plain, capable: drift_clients.findings(plain, None)),
+        (compare, "findings", lambda plain, capable: drift_clients.findings(capable or plain, None)),
     ],
     ids=["nobody shares", "all share", "all is the same", "no second walk", "no first walk"],
 )

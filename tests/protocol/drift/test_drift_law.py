@@ -12,16 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.protocol import drift, drift_limits, drift_rules, drift_same, drift_shapes, drift_variants, drift_walk, schema_files
-from harness.protocol.bundle import DIRECTIONS, Bundle
-from tests import drift_model
-from tests.drift_model import BREAKING, CHANGES, Protocol, Writer, planted
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.drift import compare, rules
+from codex_replay.protocol.drift import walk as drift_walk
+from codex_replay.protocol.drift.shapes import compare as drift_shapes
+from codex_replay.protocol.drift.shapes import limits, same, variants
+from codex_replay.protocol.schema.bundle import DIRECTIONS, Bundle, alone
+from tests.protocol.drift import drift_model
+from tests.protocol.drift.drift_model import BREAKING, CHANGES, Protocol, Writer, planted
 
 SEEDS = st.integers(0, 2**32)
 
 
 def written(protocol: Protocol, name: str, random: Random, *, plain: bool = False) -> Bundle:
-    return Bundle(name, None, Writer(protocol, random, plain=plain).bundle())
+    return alone(name, Writer(protocol, random, plain=plain).bundle())
 
 
 def hold(seed: int, name: str, *, plain: bool = False) -> bool:
@@ -31,7 +35,7 @@ def hold(seed: int, name: str, *, plain: bool = False) -> bool:
         return False
     old, new, expected = made
     random = Random(seed)
-    found = drift.compare(written(old, "old", random, plain=plain), written(new, "new", random, plain=plain))
+    found = compare.compare(written(old, "old", random, plain=plain), written(new, "new", random, plain=plain))
     assert found.uncompared == ()
     wanted = {(expected.rule, sender) for _, _, sender, _ in expected.where}
     assert {(each.change.rule, each.rule.sender) for each in found.findings} == wanted
@@ -60,14 +64,14 @@ def test_every_change_finds_room(name: str) -> None:
 def test_another_spelling_is_no_change(seed: int) -> None:
     random = Random(seed)
     made = drift_model.protocol(random)
-    found = drift.compare(written(made, "old", random), written(made, "new", random))
+    found = compare.compare(written(made, "old", random), written(made, "new", random))
     assert (found.findings, found.uncompared) == ((), ())
 
 
 # --- the law on the real bundle
 
-PRIMARY = dict(schema_files.schema_files("0.92.0"))[schema_files.PRIMARY]
-REAL = Bundle("0.92.0", None, PRIMARY)
+PRIMARY = data_tables.schema("0.92.0")[data_tables.PRIMARY]
+REAL = alone("0.92.0", PRIMARY)
 Mutation = Callable[[Random, dict[str, Any]], bool]
 Found = set[tuple[str, str, str]]
 
@@ -236,7 +240,7 @@ def hold_on_the_real_bundle(seed: int, rule: str) -> None:
             break
     else:
         raise LookupError(f"nothing in the bundle has room for {rule}")
-    found = drift.compare(REAL, Bundle("mutant", None, json.dumps(document).encode())).findings
+    found = compare.compare(REAL, alone("mutant", json.dumps(document).encode())).findings
     assert {(each.rule.id, each.rule.sender) for each in found} == {(rule, sender) for *_, sender in reached()[name]}
     assert all((each.rule.cls == "breaking") == ((each.rule.id, each.rule.sender) in BREAKING) for each in found)
     assert {(place.kind, place.method, each.rule.sender) for each in found for place in each.places} == reached()[name]
@@ -267,21 +271,21 @@ def case_of(rule: str, sender: str) -> tuple[int, str]:
     raise LookupError(f"no change plants {rule} in what the {sender} sends")
 
 
-ROWS = sorted(drift_rules.RULES)
+ROWS = sorted(rules.RULES)
 
 
 @pytest.mark.parametrize(("rule", "sender"), ROWS, ids=lambda it: it)
-def test_a_flipped_rule_turns_the_law_red(rule: str, sender: drift_rules.Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flipped_rule_turns_the_law_red(rule: str, sender: rules.Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, name = case_of(rule, sender)
     assert hold(seed, name)
-    row = drift_rules.RULES[rule, sender]
+    row = rules.RULES[rule, sender]
     flipped = row._replace(cls="additive" if row.cls == "breaking" else "breaking")
-    monkeypatch.setitem(drift_rules.RULES, (rule, sender), flipped)
+    monkeypatch.setitem(rules.RULES, (rule, sender), flipped)
     with pytest.raises(AssertionError):
         hold(seed, name)
 
 
-@pytest.mark.parametrize("rule", drift_rules.IDS)
+@pytest.mark.parametrize("rule", rules.IDS)
 def test_a_change_that_is_overlooked_turns_the_law_red(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, name = case_of(rule, "client")
     note = drift_walk.Walk.note
@@ -302,16 +306,16 @@ LEFT_OUT = {
     "listed values": (drift_shapes.Comparer, "_scalars", _nothing, "value goes"),
     "objects": (drift_shapes.Comparer, "_objects", _nothing, "property goes"),
     "properties": (drift_shapes.Comparer, "_property", _nothing, "property becomes optional"),
-    "other keys": (drift_limits, "keys", _nothing, "object closes"),
-    "ranges": (drift_limits, "numbers", _nothing, "range narrows"),
-    "lengths": (drift_limits, "limits", _nothing, "length is bounded"),
-    "names of variants": (drift_variants, "label", lambda reader, each: frozenset(), "tagged variant goes"),
-    "pairs of variants": (drift_variants, "match", lambda old, new, *readers: ([], list(old), list(new)), "value comes"),
+    "other keys": (limits, "keys", _nothing, "object closes"),
+    "ranges": (limits, "numbers", _nothing, "range narrows"),
+    "lengths": (limits, "limits", _nothing, "length is bounded"),
+    "names of variants": (variants, "label", lambda reader, each: frozenset(), "tagged variant goes"),
+    "pairs of variants": (variants, "match", lambda old, new, *readers: ([], list(old), list(new)), "value comes"),
     "methods": (drift_walk, "_methods", lambda walk, direction: None, "method goes"),
     "params": (drift_walk, "_params", lambda *arguments: None, "params go"),
     "results": (drift_walk, "_results", lambda *arguments: None, "property goes"),
     "events": (drift_walk, "_events", lambda walk: None, "event goes"),
-    "what references lead to": (drift_same, "_references", _nothing, "property goes"),
+    "what references lead to": (same, "_references", _nothing, "property goes"),
     "shared types": (drift_shapes.Comparer, "_alive", lambda self, root: set(), "property goes"),
 }
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.drift import command
-from harness.shell.cassette import CassetteReader, CassetteWriter
+from codex_replay.cli.drift.command import command
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 BOTH = ROOT / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson"
 
 

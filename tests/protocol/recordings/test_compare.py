@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.protocol.compare import compare, equal_after_normalisation, normal_form
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.recordings.compare import compare, equal_after_normalisation, normal_form
+from codex_replay.shell.cassettes.file import CassetteReader
 
-DATA = Path(__file__).parent / "data" / "cassettes"
+DATA = Path(__file__).parents[2] / "data" / "cassettes"
 SCENARIOS = ["shell", "patch", "approve", "v1", "v2"]
 
 
@@ -37,10 +37,10 @@ def test_two_runs_of_one_scenario_are_equal(scenario: str) -> None:
 @pytest.mark.parametrize("section", ["races", "strings", "deltas", "causes"])
 def test_the_samples_need_the_tables(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The equality above is not for nothing: without a part of the table some pair differs (causes only ever add order)."""
-    from harness.protocol import tables
+    from codex_replay.protocol import data_tables
 
-    bare = {**tables.load("normalise"), section: []}
-    monkeypatch.setattr(tables, "load", lambda *_: bare)
+    bare = {**data_tables.load("normalise"), section: []}
+    monkeypatch.setattr(data_tables, "load", lambda *_: bare)
     equal = [equal_after_normalisation(frames(f"{name}-a"), frames(f"{name}-b")) for name in SCENARIOS]
     assert all(equal) is (section == "causes")
 
@@ -186,8 +186,11 @@ def test_lines_that_are_no_json_are_compared_as_text() -> None:
     assert not equal_after_normalisation(run(b"x\n"), run(b"x"))
 
 
-def test_an_unknown_version_is_compared_with_the_known_rules() -> None:
-    assert equal_after_normalisation(frames("v1-a"), frames("v1-b"), "unknown")
+@pytest.mark.parametrize("version", ["unknown", "0.93.0"])
+def test_a_version_without_a_table_is_not_compared_with_another_versions(version: str) -> None:
+    assert equal_after_normalisation(frames("v1-a"), frames("v1-b"), "0.92.0")
+    assert equal_after_normalisation(frames("v1-a"), frames("v1-a"), version)
+    assert not equal_after_normalisation(frames("v1-a"), frames("v1-b"), version)
 
 
 def says(recorded: Any, live: Any) -> str:
@@ -210,3 +213,14 @@ def test_long_values_are_shown_where_they_part() -> None:
     assert says({"out": f"1{tail}"}, {"out": f"2{tail}"}).endswith(f'"1{"t" * 115}... and "2{"t" * 115}...')
     assert says({"out": f"{head}1"}, {"out": f"{head}2"}).endswith(f'...{"h" * 30}1" and ...{"h" * 30}2"')
     assert says({"out": head}, {"out": head[:-1]}).endswith('hhh" and ...' + "h" * 30 + '"')
+
+
+def test_the_tables_of_another_version_are_reported() -> None:
+    assert compare(frames("v1-a"), frames("v1-b")).note == ""
+    assert "no normalise table for Codex 0.93.0" in compare(frames("v1-a"), frames("v1-b"), "0.93.0").note
+    mixed = [compare(frames("v1-a"), frames("v1-b"), *pair) for pair in (("0.92.0", "0.93.0"), ("unknown", "0.92.0"))]
+    assert [(one.equal, one.note.partition("; ")[2]) for one in mixed] == [(True, "the table of 0.92.0 normalises both.")] * 2
+    neither = compare(frames("v1-a"), frames("v1-b"), "0.93.0", "unknown")
+    assert not neither.equal
+    assert "for Codex 0.93.0" in neither.note
+    assert "('unknown')" in neither.note

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame
-from harness.protocol.compare import compare
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.protocol.recordings.compare import compare
 
 EVENT = {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "Hello"}
 

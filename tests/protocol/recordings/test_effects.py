@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
-from harness.protocol.effects import effects
+from codex_replay.core.cassette.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
+from codex_replay.protocol.recordings.effects import effects
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 TEXT_TURN = ROOT / "cassettes/app_server/test_v2/text_turn.ndjson"
 REPLAY = [str(Path(sys.executable).with_name("codex-replay")), "replay"]
 CALL = {"type": "function_call", "name": "shell_command", "call_id": "c", "arguments": '{"command":"touch planted"}'}

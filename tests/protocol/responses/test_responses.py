@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.protocol.events import event_schemas
-from harness.protocol.responses import reply
-from harness.protocol.script import parse
-from harness.protocol.steps import Gate, Raw, Send, Wait
-from harness.protocol.stream import StreamChecker
+from codex_replay.protocol.responses.events import event_schemas
+from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait
+from codex_replay.protocol.responses.stream import StreamChecker
+from codex_replay.protocol.script.script import parse
 
 PATCH = "*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch\n"
 CITATION = {"type": "url_citation", "start_index": 0, "end_index": 2, "title": "t", "url": "https://example.com"}

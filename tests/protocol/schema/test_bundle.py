@@ -7,12 +7,15 @@ import sys
 
 import pytest
 
-from harness.protocol import bundle, schema_files
-from harness.shell import schema_gen
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.schema import bundle
+from codex_replay.shell.codex import schema_gen
+from codex_replay.shell.files import version_data
+from codex_replay.shell.files.bundle_files import load_file
 
 
 def test_counts_of_0_92():
-    # spec/real-codex-0.92.md, section 4
+    # REAL-35
     counts = {direction: len(bundle.load().methods(direction)) for direction in bundle.DIRECTIONS}
     assert counts == {"client-request": 55, "server-notification": 29, "server-request": 6, "client-notification": 1}
     assert len(bundle.load().events()) == 64
@@ -25,13 +28,13 @@ def test_load_is_cached_and_an_unknown_version_is_a_sentence():
 
 
 def test_identity_is_the_digest_of_the_primary_file():
-    data = dict(schema_files.schema_files())[schema_files.PRIMARY]
+    data = data_tables.schema()[data_tables.PRIMARY]
     assert bundle.load().sha256 == "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def test_manifest_holds_and_a_changed_byte_is_found():
     assert schema_gen.verify_manifest("0.92.0") == []
-    files = dict(schema_files.schema_files())
+    files = dict(data_tables.schema())
     damaged = {**files, "EventMsg.json": files["EventMsg.json"].replace(b"token_count", b"token_counts", 1)}
     del damaged["RequestId.json"]
     found = schema_gen.compare(files.items(), damaged.items(), ("vendored", "generated"))
@@ -65,19 +68,19 @@ def test_references_resolve_and_a_dangling_one_is_told():
 
 def test_a_primary_file_alone_is_a_bundle(tmp_path):
     path = tmp_path / "mine.json"
-    path.write_bytes(dict(schema_files.schema_files())[schema_files.PRIMARY])
-    mine = bundle.load_file(path)
+    path.write_bytes(data_tables.schema()[data_tables.PRIMARY])
+    mine = load_file(path)
     assert mine.sha256 == bundle.load().sha256
     for direction in bundle.DIRECTIONS:
         assert mine.methods(direction) == bundle.load().methods(direction)
     assert mine.result_type("client-request", "userInfo") == "UserInfoResponse"
-    assert list(mine.files()) == [(schema_files.PRIMARY, path.read_bytes())]
+    assert list(mine.files.items()) == [(data_tables.PRIMARY, path.read_bytes())]
 
 
 def test_a_primary_file_in_its_directory_stands_for_the_directory():
-    inside = bundle.load_file(schema_files.folder("0.92.0") + "/" + schema_files.PRIMARY)
-    whole = bundle.load_file(schema_files.folder("0.92.0"), version="0.92.0")
-    assert dict(inside.files()) == dict(whole.files()) == dict(schema_files.schema_files())
+    inside = load_file(version_data.schema_folder("0.92.0") + "/" + data_tables.PRIMARY)
+    whole = load_file(version_data.schema_folder("0.92.0"), version="0.92.0")
+    assert dict(inside.files) == dict(whole.files) == dict(data_tables.schema())
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"definitions":{}}'])
@@ -85,9 +88,9 @@ def test_what_is_no_bundle_is_a_sentence(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(bundle.BundleError, match=r"\.$"):
-        bundle.load_file(path)
+        load_file(path)
     with pytest.raises(bundle.BundleError, match="cannot be read"):
-        bundle.load_file(tmp_path / "absent.json")
+        load_file(tmp_path / "absent.json")
 
 
 def test_the_primary_file_is_wrong_where_two_types_share_a_name():
@@ -105,8 +108,8 @@ def test_the_primary_file_is_wrong_where_two_types_share_a_name():
 
 def test_a_lone_primary_file_means_what_the_single_files_say(tmp_path):
     path = tmp_path / "mine.json"
-    path.write_bytes(dict(schema_files.schema_files())[schema_files.PRIMARY])
-    alone, whole = bundle.load_file(path, version="0.92.0"), bundle.load()
+    path.write_bytes(data_tables.schema()[data_tables.PRIMARY])
+    alone, whole = load_file(path, version="0.92.0"), bundle.load()
     payloads = [(each.event(name)) for name in whole.events() for each in (alone, whole)]
     for direction in bundle.DIRECTIONS:
         for method in whole.methods(direction):
@@ -139,11 +142,11 @@ def spelled(schema: bundle.Schema, inside: tuple[str, ...]) -> object:
     return walk(schema.node)
 
 
-def test_schema_files_imports_nothing_heavy():
+def test_reading_the_schema_files_imports_nothing_heavy():
     code = (
-        "import sys, harness.protocol.schema_files as s;"
-        "assert len(dict(s.schema_files())) == 154;"
+        "import sys, codex_replay.protocol.data_tables as s;"
+        "assert len(dict(s.schema())) == 154;"
         "heavy = {'re', 'json', 'typing', 'dataclasses', 'jsonschema_rs'} & set(sys.modules);"
         "assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, '.'); {code}"], check=True)
+    subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, 'harness'); {code}"], check=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.protocol import bundle, known, validate
+from codex_replay.protocol.schema import bundle, known, validate
 
 BUNDLE = bundle.load()
 VALIDATOR = validate.Validator(BUNDLE)
@@ -32,7 +32,7 @@ def call(method, params):
 
 @pytest.mark.parametrize("key", ["tools", "choiceCount", "choice_count", "output_schema", "reasoning", "stream"])
 def test_a_key_that_0_92_ignores_is_valid_and_not_known(key):
-    # spec/real-codex-0.92.md, section 4: these validate and are silently ignored.
+    # REAL-45: these validate and are silently ignored.
     frame = call("sendUserTurn", {**TURN, key: 1})
     assert VALIDATOR.frame_schema("client", "sendUserTurn").is_valid(frame)
     (found,) = check("client", frame)

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schema_maker import Maker, planted
 
-from harness.protocol import bundle, validate
-from harness.protocol.explain import Explainer
+from codex_replay.protocol.schema import bundle, validate
+from codex_replay.protocol.schema.explain import Explainer
 
 BUNDLE = bundle.load()
 VALIDATOR = validate.Validator(BUNDLE)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.protocol import choose
-from harness.protocol.choose import Choice
-from harness.protocol.expect import mismatch
-from harness.protocol.script import Turn
+from codex_replay.protocol.script import choose
+from codex_replay.protocol.script.choose import Choice
+from codex_replay.protocol.script.expect import mismatch
+from codex_replay.protocol.script.script import Turn
 
 MARKERS = st.sampled_from(["a", "ab", "b", "ba", "c", ""])
 MATCHES = st.one_of(

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_server import faults
-from fake_server.backend_tokens import KEYS
-from harness.protocol import expect
-from harness.protocol.expect import difference, mismatch
-from harness.protocol.script import BadScript, Script, Turn, parse
-from harness.protocol.script_keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS
+from codex_fakes.backend.rules.tokens import KEYS
+from codex_fakes.model import faults
+from codex_replay.protocol.script import expect
+from codex_replay.protocol.script.expect import difference, mismatch
+from codex_replay.protocol.script.keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS
+from codex_replay.protocol.script.script import BadScript, Script, Turn, parse
 
 
 def test_the_shortest_script_is_a_list_of_texts() -> None:
@@ -41,7 +41,14 @@ BAD: dict[str, tuple[Any, str]] = {
     "unknown key": ({"turn": []}, 'the script: "turn" is not a key of a script (did you mean "turns"?)'),
     "turns not a list": ({"turns": {}}, "the script.turns must be a list, not an object."),
     "turn not an object": ([5], "turns[0] must be an object, not 5."),
+    "two letters swapped": ([{"itmes": []}], 'turns[0]: "itmes" is not a key of a turn (did you mean "items"?)'),
     "unknown turn key": ([{"item": []}], 'turns[0]: "item" is not a key of a turn (did you mean "items"?)'),
+    "key of a turn": ({"itmes": []}, 'the script: "itmes" is not a key of a script (did you mean "items", a key of a turn?)'),
+    "key of an item": (
+        [{"argument": {}}],
+        'turns[0]: "argument" is not a key of a turn (did you mean "arguments", a key of the item function_call?)',
+    ),
+    "nothing near": ({"zzzz": 1}, 'the script: "zzzz" is not a key of a script. Its keys are turns'),
     "unknown kind": ([{"items": [{"type": "txt"}]}], 'turns[0].items[0]: "txt" is no kind of item (did you mean "text"?)'),
     "no kind": ([{"items": [{}]}], 'turns[0].items[0]: "None" is no kind of item'),
     "unknown item key": (
@@ -60,7 +67,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "error without status": ([{"error": {}}], 'turns[0] has an "error" or a "body" but no "status"'),
     "items with a status": ([{"status": 500, "items": ["x"]}], 'turns[0] has "items" and status 500'),
     "status out of range": ([{"status": 99}], "turns[0].status must be an HTTP status from 200 to 599, not 99."),
-    "unknown expectation": ([{"expect": {"modle": "x"}}], 'turns[0].expect: "modle" is not a key of an expectation'),
+    "unknown expectation": (
+        [{"expect": {"modle": "x"}}],
+        'turns[0].expect: "modle" is not a key of an expectation (did you mean "model"?)',
+    ),
     "expectation of a wrong type": ([{"match": {"body": []}}], 'turns[0].match: "body" must be an object.'),
     "headers": ([{"headers": {"a": 1}}], "turns[0].headers must be an object of strings"),
     "negative delay": ([{"delay_ms": -1}], "turns[0].delay_ms must be a number of milliseconds from 0, not -1."),
@@ -154,14 +164,14 @@ def test_a_value_does_not_differ_from_itself(value: object) -> None:
 
 
 def test_the_page_names_every_key_kind_and_fault() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "scripts.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "scripts.md").read_text()
     for table in (SCRIPT_KEYS, TURN_KEYS, ITEM_KEYS, *ITEM_KEYS.values(), KEYS, faults.NAMES, expect.KEYS):
         missing = [word for word in table if f"`{word}`" not in page and f'"{word}"' not in page]
         assert missing == []
 
 
 def test_every_example_of_the_page_is_a_script() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "scripts.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "scripts.md").read_text()
     examples = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     assert len(examples) >= 4
     for example in examples:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.frames import Frame
-from harness.protocol.turn import camel, failure, fill, frames, load_table
-from harness.protocol.turn_diff import BadPatch, TurnDiff, changes_of, parse_patch, shown_v2, summary_lines
-from harness.protocol.turn_stream import Sampling
-from harness.protocol.turn_tools import BadArguments, ShellCall, arguments_of, join, plain_commands
-from harness.shell.cassette import CassetteReader
-from harness.shell.codex import HermeticHome
-from tests.conversing import Conversation, initialize
-from tests.differing import differences
-from tests.in_process import InProcess
-from tests.test_scripted_recordings import FRAMES_SHOWN, SHOWN
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.protocol.turn.diff import BadPatch, TurnDiff, changes_of, parse_patch, shown_v2, summary_lines
+from codex_replay.protocol.turn.frames import camel, failure, fill, frames, load_table
+from codex_replay.protocol.turn.stream import Sampling
+from codex_replay.protocol.turn.tools import BadArguments, ShellCall, arguments_of, join, plain_commands
+from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.codex.home import HermeticHome
+from tests.fakes.scripted.conversing import Conversation, initialize
+from tests.fakes.scripted.differing import differences
+from tests.fakes.scripted.in_process import InProcess
+from tests.fakes.scripted.test_scripted_recordings import FRAMES_SHOWN, SHOWN
 
 MEMBERS = [
     "id",
@@ -37,7 +37,7 @@ MEMBERS = [
     "query",
     "error",
 ]
-FOLDER = Path(__file__).parent / "data" / "scripted"
+FOLDER = Path(__file__).parents[2] / "data" / "scripted"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 TABLE = load_table()
 
@@ -83,7 +83,8 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return uses(tmp_path_factory)
 
 
-#: The others are shown by recordings of the suite, and held to them in the same way (`tests.test_scripted_recordings`).
+#: The others are shown by recordings of the suite, and held to them in the same way
+#: (`tests.fakes.scripted.test_scripted_recordings`).
 HERE = [name for name in TABLE["frames"] if name not in SHOWN]
 TEMPLATES = [(name, i) for name in HERE for i in range(len(TABLE["frames"][name])) if (name, i) not in FRAMES_SHOWN]
 
@@ -231,7 +232,7 @@ def test_no_event_is_an_error(on: str, kind: str, item: dict[str, Any], more: An
     sampling = Sampling(TABLE["model"])
     for event in ({"type": on, "item": {**item, "type": kind}, "response": more, "delta": more}, {"type": on, "item": more}):
         for name, values in sampling.receive(event):
-            frames(TABLE["frames"][name], "v2", {"thread": "T", "turn": "0", **values})
+            frames(TABLE["frames"][name], "v2", {"thread": "T", "turn": "0", "shown": [], **values})
     sampling.close()
 
 

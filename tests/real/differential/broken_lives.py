@@ -1,4 +1,4 @@
-"""What is wrong on purpose in the scripted fake, one thing for each class of lives of threads (`tests.real.lives`)."""
+"""What is wrong on purpose in the scripted fake, one thing for each class of lives of threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fake_server import scripted_methods, scripted_review, scripted_session, scripted_thread
+from codex_fakes.scripted.methods import review, table, v2
+from codex_fakes.scripted.state import thread as scripted_thread
 
 
 def _loads_as_it_was(session: Any, thread: Any, params: Any, api: str) -> None:
@@ -18,14 +19,14 @@ def _loads_as_it_was(session: Any, thread: Any, params: Any, api: str) -> None:
 
 
 def _copies_no_turns(session: Any, source: Any, settings: Any) -> Any:
-    thread = scripted_review.copy(session, source, settings)
+    thread = review.copy(session, source, settings)
     thread.turns = []
     return thread
 
 
 def _rolls_back_one(session: Any, request: Any, params: Any) -> None:
     """Take one turn back, whatever is asked for."""
-    scripted_methods.thread_rollback(session, request, {**params, "numTurns": min(params["numTurns"], 1)})
+    v2.thread_rollback(session, request, {**params, "numTurns": min(params["numTurns"], 1)})
 
 
 def _archives_and_keeps_loaded(thread: Any) -> None:
@@ -40,18 +41,18 @@ def _as_reviewed(session: Any, thread: Any, params: Any, api: str) -> Any:
 
 def _hears_raw_items_on(session: Any, request: Any, params: Any) -> None:
     """Tell raw items to who asked for those of a thread after it was loaded again, too."""
-    scripted_methods.thread_resume(session, request, params)
+    v2.thread_resume(session, request, params)
     for thread in session.threads.values():
         thread.listeners = [(subscription, api, True) for subscription, api, _ in thread.listeners]
 
 
 #: Class -> how the fake is broken for it.
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "resumed threads": lambda patch: patch.setattr(scripted_methods, "load", _loads_as_it_was),
-    "forked threads": lambda patch: patch.setattr(scripted_methods, "copy", _copies_no_turns),
-    "rollbacks": lambda patch: patch.setitem(scripted_session.METHODS, "thread/rollback", _rolls_back_one),
-    "archived threads": lambda patch: patch.setattr(scripted_methods, "archive", _archives_and_keeps_loaded),
-    "reviews of loaded threads": lambda patch: patch.setattr(scripted_review, "settings_again", _as_reviewed),
+    "resumed threads": lambda patch: patch.setattr(v2, "load", _loads_as_it_was),
+    "forked threads": lambda patch: patch.setattr(v2, "copy", _copies_no_turns),
+    "rollbacks": lambda patch: patch.setitem(table.METHODS, "thread/rollback", _rolls_back_one),
+    "archived threads": lambda patch: patch.setattr(v2, "archive", _archives_and_keeps_loaded),
+    "reviews of loaded threads": lambda patch: patch.setattr(review, "settings_again", _as_reviewed),
     "loaded conversations": lambda patch: patch.delitem(scripted_thread._KEPT_SAYINGS, "agent-message-completed"),
-    "raw items of loaded threads": lambda patch: patch.setitem(scripted_session.METHODS, "thread/resume", _hears_raw_items_on),
+    "raw items of loaded threads": lambda patch: patch.setitem(table.METHODS, "thread/resume", _hears_raw_items_on),
 }

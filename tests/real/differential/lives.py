@@ -1,7 +1,8 @@
 """Random lives of threads: turns, and between them what loads, forks, rolls back, puts away, reviews, lists and reads a thread.
 
 A life is a list of deeds, each a sort, the thread that it is done to (counted in a circle) and a choice that the sort makes use
-of. `_life` makes a scenario of it (see `tests.real.scenarios`): it knows which threads there are then, which of them are loaded
+of. `_life` makes a scenario of it (see `tests.real.differential.scenarios`): it knows which threads there are then, which of
+them are loaded
 and which have been put away, so that a turn is waited for only where one begins. What is refused is asked all the same.
 
 Left out is what one server for all scenarios cannot show, or what the fake does not do:
@@ -13,7 +14,8 @@ Left out is what one server for all scenarios cannot show, or what the fake does
   ("LandlockSandboxExecutableNotProvided"), and what a command gives is the script's;
 - a review where nothing was said yet, and a detached one of a thread that was loaded before anything was said in it: its first
   words then stand too far behind in its file for the real server to tell them with thread/started;
-- what is left of the context after a rollback, an estimate over texts that the fake does not have (`tests.differing`).
+- what is left of the context after a rollback, an estimate over texts that the fake does not have
+(`tests.fakes.scripted.differing`).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.real.scenarios import FREE, GATE, TOOL, conversation, dynamic, plan, shell, with_raw, words
+from tests.real.differential.scenarios import FREE, GATE, TOOL, conversation, dynamic, plan, shell, with_raw, words
 
 ASKING = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
 HISTORY = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "From elsewhere."}]}]

@@ -1,4 +1,4 @@
-"""What the real `codex exec` prints: `python -m tests.real.record_exec` records tests/data/exec.json anew.
+"""What the real `codex exec` prints: `python -m tests.real.differential.record_exec` records tests/data/exec.json anew.
 
 Masked are the working directory, ids and durations; left out is what the real binary logs with a time.
 """
@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.real import vocabulary
+from tests.real.differential import vocabulary
 
-FILE = Path(__file__).parent.parent / "data" / "exec.json"
+FILE = Path(__file__).parents[2] / "data" / "exec.json"
 WORDS = vocabulary.load()
 ADDED = next(text for text in WORDS["patches"] if "Add File: new.txt" in text)
 ANYWHERE = "--skip-git-repo-check"
@@ -92,8 +92,9 @@ def masked(text: str, home: Any) -> list[str]:
 
 def main() -> None:
     """Record all cases."""
-    from harness.shell.backend_process import BackendProcess
-    from harness.shell.codex import HermeticHome, find_installed
+    from codex_replay.shell.codex.cache import find_installed
+    from codex_replay.shell.codex.home import HermeticHome
+    from codex_replay.shell.http.backend_process import BackendProcess
 
     found = {}
     with BackendProcess() as backend:

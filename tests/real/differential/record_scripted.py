@@ -1,4 +1,6 @@
-"""The conversations that the mapping table was derived from: `python -m tests.real.record_scripted [NAME...]` records them anew.
+"""The conversations that the mapping table was derived from.
+
+`python -m tests.real.differential.record_scripted [NAME...]` records them again.
 
 Each is a pair in tests/data/scripted: NAME.json (script and conversation) and NAME.ndjson (what the real binary said). The tests
 of the table replay them on the scripted fake, without the real binary.
@@ -12,18 +14,19 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harness.core.frames import Header
-from harness.core.redact import Redactor
-from harness.shell.backend_process import BackendProcess
-from harness.shell.cassette import CassetteWriter
-from harness.shell.client import Client
-from harness.shell.codex import HermeticHome, find_installed
-from harness.shell.codex_origin import bundle_of
-from tests.conversing import Conversation, initialize
-from tests.real import vocabulary
-from tests.real.scenarios import FREE, GO, NEXT, TOOL, conversation, dynamic, patch, plan, shell
+from codex_replay.core.cassette.frames import Header
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.shell.cassettes.file import CassetteWriter
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.codex.origin import bundle_of
+from codex_replay.shell.http.backend_process import BackendProcess
+from codex_replay.shell.rpc.client import Client
+from tests.fakes.scripted.conversing import Conversation, initialize
+from tests.real.differential import vocabulary
+from tests.real.differential.scenarios import FREE, GO, NEXT, TOOL, conversation, dynamic, patch, plan, shell
 
-FOLDER = Path(__file__).parent.parent / "data" / "scripted"
+FOLDER = Path(__file__).parents[2] / "data" / "scripted"
 WORDS = vocabulary.load()
 ADDED = next(text for text in WORDS["patches"] if "Add File: new.txt" in text)
 ASK = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}

@@ -1,6 +1,7 @@
 """Random scripts and what a client does with them, by class; the commands and patches come from the recorded vocabulary.
 
-A scenario is {"script": [...], "conversation": {...}} (see `tests.conversing`), small enough to be read when it is shrunk.
+A scenario is {"script": [...], "conversation": {...}} (see `tests.fakes.scripted.conversing`), small enough to be read when it
+is shrunk.
 Only what the real server has one right answer to is made here; what it decides by chance is left out, and said where.
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.real import vocabulary
+from tests.real.differential import vocabulary
 
 TOOL = {
     "name": "weather",

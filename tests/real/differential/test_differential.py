@@ -1,11 +1,12 @@
 """Differential test: random scripts and clients, on the real binary and on the scripted fake; what both say must be equal.
 
 One real server and one backend for all; the fake is started anew for each scenario, from its file. Compared is the normalised
-form, in which the declared races of the real server make no difference (`tests.differing`).
+form, in which the declared races of the real server make no difference (`tests.fakes.scripted.differing`).
 
 The scenarios are the same in every run (derandomised): a fixed set, small in the usual lane and large by `make differential`.
 
-What the real server decides by chance is declared where it is known (`tests.differing`); there may be rarer races. So a scenario
+What the real server decides by chance is declared where it is known (`tests.fakes.scripted.differing`); there may be rarer
+races. So a scenario
 that differs is played once more, on both sides. Equal then: a rare race, which is counted, printed and bounded. Unequal twice:
 a counterexample, which is shrunk and kept: reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
 """
@@ -28,23 +29,24 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import dumps
-from harness.protocol.turn import load_table
-from harness.shell.backend_process import BackendProcess
-from harness.shell.cassette import CassetteWriter
-from harness.shell.client import Client
-from harness.shell.codex import HermeticHome, find_installed
-from harness.shell.codex_origin import bundle_of
-from tests.conversing import Conversation, initialize
-from tests.differing import differences
-from tests.in_process import InProcess
-from tests.real import broken_lives, lives, vocabulary
-from tests.real.scenarios import KINDS as PLAIN
-from tests.real.scenarios import numbered
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.turn.frames import load_table
+from codex_replay.shell.cassettes.file import CassetteWriter
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.codex.origin import bundle_of
+from codex_replay.shell.http.backend_process import BackendProcess
+from codex_replay.shell.rpc.client import Client
+from tests.fakes.scripted.conversing import Conversation, initialize
+from tests.fakes.scripted.differing import differences
+from tests.fakes.scripted.in_process import InProcess
+from tests.real.differential import broken_lives, lives, vocabulary
+from tests.real.differential.scenarios import KINDS as PLAIN
+from tests.real.differential.scenarios import numbered
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
-REPORTS = Path(__file__).parents[2] / "reports" / "differential"
+REPORTS = Path(__file__).parents[3] / "reports" / "differential"
 #: The classes of scenarios.
 KINDS = {**PLAIN, **lives.KINDS}
 #: So many scenarios of each class, of which there are 24, and of lives of threads half as many: each is several turns long. `make

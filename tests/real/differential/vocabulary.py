@@ -1,6 +1,7 @@
 """The vocabulary of commands and patches for random scripts: what each gives on the real binary, recorded, not guessed.
 
-`python -m tests.real.vocabulary` records it anew into tests/data/vocabulary.json. A command is run with nothing forbidden; what
+`python -m tests.real.differential.vocabulary` records it anew into tests/data/vocabulary.json. A command is run with nothing
+forbidden; what
 it prints, how it is parsed and which rule is proposed for it is then the `result` of its call in a script.
 """
 
@@ -11,9 +12,9 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-from harness.shell.client import Client
+from codex_replay.shell.rpc.client import Client
 
-FILE = Path(__file__).parent.parent / "data" / "vocabulary.json"
+FILE = Path(__file__).parents[2] / "data" / "vocabulary.json"
 FILES = {"old.txt": "a\nb\nc\n", "gone.txt": "bye\n", "deep/er.txt": "one\ntwo\n"}
 COMMANDS = [
     "printf marker",
@@ -179,9 +180,10 @@ def main() -> None:
     """Record it anew."""
     import tempfile
 
-    from harness.shell.backend_process import BackendProcess
-    from harness.shell.codex import HermeticHome, find_installed
-    from tests.conversing import initialize
+    from codex_replay.shell.codex.cache import find_installed
+    from codex_replay.shell.codex.home import HermeticHome
+    from codex_replay.shell.http.backend_process import BackendProcess
+    from tests.fakes.scripted.conversing import initialize
 
     with tempfile.TemporaryDirectory() as root, BackendProcess() as backend:
         session = backend.session("vocabulary", script())

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 CLIENTS = sorted(path.stem for path in (HERE / "clients").glob("*.txt"))
 
 

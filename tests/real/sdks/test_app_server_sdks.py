@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_venv import node_modules, python_with
 
-from harness.core.jsontext import dumps
-from harness.shell.backend_process import BackendProcess
-from harness.shell.codex import HermeticHome, find_installed
-from tests.real import vocabulary
-from tests.real.scenarios import TOOL, dynamic, patch, shell
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess
+from tests.real.differential import vocabulary
+from tests.real.differential.scenarios import TOOL, dynamic, patch, shell
+from tests.real.sdks.client_venv import node_modules, python_with
 
 HERE = Path(__file__).parent
 FAKE = str(Path(sys.executable).with_name("fake-codex"))

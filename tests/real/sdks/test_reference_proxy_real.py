@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_venv import python_with
 
-from harness.shell.backend_process import BackendProcess, BackendSession
-from harness.shell.codex import HermeticHome, find_installed
-from tests.proxy_driver import Proxy, plan, running
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
+from tests.real.sdks.client_venv import python_with
+from tests.reference.proxy_driver import Proxy, plan, running
 
 TOOL = {
     "name": "add",

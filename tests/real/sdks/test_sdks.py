@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_venv import python_with
 
-from harness.protocol.events import OPENAI_VERSION
-from harness.shell.backend_process import BackendProcess
+from codex_replay.protocol import versions
+from codex_replay.shell.http.backend_process import BackendProcess
+from tests.real.sdks.client_venv import python_with
 
 PROBE = Path(__file__).with_name("sdk_probe.py")
 
@@ -49,7 +49,7 @@ def probe(client: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("client", "version"), [("openai-3", OPENAI_VERSION), ("openai-1", "1.109.1")])
+@pytest.mark.parametrize(("client", "version"), [("openai-3", versions.OPENAI), ("openai-1", "1.109.1")])
 def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, client: str, version: str) -> None:
     turns = [{"match": f"<{i}>", "items": items, "times": "always"} for i, items in enumerate(ITEMS.values())]
     session = backend.session(f"sdk {client}", {"turns": turns, "auth": {"mode": "api_key", "api_key": "sk-1"}})
@@ -75,6 +75,6 @@ def test_the_agents_sdk_runs_a_tool(backend: BackendProcess) -> None:
 
 
 def test_the_vendored_event_types_are_those_of_the_package() -> None:
-    tool = PROBE.parents[1] / "tools" / "gen_openai_events.py"
+    tool = PROBE.parents[2] / "tools" / "gen_openai_events.py"
     done = subprocess.run([python_with("openai-3"), str(tool), "--check"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

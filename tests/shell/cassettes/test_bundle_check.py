@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.cassette import group
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import dumps
-from harness.protocol import schema_files
-from harness.shell import bundle_check
-from harness.shell.cassette import CassetteWriter
+from codex_replay.cli.cassette.group import group
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol import data_tables
+from codex_replay.shell.cassettes import bundle_check
+from codex_replay.shell.cassettes.file import CassetteWriter
+from codex_replay.shell.files import version_data
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 ASK = {"id": 1, "method": "account/read", "params": {}}
 ANSWER = {"id": 1, "result": {"account": None, "requiresOpenaiAuth": False}}
 
@@ -67,7 +68,39 @@ def test_a_version_without_a_bundle_is_said_and_another_bundle_can_be_named(tmp_
     path = cassette(tmp_path / "a", ("client", ASK), ("server", {"id": 1, "result": {}}), codex="unknown")
     assert findings(path) == (0, [("note", "bundle", 1)])
     assert findings(path, "--codex", "0.92.0")[0] == 1
-    assert findings(path, "--codex", schema_files.folder("0.92.0"))[0] == 1
+    assert findings(path, "--codex", version_data.schema_folder("0.92.0"))[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("codex", "text"),
+    [
+        ("unknown", "The header names no Codex version ('unknown'), so no frame is validated. `--codex V` names the version"),
+        ("0.92.0/../0.92.0", "The header names no Codex version ('0.92.0/../0.92.0'), so no frame is validated."),
+        ("\x1b[2J", "The header names no Codex version ('\\x1b[2J'), so no frame is validated."),
+        ("0.0.1", "There is no schema bundle of Codex 0.0.1 here, so no frame is validated. `codex-replay codex install 0.0.1`"),
+    ],
+)
+def test_a_missing_bundle_is_one_line_on_stderr_and_a_member(tmp_path: Path, codex: str, text: str) -> None:
+    for name in "ab":
+        cassette(tmp_path / f"{name}.ndjson", ("client", ASK), ("server", {"id": 1, "result": {}}), codex=codex)
+    done = CliRunner().invoke(group, ["lint", str(tmp_path), "--json"])
+    (missing,) = json.loads(done.stdout)["missing"]
+    assert missing.startswith(text)
+    assert done.stderr == f"codex-replay: {missing}\n"
+    plain = CliRunner().invoke(group, ["lint", str(tmp_path), "--notes"])
+    assert (plain.exit_code, plain.stderr, plain.stdout.count("\n")) == (0, done.stderr, 1)
+
+
+def test_a_bundle_that_is_there_is_no_line_on_stderr(tmp_path: Path) -> None:
+    done = CliRunner().invoke(group, ["lint", "--json", str(cassette(tmp_path / "a", ("client", ASK), ("server", ANSWER)))])
+    assert (done.stderr, json.loads(done.stdout)["missing"]) == ("", [])
+
+
+def test_the_bundle_of_the_headers_version_is_found_as_with_codex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(version_data.schema_folder("0.92.0"), tmp_path / "cache" / "bundles" / "0.0.4")
+    path = cassette(tmp_path / "a", ("client", ASK), ("server", {"id": 1, "result": {}}), codex="0.0.4")
+    assert findings(path) == (1, [("error", "valid", 2)])
 
 
 def test_a_bundle_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
@@ -78,7 +111,7 @@ def test_a_bundle_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
 
 def test_a_bundle_that_drift_has_kept_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path / "cache"))
-    shutil.copytree(schema_files.folder("0.92.0"), tmp_path / "cache" / "bundles" / "0.0.2")
+    shutil.copytree(version_data.schema_folder("0.92.0"), tmp_path / "cache" / "bundles" / "0.0.2")
     assert findings(cassette(tmp_path / "a", ("client", ASK), ("server", ANSWER)), "--codex", "0.0.2") == (0, [])
 
 
@@ -93,15 +126,17 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for kept in (bundle_check._validator, bundle_check._experimental):
         kept.cache_clear()
     monkeypatch.setenv("CODEX_REPLAY_CACHE", str(tmp_path / "cache"))
-    document = json.loads(schema_files.read(schema_files.folder("0.92.0"), schema_files.PRIMARY))
+    document = json.loads(data_tables.schema("0.92.0")[data_tables.PRIMARY])
     definitions = document["definitions"]
     capable = {"type": "object", "properties": {"experimentalApi": {"type": "boolean"}}}
     definitions["InitializeParams"]["properties"]["capabilities"] = capable
+    definitions["v2"]["GetAccountResponse"]["properties"]["daybreak"] = {"type": "boolean"}
     for name in ("bundles-experimental", "bundles"):
         folder = tmp_path / "cache" / name / "0.0.3"
         folder.mkdir(parents=True)
-        (folder / schema_files.PRIMARY).write_text(json.dumps(document))
+        (folder / data_tables.PRIMARY).write_text(json.dumps(document))
         definitions["v2"]["ThreadStartParams"]["properties"].pop("dynamicTools", None)
+        definitions["v2"]["GetAccountResponse"]["properties"].pop("daybreak", None)
         members = definitions["ClientRequest"]["oneOf"]
         definitions["ClientRequest"]["oneOf"] = [
             each for each in members if each["properties"]["method"]["enum"] != ["collaborationMode/list"]
@@ -148,17 +183,32 @@ def test_who_says_the_capability_is_held_to_the_experimental_bundle(tmp_path: Pa
     assert ONLY not in message
 
 
-def test_an_experimental_bundle_that_is_not_at_hand_is_said(tmp_path: Path, two: Path) -> None:
-    (two / "bundles-experimental" / "0.0.3" / schema_files.PRIMARY).unlink()
+def served(tmp_path: Path, result: Any) -> tuple[int, list[tuple[str, str, int | None]]]:
+    """Lint a recording of a client without the capability, by its server."""
+    answer = {"id": 1, "result": {**ANSWER["result"], **result}}  # type: ignore[dict-item]
+    return findings(cassette(tmp_path / "a", ("client", ASK), ("server", answer)), "--codex", "0.0.3")
+
+
+def test_a_server_writes_experimental_members_to_every_client(tmp_path: Path, two: Path) -> None:
+    assert served(tmp_path, {"daybreak": True}) == (0, [])
+    assert served(tmp_path, {"daybreak": 1}) == (1, [("error", "valid", 2)])
+    assert served(tmp_path, {"bogus": True}) == (1, [("error", "known", 2)])
+
+
+def test_without_the_experimental_bundle_its_names_are_notes_and_one_line(tmp_path: Path, two: Path) -> None:
+    (two / "bundles-experimental" / "0.0.3" / data_tables.PRIMARY).unlink()
     bundle_check._experimental.cache_clear()
-    note, tools = said(tmp_path, ASKS, start(dynamicTools=[TOOL]))
-    assert note.startswith("the client says capabilities.experimentalApi, and what 0.0.3 has for it is not at hand")
+    assert served(tmp_path, {"daybreak": True}) == (0, [("note", "bundle", 1), ("note", "known", 2)])
+    assert served(tmp_path, {"requiresOpenaiAuth": 1}) == (1, [("note", "bundle", 1), ("error", "valid", 2)])
+    line, tools = said(tmp_path, ASKS, start(dynamicTools=[TOOL]))
+    assert line.startswith("There is no experimental schema bundle of Codex 0.0.3 here: names that only that bundle may list are")
+    assert line.endswith("`codex-replay codex install 0.0.3` makes it.")
     assert ONLY not in tools
 
 
 def test_a_check_that_sees_no_second_bundle_turns_this_red(tmp_path: Path, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_check, "_experimental", lambda codex: None)
-    (message,) = said(tmp_path, OPENING, start(dynamicTools=[TOOL]))
+    _, message = said(tmp_path, OPENING, start(dynamicTools=[TOOL]))
     assert ONLY not in message
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.main import main
-from harness.shell.cassette import CassetteError, cassettes_in
+from codex_replay.cli.main import main
+from codex_replay.shell.cassettes.file import CassetteError, cassettes_in
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 HANDSHAKE = ROOT / "cassettes" / "app_server" / "test_handshake" / "initialize.ndjson"
 STORY = '{"case":"app_server/test_a/b","source":"this run","cassette":null,"truncated":false,"frames":[]}\n'
 

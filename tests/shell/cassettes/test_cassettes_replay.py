@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from harness.core.frames import Frame, Header
-from harness.core.jsonrpc import is_reply, kind
-from harness.core.normalise import UUID
-from harness.shell.cassette import CassetteReader, CassetteWriter
-from harness.shell.client import Client, SubjectFailure
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.normalise.normaliser import UUID
+from codex_replay.core.wire.jsonrpc import is_reply, kind
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.rpc.client import Client, SubjectFailure
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 RECORDER = str(Path(sys.executable).with_name("codex-replay"))
 RECORDINGS = sorted((ROOT / "cassettes" / "app_server").rglob("*.ndjson"))

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.shell.importers import READERS, ImportFailed, Source, codex_version, proto_events, tee
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.cassettes.importers import READERS, ImportFailed, Source, codex_version, proto_events, tee
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def read(form: str, *entries: Any) -> list[Frame]:

@@ -16,11 +16,11 @@ import pytest
 import vcr
 from vcr.errors import CannotOverwriteExistingCassetteException
 
-import harness.shell.vcr as ndjson
-from harness.core import hidden
-from harness.core.httpframes import body_fields
-from harness.shell.cassette import CassetteError, CassetteReader
-from harness.shell.lint import lint
+import codex_replay.shell.cassettes.vcr as ndjson
+from codex_replay.core.cassette.http_frames import body_fields
+from codex_replay.core.redact import encoded_body
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
+from codex_replay.shell.cassettes.lint import lint
 
 SECRET = "sk-proj-" + "Zx9" * 14
 STREAM = b'event: a\ndata: {"type":"a"}\n\ndata: {"odd": 1}\n\n: bye\n\n'
@@ -144,7 +144,7 @@ def stored(body: bytes, encoding: str) -> str:
 def test_what_came_in_pieces_and_compressed_is_not_written(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the body redacted before its pieces are joined, the rest of a key whose beginning looks like one would stay."""
     if broken:
-        monkeypatch.setattr(hidden, "fields", body_fields)
+        monkeypatch.setattr(encoded_body, "fields", body_fields)
     form = 'data: {"type":"response.output_text.delta","item_id":"m","delta":"%s"}\n\n'
     pieces = ("-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkq", "hkiG9w0BAQEF\\n-----END")
     text = stored(gzip.compress("".join(form % piece for piece in pieces).encode()), "gzip")

@@ -17,16 +17,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from harness.cli import drift_behaviour
-from harness.cli.drift import command as drift
-from harness.core.frames import Frame, Header
-from harness.protocol.behaviour_findings import outcome
-from harness.report.page import drift_html
-from harness.shell import behaviour
-from harness.shell.behaviour import CannotRun, Run, folders, kept, key, load, nodes, parts
-from harness.shell.cassette import CassetteWriter
+from codex_replay.cli.drift import behaviour as drift_behaviour
+from codex_replay.cli.drift.command import command as drift
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.protocol.behaviour.findings import outcome
+from codex_replay.report.page.build import drift_html
+from codex_replay.shell.cassettes.file import CassetteWriter
+from codex_replay.shell.codex import suite_run
+from codex_replay.shell.codex.suite_run import CannotRun, Run, folders, kept, key, load, nodes, parts
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 60.0
 
 #: A command that starts a grandchild in a session of its own, whose parent is gone, and one that ignores TERM; then it hangs.
@@ -74,7 +74,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who runs"
 @pytest.mark.parametrize("end", ["stdin", "SIGTERM", "SIGINT", "SIGHUP"])
 def test_the_guard_leaves_nothing(tmp_path: Path, end: str) -> None:
     """Neither what has a session of its own, nor what its parent has left behind, nor what ignores TERM."""
-    argv = [sys.executable, "-m", "harness.shell.behaviour_guard", sys.executable, "-c", BROOD, str(tmp_path / "pids")]
+    argv = [sys.executable, "-m", "codex_replay.shell.process.guard", sys.executable, "-c", BROOD, str(tmp_path / "pids")]
     guard = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
     try:
         brood = pids(tmp_path / "pids")
@@ -97,7 +97,7 @@ def test_the_guard_leaves_nothing(tmp_path: Path, end: str) -> None:
 def test_the_guard_ends_what_a_finished_command_has_left(tmp_path: Path) -> None:
     code = BROOD.replace("time.sleep(600)\n", "sys.exit(3)\n") if BROOD.endswith("time.sleep(600)\n") else ""
     assert code
-    argv = [sys.executable, "-m", "harness.shell.behaviour_guard", sys.executable, "-c", code, str(tmp_path / "pids")]
+    argv = [sys.executable, "-m", "codex_replay.shell.process.guard", sys.executable, "-c", code, str(tmp_path / "pids")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=ROOT) as guard:
         assert guard.wait(SECONDS) == 3
     brood = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
@@ -109,8 +109,8 @@ def test_the_guard_ends_what_a_finished_command_has_left(tmp_path: Path) -> None
 WHOLE = """
 import sys
 import click
-from harness.cli import drift_behaviour
-from harness.shell import behaviour
+from codex_replay.cli.drift import behaviour as drift_behaviour
+from codex_replay.shell.codex import suite_run as behaviour
 drift_behaviour.ensure = lambda *of: None
 behaviour._pytest = lambda run, draft, scratch: [sys.executable, "-c", sys.argv[1], sys.argv[2]]
 try:
@@ -168,7 +168,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def part(copied: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
     """Return a file of the copy by its name; what it held is put back."""
-    monkeypatch.setattr(behaviour, "folders", lambda suites: list(copied.items()))
+    monkeypatch.setattr(suite_run, "folders", lambda suites: list(copied.items()))
     before: dict[Path, bytes | None] = {}
 
     def find(label: str) -> Path:
@@ -193,17 +193,17 @@ KINDS = [
     "suites/app_server/expected.py",
     "suites/app_server/README.md",
     "suites/proxy/developer-instructions.txt",
-    "harness/core/redact.py",
-    "harness/core/cassette.schema.json",
-    "harness/protocol/script.py",
-    "harness/protocol/data/0.92.0/normalise.json",
-    "harness/protocol/data/0.92.0/schema/ClientRequest.json",
-    "harness/plugin/behaviour.py",
-    "harness/plugin/run.py",
-    "harness/shell/process.py",
-    "harness/shell/codex/home.py",
-    "harness/shell/behaviour_guard.py",
-    "fake_server/backend.py",
+    "codex_replay/core/redact/redactor.py",
+    "codex_replay/core/cassette/cassette.schema.json",
+    "codex_replay/protocol/script/script.py",
+    "codex_replay/protocol/data/0.92.0/normalise.json",
+    "codex_replay/protocol/data/0.92.0/schema/ClientRequest.json",
+    "codex_replay/plugin/app_server/kept_runs.py",
+    "codex_replay/plugin/app_server/case.py",
+    "codex_replay/shell/process/subject.py",
+    "codex_replay/shell/codex/home.py",
+    "codex_replay/shell/process/guard.py",
+    "codex_fakes/backend/server.py",
 ]
 
 
@@ -222,6 +222,17 @@ def test_every_kind_of_file_that_takes_part_is_tried() -> None:
     assert {kind for kind in there - tried if kind[1] not in (".sha256", ".md", ".ndjson", ".ini", "")} == set()
 
 
+def test_the_parts_are_found_outside_the_checkout(tmp_path: Path) -> None:
+    """By the names of the installed packages, and not by the folders of the checkout."""
+    code = (
+        "import pathlib, sys; from codex_replay.shell.codex import suite_run;"
+        "print(*{name.split('/')[0] for name, _ in suite_run.parts(pathlib.Path(sys.argv[1]))})"
+    )
+    argv = [sys.executable, "-P", "-c", code, str(ROOT / "suites")]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (set(done.stdout.split()), done.stderr) == ({"suites", "codex_replay", "codex_fakes"}, "")
+
+
 def test_a_new_and_a_renamed_file_give_other_keys(part: Callable[[str], Path]) -> None:
     before = key(RUN)
     part("suites/app_server/test_new.py").write_bytes(b"")
@@ -235,7 +246,7 @@ def test_a_new_and_a_renamed_file_give_other_keys(part: Callable[[str], Path]) -
 
 def test_what_only_compares_does_not_change_the_key(part: Callable[[str], Path]) -> None:
     before = key(RUN)
-    path = part("harness/protocol/behaviour_case.py")
+    path = part("codex_replay/protocol/behaviour/case.py")
     path.write_bytes(path.read_bytes() + b" ")
     assert key(RUN) == before
 
@@ -249,7 +260,7 @@ def test_the_binary_and_what_was_asked_for_change_the_key(monkeypatch: pytest.Mo
     class Changed:
         sha256 = "0" * 64
 
-    monkeypatch.setattr(behaviour, "read_manifest", lambda place: Changed())
+    monkeypatch.setattr(suite_run, "read_manifest", lambda place: Changed())
     assert key(RUN) not in keys
 
 
@@ -279,7 +290,7 @@ def test_a_run_is_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return 0, b""
 
     steps: list[tuple[int, int | None]] = []
-    monkeypatch.setattr(behaviour, "_guarded", guarded)
+    monkeypatch.setattr(suite_run, "_guarded", guarded)
     run = Run(ROOT / "suites", "0.92.0", chosen="a and b")
     place = kept(run, lambda done, total: steps.append((done, total)))
     assert kept(run) == place
@@ -328,7 +339,7 @@ def test_a_run_that_went_wrong_is_a_sentence_and_is_not_kept(
             leave(output.parent, "a")
         return status, b"out of\norder\n"
 
-    monkeypatch.setattr(behaviour, "_guarded", guarded)
+    monkeypatch.setattr(suite_run, "_guarded", guarded)
     with pytest.raises(CannotRun) as caught:
         kept(Run(ROOT / "suites", "0.92.0"))
     assert str(caught.value) == sentence
@@ -385,7 +396,7 @@ def test_an_expression_narrows_both_runs(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def found(*, changed: bool) -> dict[str, Any]:
-    from tests.test_behaviour import compared, talk, unheard
+    from tests.protocol.behaviour.test_behaviour import compared, talk, unheard
 
     after = talk()
     if changed:
@@ -419,6 +430,11 @@ def test_the_status_says_whether_anything_changed(
         (("bundle.json", "0.116.0"), {}, "needs two versions whose binaries can be run, and bundle.json is none"),
         (("0.92.0", "0.116.0"), {"chosen": "a and"}, "-k 'a and' is no expression: expected"),
         (("0.92.0", "0.116.0"), {"chosen": "("}, "-k '(' is no expression: expected"),
+        (
+            ("0.116.0", "0.140.0"),
+            {},
+            "There is no normalise table for Codex 0.116.0, and no command makes one: two runs of Codex",
+        ),
         (("0.92.0", "../some/bundle"), {}, "needs two versions whose binaries can be run, and ../some/bundle is none"),
     ],
 )
@@ -436,3 +452,19 @@ def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch
     (tmp_path / "file").write_text("")
     with pytest.raises(click.ClickException, match=r"cannot be written"):
         drift_behaviour.run("0.92.0", "0.116.0", True, **{form: str(tmp_path / "file" / "a")})
+
+
+@pytest.mark.parametrize("pair", [("0.92.0", "0.116.0"), ("0.116.0", "0.92.0")])
+def test_one_table_normalises_every_run_and_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pair: tuple[str, str]
+) -> None:
+    used = []
+    monkeypatch.setattr(drift_behaviour, "ensure", lambda *of: None)
+    monkeypatch.setattr(drift_behaviour, "kept", lambda *of: Path())
+    monkeypatch.setattr(drift_behaviour, "nodes", lambda *of: ("a",))
+    monkeypatch.setattr(drift_behaviour, "load", lambda folder, version, step=None: used.append(version) or {})
+    monkeypatch.setattr(drift_behaviour, "outcome", lambda *of, **more: found(changed=False))
+    drift_behaviour.run(*pair, True)
+    assert used == ["0.92.0"] * 4
+    told = f"codex-replay: The runs are of Codex {pair[0]} and Codex {pair[1]}; the table of 0.92.0 normalises both.\n"
+    assert told in capsys.readouterr().err

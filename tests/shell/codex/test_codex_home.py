@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.shell.codex import ApiKey, ChatGpt, HermeticHome, make_id_token
-from harness.shell.codex.home import ENVIRONMENT, merged, toml
+from codex_replay.shell.codex.home import ENVIRONMENT, ApiKey, ChatGpt, HermeticHome, make_id_token, merged, toml
 
 URL = "http://127.0.0.1:1234"
 
@@ -60,6 +59,7 @@ def test_the_default_config_is_the_documented_one(tmp_path: Path) -> None:
     ],
 )
 def test_later_versions_turn_off_what_would_call_out(version: str, features: dict[str, bool] | None, tmp_path: Path) -> None:
+    """Later versions turn off what would call out. (REAL-04)"""
     assert HermeticHome(tmp_path, URL, version=version).config.get("features") == features
 
 
@@ -135,6 +135,7 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def test_the_id_token_parses_as_a_jwt_and_is_clearly_fake() -> None:
+    """The id token parses as a jwt and is clearly fake. (REAL-08)"""
     token = make_id_token("someone@example.invalid", "plus", "acc-1")
     assert [bool(part) and "=" not in part for part in token.split(".")] == [True, True, True]
     assert claims(token) == {

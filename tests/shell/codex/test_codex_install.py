@@ -27,16 +27,25 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli.codex import group
-from harness.shell.codex import CodexInstallError, cache_folder, ensure, find_installed, list_installed
-from harness.shell.codex import install as install_module
-from harness.shell.codex import npm as npm_module
-from harness.shell.codex import tarball as tarball_module
-from harness.shell.codex.cache import PLATFORMS, Manifest, locked, this_platform
-from harness.shell.codex.install import Step
+from codex_replay.cli.codex import group
+from codex_replay.shell.codex import install as install_module
+from codex_replay.shell.codex import npm as npm_module
+from codex_replay.shell.codex import tarball as tarball_module
+from codex_replay.shell.codex.cache import (
+    PLATFORMS,
+    Manifest,
+    cache_folder,
+    find_installed,
+    list_installed,
+    locked,
+    this_platform,
+)
+from codex_replay.shell.codex.errors import CodexInstallError
+from codex_replay.shell.codex.install import Step, ensure
+from tests.support.processes import ended
 
 TRIPLE, SUFFIX = this_platform()
-CLI = (sys.executable, "-c", "from harness.cli.codex import group; group(prog_name='codex-replay codex')")
+CLI = (sys.executable, "-c", "from codex_replay.cli.codex import group; group(prog_name='codex-replay codex')")
 
 # Each call is written to calls.jsonl, then answered with the next step that the plan has for its verb (the last one
 # repeats). `hang` tells its process id through one pipe and waits for the other to be opened.
@@ -205,6 +214,7 @@ def test_the_manifest_says_what_it_is_and_where_it_came_from(npm: FakeNpm, old: 
 
 
 def test_a_split_package_is_found_by_its_alias_and_the_binary_by_looking(npm: FakeNpm, tmp_path: Path) -> None:
+    """A split package is found by its alias and the binary by looking. (REAL-118, REAL-123)"""
     names = (f"vendor/{TRIPLE}/bin/codex", f"vendor/{TRIPLE}/codex-resources/bwrap", f"vendor/{TRIPLE}/codex-package.json")
     npm.publish_split(make_tarball(tmp_path / "split.tgz", {f"package/{name}": name.encode() for name in names}))
     binary = ensure("0.141.0")
@@ -598,8 +608,24 @@ def test_an_interrupted_download_leaves_no_file_and_no_process(
     assert "The install of Codex 0.92.0 was interrupted; nothing was installed" in err
     assert "Traceback" not in err
     assert leftovers(cache) == []
-    with pytest.raises(ProcessLookupError):
-        os.kill(npm_pid, 0)
+    assert ended(npm_pid)
+
+
+def test_an_interrupted_npm_is_waited_for(npm: FakeNpm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Popen itself does not wait after KeyboardInterrupt, and the killed npm would outlive the command."""
+    npm.plan("pack", {"hang": True})
+    pids: list[int] = []
+
+    def interrupted(self: npm_module.Npm, process: subprocess.Popen[bytes], verb: str, spec: str) -> None:
+        pids.append(process.pid)
+        process._sigint_wait_secs = 0  # what communicate() leaves behind
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(npm_module.Npm, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        npm_module.Npm(str(npm.program), tmp_path, lambda spec, size: None).pack("@openai/codex@0.92.0")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pids[0], 0)
 
 
 def test_what_a_killed_install_left_is_removed_by_the_next(

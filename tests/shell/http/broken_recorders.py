@@ -9,9 +9,10 @@ import signal
 import sys
 from typing import Any
 
-from harness.cli import literals
-from harness.core import redact
-from harness.shell import http_bodies, http_relay, http_watch, recorder
+from codex_replay.cli.io import literals
+from codex_replay.core.redact import redactor
+from codex_replay.shell.http import bodies, relay, watch
+from codex_replay.shell.rpc import recorder
 
 
 class LogsLate(recorder.Lane):
@@ -61,7 +62,7 @@ class Greedy(recorder.Lane):
         return self.source >= 0
 
 
-class FailingRedactor(redact.Redactor):
+class FailingRedactor(redactor.Redactor):
     """Cannot redact a line: the frame must then not be written at all."""
 
     def redact(self, data: bytes) -> bytes:
@@ -70,49 +71,49 @@ class FailingRedactor(redact.Redactor):
         return super().redact(data)
 
 
-class DeadRedactor(redact.Redactor):
+class DeadRedactor(redactor.Redactor):
     """Cannot redact anything, not even the header."""
 
     def redact(self, data: bytes) -> bytes:
         raise RuntimeError("no redaction today")
 
 
-class BlindRedactor(redact.Redactor):
+class BlindRedactor(redactor.Redactor):
     """Leaves every secret where it is."""
 
     def redact(self, data: bytes) -> bytes:
         return data
 
 
-class ForgetsLiterals(redact.Redactor):
+class ForgetsLiterals(redactor.Redactor):
     """Knows no secrets but those that have a form."""
 
     def __init__(self, *, paths: Any = None, literals: Any = None) -> None:
         super().__init__(paths=paths)
 
 
-class ForgetsHalfEvents(http_bodies.EventBody):
+class ForgetsHalfEvents(bodies.EventBody):
     """Logs no event that its stream broke off."""
 
     def close(self) -> None:
         self._flush()
 
 
-class ForgetsChunks(http_bodies.EventBody):
+class ForgetsChunks(bodies.EventBody):
     """Takes no note of where HTTP chunks end in an event."""
 
     def chunk_end(self) -> None:
         self._flush()
 
 
-class EndsPolitely(http_relay.Side):
+class EndsPolitely(relay.Side):
     """Passes a reset on as an end in good order."""
 
     def close(self, reset: bool = False) -> None:
         super().close()
 
 
-class Buffers(http_relay.Side):
+class Buffers(relay.Side):
     """Sends a client nothing before its answer is whole."""
 
     held = b""
@@ -143,11 +144,11 @@ SIDES = {"ends-politely": EndsPolitely, "buffers": Buffers}
 if __name__ == "__main__":
     variant = sys.argv.pop(1)
     recorder.Lane = LANES.get(variant, recorder.Lane)  # type: ignore[misc]
-    redact.Redactor = REDACTORS.get(variant, redact.Redactor)  # type: ignore[misc]
-    http_watch.EventBody = EVENT_BODIES.get(variant, http_bodies.EventBody)  # type: ignore[misc]
-    http_relay.Side = SIDES.get(variant, http_relay.Side)  # type: ignore[misc]
+    redactor.Redactor = REDACTORS.get(variant, redactor.Redactor)  # type: ignore[misc]
+    watch.EventBody = EVENT_BODIES.get(variant, bodies.EventBody)  # type: ignore[misc]
+    relay.Side = SIDES.get(variant, relay.Side)  # type: ignore[misc]
     if variant == "says-literals":
         literals.without = lambda text, literals: text
-    from harness.cli.main import main
+    from codex_replay.cli.main import main
 
     main()

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.core import httpframes
-from harness.core.frames import Frame
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.shell.cassettes.file import CassetteReader
 
 PROGRAM = [str(Path(sys.executable).with_name("codex-replay")), "record"]
-BROKEN = [sys.executable, str(Path(__file__).with_name("broken_recorders.py"))]
+BROKEN = [sys.executable, str(Path(__file__).parents[2] / "shell" / "http" / "broken_recorders.py")]
 PATIENCE = 20
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nX-oDD: a  b\r\n\r\n"
 ONE = b'event: a\ndata: {"type":"a"}\n\n'
@@ -34,7 +34,7 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def post(body: bytes = b'{"input":[]}', host: str = "client.invalid") -> bytes:
+def post(body: bytes = b'{"input":[]}', host: str = "localhost:1") -> bytes:
     head = (
         f"POST /v1/responses HTTP/1.1\r\nSession_Id: s\r\nHost: {host}\r\nX-b: 1\r\nx-A: 2\r\ncontent-length: {len(body)}\r\n\r\n"
     )
@@ -249,9 +249,9 @@ def played(frames: list[Frame]) -> tuple[list[bytes], str]:
     head = next((frame for frame in frames if frame.kind == "response"), None)
     if head is None:
         return [], frames[-1].payload
-    body = httpframes.pieces(frame for frame in frames if frame.kind in ("sse", "chunk"))
-    chunked = (httpframes.header(head.payload["headers"], "transfer-encoding") or "") == "chunked"
-    writes = [httpframes.response_head(head.payload)]
+    body = http_frames.body_chunks(frame for frame in frames if frame.kind in ("sse", "chunk"))
+    chunked = (http_frames.header(head.payload["headers"], "transfer-encoding") or "") == "chunked"
+    writes = [http_frames.response_head(head.payload)]
     for number, (_, piece) in enumerate(body):
         broken = frames[-1].payload != "end" and number == len(body) - 1 and not piece.endswith(b"\n\n")
         writes.append(b"80\r\n" + piece if broken else chunk(piece) if chunked else piece)

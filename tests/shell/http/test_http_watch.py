@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core import httpframes
-from harness.core.frames import Frame, Header
-from harness.core.redact import Redactor
-from harness.shell.cassette import CassetteReader, CassetteWriter
-from harness.shell.http_upstream import Upstream
-from harness.shell.http_watch import Watch
-from harness.shell.record_log import Log
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.upstream import Upstream
+from codex_replay.shell.http.watch import Watch
 
 
 class Notes:
@@ -85,7 +85,7 @@ def test_pieces_make_no_difference(client_cuts: list[int], server_cuts: list[int
     assert passed.startswith(plain)
     assert passed.endswith(b"0\r\n\r\n")
     bodies = [frame for frame in notes.frames if frame.kind == "sse"]
-    assert [piece for _, piece in httpframes.pieces(bodies)] == [ONE, TWO + ONE, b": hi\n\n" + ONE[:9], ONE[9:]]
+    assert [piece for _, piece in http_frames.body_chunks(bodies)] == [ONE, TWO + ONE, b": hi\n\n" + ONE[:9], ONE[9:]]
 
 
 def test_an_exchange_frame_by_frame() -> None:
@@ -215,6 +215,33 @@ def test_what_is_no_http_passes_unrecorded_and_that_is_said(who: str, noise: byt
     assert "does not speak HTTP" in said[0]
 
 
+@pytest.mark.parametrize("before", [GET, POST, CHUNKED_POST, GET + POST])
+@pytest.mark.parametrize("noise", [b"\x16\x03\x01 hello", b"\r\nPOST\x00 / HTTP/1.1\r\n\r\n"])
+def test_a_request_before_bytes_that_are_no_http_goes_upstream_once(before: bytes, noise: bytes) -> None:
+    """In one piece, and byte by byte: the request as it is rewritten, and then the bytes as they are."""
+    whole, notes, said = watching()
+    rewritten = watching()[0].client(before)
+    passed = whole.client(before + noise)
+    assert passed == rewritten + noise
+    assert [frame.kind for frame in notes.frames] == ["request"] * (2 if before == GET + POST else 1)
+    assert "does not speak HTTP" in said[0]
+    slow = watching()[0]
+    in_bytes = b"".join(slow.client(bytes([byte])) for byte in before + noise)
+    assert in_bytes.count(b"HTTP/1.1\r\nHost: up:9") + in_bytes.count(b"session_id") == len(notes.frames)
+    assert in_bytes.endswith(noise.lstrip())
+
+
+def test_a_body_that_breaks_off_into_other_bytes_is_passed_on_once() -> None:
+    """Of a chunked body with a broken chunk, what was whole goes on anew and the rest as it is."""
+    watch, _, said = watching()
+    head, _, _ = CHUNKED_POST.partition(b"4\r\n")
+    passed = watch.client(head + b"4\r\nabcd\r\nzz\r\nnoise")
+    assert passed.count(b"POST /") == 1
+    assert passed.count(b"abcd") == 1
+    assert passed.endswith(b"zz\r\nnoise")
+    assert "does not speak HTTP" in said[0]
+
+
 def test_a_pause_in_an_event_without_chunks_is_kept() -> None:
     watch, notes, _ = watching()
     watch.client(POST)
@@ -248,4 +275,4 @@ def test_secrets_of_every_place_stay_out_of_the_cassette(tmp_path: Path) -> None
     with CassetteReader(tmp_path / "run.ndjson") as cassette:
         frames = list(cassette)
     assert [frame.kind for frame in frames] == ["request", "response", "sse", "sse", "close"]
-    assert secret.encode() not in b"".join(piece for _, piece in httpframes.pieces(frames[2:4]))
+    assert secret.encode() not in b"".join(piece for _, piece in http_frames.body_chunks(frames[2:4]))

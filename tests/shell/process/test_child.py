@@ -1,4 +1,5 @@
-"""`harness.shell.child`: a command is started as `subprocess` starts it, to the signals and the words of its errors."""
+"""`codex_replay.shell.process.child`: a command is started as `subprocess` starts it, to the signals and the words of its
+errors."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 START = """
 import os, sys
-from harness.shell import child
+from codex_replay.shell.process import child
 {before}
 try:
     started = child.Child({command!r}, 0, 1)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.shell.client import Client, ErrorReply, SubjectFailure
-from harness.shell.process import CannotStart, Process, strays
+from codex_replay.shell.process.subject import CannotStart, Process, strays
+from codex_replay.shell.rpc.client import Client, ErrorReply, SubjectFailure
 
-SERVER = Path(__file__).parent / "miniatures" / "server.py"
+SERVER = Path(__file__).parents[2] / "miniatures" / "server.py"
 Start = Callable[..., Client]
 
 
@@ -73,8 +73,8 @@ def test_dies_at_start(start: Start) -> None:
     client = start("die-at-start")
     with pytest.raises(SubjectFailure) as failure:
         client.request("initialize", {})
-    assert "exited with status 3" in str(failure.value)
-    assert "cannot open the configuration" in str(failure.value)
+    first = str(failure.value).partition("\n")[0]
+    assert first == "The server exited with status 3 too early: cannot open the configuration"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,10 @@ def test_dies_in_mid_turn(start: Start, way: str, state: str) -> None:
 def test_hangs(start: Start) -> None:
     client = start("hang", timeout=0.5)
     client.request("initialize", {})
-    with pytest.raises(SubjectFailure, match=r"did not come within 0\.5 s\. The server still runs\..*\n.*waiting for something"):
+    progress = r"the last message of the server was result of 0, and no turn had started"
+    with pytest.raises(
+        SubjectFailure, match=rf"did not come within 0\.5 s: {progress}\. The server still runs\..*\n.*waiting for something"
+    ):
         client.request("turn/start", {})
     with pytest.raises(SubjectFailure, match=r"still ran 0\.2 s after its stdin ended"):
         client.close(0.2)
@@ -139,7 +142,7 @@ def test_floods_stderr(start: Start) -> None:
     ],
 )
 def test_floods_stdout(start: Start, way: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.shell.client.MOST_BYTES", 1 << 24)
+    monkeypatch.setattr("codex_replay.shell.rpc.client.MOST_BYTES", 1 << 24)
     client = start(way, timeout=60)
     with pytest.raises(SubjectFailure, match=told):
         client.request("initialize", {})
@@ -221,12 +224,12 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["", "import os, signal; os.kill(os.getpid(), signal.SIGINT)"])
 def test_nothing_runs_on_when_the_interpreter_ends(tmp_path: Path, end: str) -> None:
     script = (
-        "import os, sys; from harness.shell.process import Process\n"
+        "import os, sys; from codex_replay.shell.process.subject import Process\n"
         f"p = Process([sys.executable, '-I', {str(SERVER)!r}, 'ignore-sigterm'], env=dict(os.environ), cwd='.')\n"
         f"print(p.mark, flush=True)\n{end}\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[1]
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[3]
     )
     assert done.stdout.strip()
     assert strays(done.stdout.strip()) == []

@@ -1,14 +1,15 @@
-"""`harness.shell.player`: what it waits for, and how long, when the live server does not do what the recorded one did."""
+"""`codex_replay.shell.rpc.player`: what it waits for, and how long, when the live server does not do what the recorded one
+did."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, cast
 
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps, loads
-from harness.shell.client import Client, SubjectFailure
-from harness.shell.player import BRIEF, PATIENCE, Player
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps, loads
+from codex_replay.shell.rpc.client import Client, SubjectFailure
+from codex_replay.shell.rpc.player import BRIEF, PATIENCE, Player
 
 LATER = 40
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.shell.cassette import CassetteReader
-from harness.shell.recorder import LIMIT, Lane
+from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.rpc.recorder import LIMIT, Lane
 
 PROGRAM = [str(Path(sys.executable).with_name("codex-replay"))]
-BROKEN = [sys.executable, str(Path(__file__).with_name("broken_recorders.py"))]
+BROKEN = [sys.executable, str(Path(__file__).parents[2] / "shell" / "http" / "broken_recorders.py")]
 PATIENCE = 20  # seconds: only a hang takes so long
 
 # Each server's first argument is a file in which it keeps, unbuffered, what it read: a witness that is not the recorder.

@@ -1,4 +1,4 @@
-"""`python -m harness.reference.proxy_variants NAME` serves as that broken variant; `--list [--json]` prints the table."""
+"""`python -m tests.strength.proxy_variants NAME` serves as that broken variant; `--list [--json]` prints the table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 import pkgutil
 import sys
 
-from harness.reference import proxy_variants
-from harness.reference.proxy import __main__ as program
-from harness.reference.proxy_variants.patching import PATCHES
-from harness.reference.proxy_variants.table import TABLE, Row
+from codex_replay.reference.proxy import __main__ as program
+from tests.strength import proxy_variants
+from tests.strength.proxy_variants.patching import PATCHES
+from tests.strength.proxy_variants.table import TABLE, Row
 
 
 def load() -> None:

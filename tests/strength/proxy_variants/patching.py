@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.proxy import payloads
-from harness.reference.proxy.appserver import AppServer
+from codex_replay.reference.proxy.asking import payloads
+from codex_replay.reference.proxy.wire.app_server import AppServer
 
 Params = dict[str, Any]
 PATCHES: dict[str, Callable[[], None]] = {}

@@ -16,6 +16,11 @@ class Row(NamedTuple):
     wrong: str
     hit_by: tuple[str, ...]
 
+    @property
+    def checks(self) -> list[str]:
+        """The ids of the checks that must see it."""
+        return list(dict.fromkeys(name.partition("[")[0] for name in self.hit_by))
+
 
 def read(text: str) -> list[Row]:
     """Read the table; raises ValueError for a line that is none."""

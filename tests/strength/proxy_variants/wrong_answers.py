@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from harness.reference.proxy import chat, responses, sse
-from harness.reference.proxy.chat import ChatAnswer
-from harness.reference.proxy.jsontext import for_client, loads
-from harness.reference.proxy.responses import ResponsesAnswer
-from harness.reference.proxy_variants.patching import after, variant
+from codex_replay.reference.proxy.answering import chat, responses
+from codex_replay.reference.proxy.answering.chat import ChatAnswer
+from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
+from codex_replay.reference.proxy.wire import sse
+from codex_replay.reference.proxy.wire.json_text import for_client, loads
+from tests.strength.proxy_variants.patching import after, variant
 
 
 def in_whole(shape: Any, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -96,7 +97,7 @@ def chat_content_in_parts() -> None:
 
 @variant
 def chat_as_plain_text() -> None:
-    from harness.reference.proxy.http import Answer
+    from codex_replay.reference.proxy.wire.http import Answer
 
     old = Answer.send
 

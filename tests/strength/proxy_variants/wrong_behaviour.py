@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from harness.reference.proxy import app, appserver, exchange, payloads, pieces
-from harness.reference.proxy.appserver import AppServer
-from harness.reference.proxy.errors import ProxyError
-from harness.reference.proxy.events import Delta, Ended, Failed, Said, Usage
-from harness.reference.proxy.exchange import Exchange
-from harness.reference.proxy.pool import Pool
-from harness.reference.proxy_variants.patching import after, drop, variant
+from codex_replay.reference.proxy import app, exchange
+from codex_replay.reference.proxy.answering import chunks
+from codex_replay.reference.proxy.answering.events import Delta, Ended, Failed, Said, Usage
+from codex_replay.reference.proxy.asking import payloads
+from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.wire import app_server
+from codex_replay.reference.proxy.wire.app_server import AppServer
+from codex_replay.reference.proxy.wire.pool import Pool
+from tests.strength.proxy_variants.patching import after, drop, in_params, put, variant
 
 
 def in_events(change: Any) -> None:
@@ -55,18 +58,18 @@ def ends_at_the_first_message() -> None:
 
 @variant
 def messages_said_twice() -> None:
-    old = pieces._unsaid
+    old = chunks._unsaid
 
     def unsaid(sent: list[str], event: Any) -> str:
         old(sent, event)
         return str(event.text)
 
-    pieces._unsaid = unsaid
+    chunks._unsaid = unsaid
 
 
 @variant
 def reasoning_is_text() -> None:
-    from harness.reference.proxy import events
+    from codex_replay.reference.proxy.answering import events
 
     events.V2["item/reasoning/summaryTextDelta"] = lambda params: Delta(str(params.get("itemId")), str(params.get("delta") or ""))
 
@@ -83,14 +86,14 @@ def separators_become_line_ends() -> None:
 
 @variant
 def equal_deltas_merged() -> None:
-    old = pieces._unsaid
+    old = chunks._unsaid
 
     def unsaid(sent: list[str], event: Any) -> str:
         if isinstance(event, Delta) and sent and sent[-1] == event.text:
             return ""
         return old(sent, event)
 
-    pieces._unsaid = unsaid
+    chunks._unsaid = unsaid
 
 
 @variant
@@ -157,8 +160,8 @@ def faults_are_text() -> None:
 
 @variant
 def streams_break_off_without_a_word() -> None:
-    from harness.reference.proxy.chat import ChatAnswer
-    from harness.reference.proxy.responses import ResponsesAnswer
+    from codex_replay.reference.proxy.answering.chat import ChatAnswer
+    from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
 
     old = app._carry
 
@@ -178,7 +181,7 @@ def streams_break_off_without_a_word() -> None:
 
 @variant
 def failed_streams_are_completed() -> None:
-    from harness.reference.proxy.pieces import Done
+    from codex_replay.reference.proxy.answering.chunks import Done
 
     old = app._carry
 
@@ -225,7 +228,7 @@ def schema_does_not_reach_the_model() -> None:
 
 @variant
 def schema_in_the_thread() -> None:
-    from harness.reference.proxy_variants.patching import in_params
+    from tests.strength.proxy_variants.patching import in_params
 
     drop("turn/start", "outputSchema")
     in_params("thread/start", lambda params, asked, _: params.update(outputSchema=asked.schema))
@@ -238,7 +241,7 @@ def tools_do_not_reach_the_model() -> None:
 
 @variant
 def tools_reach_the_model_without_schemas() -> None:
-    from harness.reference.proxy.tools import Tools
+    from codex_replay.reference.proxy.asking.tools import Tools
 
     after(Tools, "dynamic", lambda found, _: [{**each, "inputSchema": {"type": "object"}} for each in found])
 
@@ -259,7 +262,7 @@ def native_calls_answered_by_the_proxy() -> None:
 
 @variant
 def native_calls_without_arguments() -> None:
-    from harness.reference.proxy.events import Native
+    from codex_replay.reference.proxy.answering.events import Native
 
     in_events(lambda event: event._replace(arguments="{}") if isinstance(event, Native) else event)
 
@@ -269,7 +272,7 @@ def native_calls_twice() -> None:
     old = Exchange.events
 
     async def events(self: Exchange) -> AsyncIterator[Any]:
-        from harness.reference.proxy.events import Native
+        from codex_replay.reference.proxy.answering.events import Native
 
         async for event in old(self):
             yield event
@@ -290,10 +293,10 @@ def deltas_of_any_thread() -> None:
     def line(self: AppServer, data: bytes) -> None:
         old(self, data)
         if b'"item/agentMessage/delta"' in data:
-            message = appserver.loads(data)
+            message = app_server.loads(data)
             for thread, inbox in self._inboxes.items():
                 if thread != message["params"].get("threadId"):
-                    inbox.put_nowait(appserver.Message(message["method"], message["params"]))
+                    inbox.put_nowait(app_server.Message(message["method"], message["params"]))
 
     AppServer._line = line
 
@@ -317,6 +320,20 @@ def approvals_not_answered() -> None:
         return None
 
     AppServer._answer = answer
+
+
+@variant
+def approval_policy_ignored_that_works() -> None:
+    put("thread/start", approvalPolicy="never")
+
+
+@variant
+def fails_when_asked_for_approvals() -> None:
+    def change(params: Any, _: Any, settings: Any) -> None:
+        if settings.approval_policy == "untrusted":
+            raise ProxyError(502, "no approvals here")
+
+    in_params("thread/start", change)
 
 
 @variant

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.proxy import payloads
-from harness.reference.proxy.appserver import AppServer
-from harness.reference.proxy.exchange import Exchange
-from harness.reference.proxy_variants.patching import in_call, in_params, variant
+from codex_replay.reference.proxy.asking import payloads
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.wire.app_server import AppServer
+from tests.strength.proxy_variants.patching import in_call, in_params, variant
 
 
 def resubmitted(method: str) -> None:
@@ -37,6 +37,14 @@ def unsent(method: str, when: Callable[[Any], bool]) -> None:
 @variant
 def no_jsonrpc() -> None:
     in_call(lambda call: {key: value for key, value in call.items() if key != "jsonrpc"})
+
+
+@variant
+def no_jsonrpc_on_the_handshake() -> None:
+    def change(call: Any) -> Any:
+        return {k: v for k, v in call.items() if k != "jsonrpc"} if call.get("method") in ("initialize", "initialized") else call
+
+    in_call(change)
 
 
 @variant

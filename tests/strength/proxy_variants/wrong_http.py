@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy import app
-from harness.reference.proxy.app import App
-from harness.reference.proxy.errors import ProxyError
-from harness.reference.proxy.http import Answer
-from harness.reference.proxy_variants.patching import variant
+from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy.app import App
+from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.wire.http import Answer
+from tests.strength.proxy_variants.patching import variant
 
 
 def let_in(who: Any) -> None:
@@ -234,3 +234,77 @@ def summaries_not_intercepted() -> None:
 def every_talk_of_titles_intercepted() -> None:
     old = app.intercepted
     app.intercepted = lambda asked: "New chat" if "title" in asked.items[0].value else old(asked)
+
+
+# -- CORS
+
+
+@variant
+def cors_never() -> None:
+    old = Answer._head
+
+    def head(self: Answer, status: int, headers: dict[str, str]) -> None:
+        self._request.headers.pop("origin", None)
+        old(self, status, headers)
+
+    Answer._head = head
+
+
+@variant
+def cors_not_on_streams() -> None:
+    old = Answer.start
+
+    async def start(self: Answer, headers: dict[str, str]) -> None:
+        self._request.headers.pop("origin", None)
+        await old(self, headers)
+
+    Answer.start = start
+
+
+@variant
+def cors_not_on_refusals() -> None:
+    old = Answer.send
+
+    async def send(self: Answer, status: int, body: bytes, headers: Any = None) -> None:
+        if status >= 400:
+            self._request.headers.pop("origin", None)
+        await old(self, status, body, headers)
+
+    Answer.send = send
+
+
+@variant
+def preflight_needs_a_bearer() -> None:
+    old = App.handle
+
+    async def handle(self: App, request: Any, answer: Answer) -> None:
+        if request.method == "OPTIONS" and "authorization" not in request.headers:
+            await answer.send(401, b'{"error":{"message":"Log in."}}')
+        else:
+            await old(self, request, answer)
+
+    App.handle = handle
+
+
+@variant
+def preflight_allows_any_header_but_the_bearer() -> None:
+    app.PREFLIGHT["access-control-allow-headers"] = "*"
+
+
+@variant
+def preflight_without_post() -> None:
+    app.PREFLIGHT["access-control-allow-methods"] = "GET"
+
+
+@variant
+def preflight_opens_a_conversation() -> None:
+    old = App.handle
+
+    async def handle(self: App, request: Any, answer: Answer) -> None:
+        if request.method == "OPTIONS":
+            server = await self._pool.acquire()
+            await server.request("newConversation", {})
+            self._pool.release(server)
+        await old(self, request, answer)
+
+    App.handle = handle

@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.proxy import normalise
-from harness.reference.proxy.errors import bad_request
-from harness.reference.proxy.normalise import Item, Transcript
-from harness.reference.proxy_variants.patching import after, in_params, variant
+from codex_replay.reference.proxy.asking import normalise
+from codex_replay.reference.proxy.asking.normalise import Item, Transcript
+from codex_replay.reference.proxy.errors import bad_request
+from tests.strength.proxy_variants.patching import after, in_params, variant
 
 
 def in_items(change: Callable[[list[Item]], list[Item]]) -> None:
@@ -28,7 +28,7 @@ def string_in_lower_case() -> None:
     def request(body: Any, settings: Any) -> Any:
         return old({**body, "input": body["input"].swapcase()} if isinstance(body.get("input"), str) else body, settings)
 
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     old = app.responses_request
     app.responses_request = request
@@ -121,7 +121,7 @@ def text_parts_refused() -> None:
             raise bad_request("A part of the type 'text' cannot be passed on.", "input")
         return old(body, settings)
 
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     old = app.responses_request
     app.responses_request = request
@@ -245,3 +245,33 @@ def developer_items_are_prompt() -> None:
 @variant
 def items_of_the_message_without_images() -> None:
     in_params("sendUserMessage", lambda params, *_: params.update(items=[i for i in params["items"] if i["type"] == "text"]))
+
+
+@variant
+def an_item_for_each_line() -> None:
+    in_items(lambda found: [Item(item.kind, line) for item in found for line in re.split(r"\n(?=\[)", item.value)])
+
+
+@variant
+def text_behind_an_image_in_two_items() -> None:
+    def cut(found: list[Item]) -> list[Item]:
+        if len(found) < 3:
+            return found
+        return [*found[:-1], *(Item("text", line) for line in found[-1].value.split("\n", 1))]
+
+    in_items(cut)
+
+
+@variant
+def outputs_as_said_by_the_user() -> None:
+    in_lines(lambda text: re.sub(r"(?m)^\[tool_output[^\]]*\]", "[user]", text))
+
+
+@variant
+def outputs_with_another_call_id() -> None:
+    in_lines(lambda text: re.sub(r"(?m)^\[tool_output[^\]]*\]", "[tool_output call_id=call_1]", text))
+
+
+@variant
+def string_stripped() -> None:
+    in_lines(str.strip)

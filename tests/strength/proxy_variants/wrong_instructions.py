@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.proxy import examples, instructions, payloads
-from harness.reference.proxy.jsontext import text
-from harness.reference.proxy_variants.patching import after, in_params, replaced, variant
+from codex_replay.reference.proxy.asking import examples, instructions, payloads
+from codex_replay.reference.proxy.wire.json_text import text
+from tests.strength.proxy_variants.patching import after, in_params, replaced, variant
 
 
 def in_rules(change: Callable[[str], str]) -> None:
@@ -414,3 +414,51 @@ def turn_has_the_rules_only() -> None:
 @variant
 def conversation_has_no_instructions() -> None:
     in_params("newConversation", lambda params, *_: params.update(developerInstructions=None))
+
+
+# -- blank lines, foreign lines and dashes ---------------------------------------------------------------------------------
+
+
+@variant
+def a_blank_line_between_the_conditions() -> None:
+    in_choice(lambda lines, _: ["\n\n".join(lines)] if lines else [])
+
+
+@variant
+def a_blank_line_below_the_heading_of_the_tools() -> None:
+    in_text(lambda said: replaced(said, "Available tools (schema):\n", "Available tools (schema):\n\n"))
+
+
+@variant
+def a_blank_line_below_the_heading_of_the_guidance() -> None:
+    in_text(lambda said: replaced(said, "(schema-conformant):\n", "(schema-conformant):\n\n"))
+
+
+@variant
+def no_blank_line_between_the_blocks() -> None:
+    in_text(lambda said: said.replace("</tool_call>\n\nTool: ", "</tool_call>\nTool: "))
+
+
+@variant
+def a_line_of_its_own_in_a_block() -> None:
+    after(instructions, "_guidance", lambda said, _: said.replace("\nExample tool_call:", "\n\nExample tool_call:"))
+
+
+@variant
+def a_line_of_its_own_below_the_name() -> None:
+    after(instructions, "_guidance", lambda said, _: said.replace("\n", "\nKind: function\n", 1))
+
+
+@variant
+def a_line_of_its_own_behind_the_blocks() -> None:
+    in_text(lambda said: said + "\n\nRemember these rules.")
+
+
+@variant
+def parameters_with_stars() -> None:
+    after(instructions, "_guidance", lambda said, _: re.sub("(?m)^- ", "* ", said))
+
+
+@variant
+def only_the_first_parameter_has_a_dash() -> None:
+    after(instructions, "_guidance", lambda said, _: re.sub(r"(?m)(?<=\n)- (?!path )", "  ", said))

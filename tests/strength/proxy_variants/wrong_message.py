@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy_variants.patching import drop, in_params, put, variant
+from tests.strength.proxy_variants.patching import drop, in_params, put, variant
 
 MESSAGE = "sendUserMessage"
 
@@ -12,6 +12,31 @@ MESSAGE = "sendUserMessage"
 @variant
 def message_items_with_a_third_key() -> None:
     in_params(MESSAGE, lambda params, *_: [item.update(role="user") for item in params["items"]])
+
+
+@variant
+def items_with_a_blank_at_the_end() -> None:
+    for method in ("sendUserTurn", MESSAGE):
+        in_params(method, lambda params, *_: [i["data"].update(text=i["data"]["text"] + " ") for i in params["items"]])
+
+
+@variant
+def limit_made_up() -> None:
+    def change(params: Any, asked: Any, _: Any) -> None:
+        if asked.max_tokens is None:
+            params["maxOutputTokens"] = params["max_output_tokens"] = 1000
+
+    in_params(MESSAGE, change)
+
+
+@variant
+def reasoning_with_a_summary() -> None:
+    in_params(MESSAGE, lambda params, *_: "reasoning" in params and params["reasoning"].update(summary="auto"))
+
+
+@variant
+def reasoning_as_the_client_gave_it() -> None:
+    in_params(MESSAGE, lambda params, asked, _: asked.body.get("reasoning") and params.update(reasoning=asked.body["reasoning"]))
 
 
 @variant
@@ -62,6 +87,16 @@ def response_format_in_one_spelling() -> None:
 @variant
 def final_schema_in_one_spelling() -> None:
     drop(MESSAGE, "final_output_json_schema")
+
+
+@variant
+def top_p_in_no_spelling() -> None:
+    drop(MESSAGE, "topP", "top_p")
+
+
+@variant
+def final_schema_in_no_spelling() -> None:
+    drop(MESSAGE, "finalOutputJsonSchema", "final_output_json_schema")
 
 
 @variant
@@ -198,6 +233,30 @@ def json_object_makes_a_schema() -> None:
             params["finalOutputJsonSchema"] = params["final_output_json_schema"] = {"type": "object"}
 
     in_params(MESSAGE, change)
+
+
+@variant
+def format_is_its_type_alone() -> None:
+    def change(params: Any, asked: Any, _: Any) -> None:
+        if asked.format:
+            params["responseFormat"] = params["response_format"] = {"type": asked.format["type"]}
+
+    in_params(MESSAGE, change)
+
+
+@variant
+def message_says_parallel_calls() -> None:
+    in_params(MESSAGE, lambda params, asked, _: asked.tools.parallel or params.update(parallelToolCalls=False))
+
+
+@variant
+def turn_says_parallel_calls() -> None:
+    in_params("sendUserTurn", lambda params, asked, _: asked.tools.parallel or params.update(parallelToolCalls=False))
+
+
+@variant
+def conversation_says_parallel_calls() -> None:
+    in_params("newConversation", lambda params, asked, _: asked.tools.parallel or params.update(parallelToolCalls=False))
 
 
 @variant

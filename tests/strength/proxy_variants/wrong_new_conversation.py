@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy import tools
-from harness.reference.proxy.settings import Settings
-from harness.reference.proxy.tools import NO_PARAMETERS, Tools
-from harness.reference.proxy_variants.patching import after, drop, in_params, put, variant
+from codex_replay.reference.proxy.asking import tools
+from codex_replay.reference.proxy.asking.tools import NO_PARAMETERS, Tools
+from codex_replay.reference.proxy.settings import Settings
+from tests.strength.proxy_variants.patching import after, drop, in_params, put, variant
 
 NEW = "newConversation"
 
@@ -19,7 +19,7 @@ def in_dynamic(change: Any) -> None:
 
 def in_settings(**fields: Any) -> None:
     """Run with these settings, whatever the environment says."""
-    from harness.reference.proxy import __main__ as program
+    from codex_replay.reference.proxy import __main__ as program
 
     after(program, "from_env", lambda settings, *_: settings._replace(**fields))
 
@@ -142,6 +142,21 @@ def dynamic_tools_as_parameters() -> None:
 @variant
 def dynamic_tools_without_description() -> None:
     in_dynamic(lambda found: [{**each, "description": ""} for each in found])
+
+
+@variant
+def bare_tools_without_a_description() -> None:
+    in_dynamic(lambda found: [{key: each[key] for key in each if key != "description" or each[key]} for each in found])
+
+
+@variant
+def bare_tools_with_a_null_description() -> None:
+    in_dynamic(lambda found: [{**each, "description": each["description"] or None} for each in found])
+
+
+@variant
+def bare_tools_left_out() -> None:
+    in_dynamic(lambda found: [each for each in found if each["description"]])
 
 
 @variant
@@ -304,10 +319,87 @@ def system_prompt_as_developer_instructions() -> None:
 
 @variant
 def ignore_flag_on_responses_too() -> None:
-    from harness.reference.proxy import payloads
+    from codex_replay.reference.proxy.asking import payloads
 
     def told(asked: Any, settings: Any) -> Any:
         return old(asked._replace(system=()) if settings.ignore_system else asked, settings)
 
     old = payloads.developer_instructions
     payloads.developer_instructions = told
+
+
+def read_as_set(variable: str, field: str) -> None:
+    """Take a switch for on whenever its variable is set, `false` included."""
+    from codex_replay.reference.proxy import __main__ as program
+
+    after(program, "from_env", lambda settings, env: settings._replace(**{field: True}) if variable in env else settings)
+
+
+@variant
+def apply_patch_when_set_to_anything() -> None:
+    read_as_set("PROXY_INCLUDE_APPLY_PATCH_TOOL", "apply_patch")
+
+
+@variant
+def manifest_omitted_when_set_to_anything() -> None:
+    read_as_set("PROXY_RESPONSES_OMIT_TOOL_MANIFEST", "omit_manifest")
+
+
+@variant
+def system_prompt_kept_when_set_to_anything() -> None:
+    from codex_replay.reference.proxy import __main__ as program
+
+    name = "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT"
+    after(program, "from_env", lambda settings, env: settings._replace(ignore_system=name not in env))
+
+
+def mapped(field: str, was: str, becomes: str) -> None:
+    """Take one value of a setting for another."""
+    from codex_replay.reference.proxy import __main__ as program
+
+    def change(settings: Any, *_: Any) -> Any:
+        return settings._replace(**{field: becomes}) if getattr(settings, field) == was else settings
+
+    after(program, "from_env", change)
+
+
+@variant
+def untrusted_becomes_on_request() -> None:
+    mapped("approval_policy", "untrusted", "on-request")
+
+
+@variant
+def on_failure_becomes_on_request() -> None:
+    mapped("approval_policy", "on-failure", "on-request")
+
+
+@variant
+def full_access_becomes_workspace_write() -> None:
+    mapped("sandbox", "danger-full-access", "workspace-write")
+
+
+@variant
+def base_instructions_as_developer_instructions_too() -> None:
+    def change(params: Any, *_: Any) -> None:
+        if params["baseInstructions"]:
+            params["developerInstructions"] = params["baseInstructions"]
+
+    in_params(NEW, change)
+
+
+@variant
+def base_instructions_with_words_of_its_own() -> None:
+    def change(params: Any, *_: Any) -> None:
+        if params["baseInstructions"]:
+            params["baseInstructions"] = "You are a helpful assistant.\n" + params["baseInstructions"]
+
+    in_params(NEW, change)
+
+
+@variant
+def dynamic_schemas_sorted() -> None:
+    def change(params: Any, *_: Any) -> None:
+        for each in params.get("dynamicTools", []):
+            each["inputSchema"] = dict(sorted(each["inputSchema"].items()))
+
+    in_params(NEW, change)

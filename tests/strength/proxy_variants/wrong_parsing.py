@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from harness.reference.proxy import pieces, textjson, toolcalls
-from harness.reference.proxy.textjson import ToolCall
-from harness.reference.proxy.toolcalls import CLOSE, OPEN, ToolCallParser
-from harness.reference.proxy_variants.patching import after, variant
+from codex_replay.reference.proxy.answering import chunks, tool_calls
+from codex_replay.reference.proxy.answering.tool_calls import CLOSE, OPEN, ToolCallParser
+from codex_replay.reference.proxy.wire import text_json
+from codex_replay.reference.proxy.wire.text_json import ToolCall
+from tests.strength.proxy_variants.patching import after, variant
 
 
 def in_parsed(change: Callable[[list[Any]], list[Any]]) -> None:
@@ -43,14 +44,14 @@ class ByPattern:
         """Find the calls."""
         found: list[Any] = []
         for part in re.split(r"(<tool_call>.*?</tool_call>)", self._said, flags=re.S):
-            call = toolcalls.read_call(part[len(OPEN) : -len(CLOSE)].strip()) if part.startswith(OPEN) else None
+            call = tool_calls.read_call(part[len(OPEN) : -len(CLOSE)].strip()) if part.startswith(OPEN) else None
             found.append(call or part)
         return [part for part in found if part]
 
 
 def in_a_sorter(change: Callable[[], Any]) -> None:
     """Use another parser, or the same one in another way."""
-    pieces.ToolCallParser = change
+    chunks.ToolCallParser = change
 
 
 @variant
@@ -182,23 +183,23 @@ def less_than_held_back() -> None:
 
 @variant
 def arrays_not_understood() -> None:
-    toolcalls.LEAD = re.compile(r"(?:\s|```\w*|<tool_call>)*")
+    tool_calls.LEAD = re.compile(r"(?:\s|```\w*|<tool_call>)*")
 
 
 @variant
 def fences_within_not_understood() -> None:
-    toolcalls.LEAD = re.compile(r"(?:\s|\[|<tool_call>)*")
+    tool_calls.LEAD = re.compile(r"(?:\s|\[|<tool_call>)*")
 
 
 @variant
 def a_trailing_bracket_spoils_the_call() -> None:
-    toolcalls.TAIL = re.compile(r"(?:[\s\]}]|```)*")
-    toolcalls.JUNK = re.compile(r"[\s\]}]*")
+    tool_calls.TAIL = re.compile(r"(?:[\s\]}]|```)*")
+    tool_calls.JUNK = re.compile(r"[\s\]}]*")
 
 
 @variant
 def a_second_closing_tag_is_text() -> None:
-    toolcalls.AFTER = re.compile(r">*")
+    tool_calls.AFTER = re.compile(r">*")
 
 
 @variant
@@ -210,8 +211,8 @@ def object_arguments_not_understood() -> None:
             value = ""
         return old(source) if isinstance(value, str) else None
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
@@ -220,8 +221,8 @@ def empty_arguments_stay_empty() -> None:
         found = old(source)
         return ToolCall(found.name, "") if found and '"arguments":""' in source else found
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
@@ -229,8 +230,8 @@ def missing_arguments_spoil_the_call() -> None:
     def read(source: str) -> ToolCall | None:
         return old(source) if "arguments" in source else None
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
@@ -240,8 +241,8 @@ def first_of_equal_keys() -> None:
         first = re.search(r'"name"\s*:\s*"(\w+)"', source)
         return ToolCall(first[1], found.arguments) if found and first else found
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
@@ -251,8 +252,8 @@ def renamed_keys_call_without_arguments() -> None:
         name = re.search(r'"(?:tool|function)"\s*:\s*"(\w+)"', source)
         return ToolCall(name[1], "{}") if found is None and name else found
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
@@ -260,8 +261,8 @@ def name_before_arguments_only() -> None:
     def read(source: str) -> ToolCall | None:
         return None if re.match(r'\{\s*"arguments"', source) else old(source)
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
@@ -293,24 +294,6 @@ def arguments_cut_at_64k() -> None:
 @variant
 def arguments_twice_encoded() -> None:
     in_arguments(json.dumps)
-
-
-@variant
-def calls_in_code_blocks_run() -> None:
-    def mark(self: Any, run: str) -> None:
-        self._add_to_line(run)
-
-    ToolCallParser._mark = mark
-
-
-@variant
-def calls_in_code_spans_run() -> None:
-    def after_(self: Any) -> bool:
-        self._span = 0
-        return bool(old(self))
-
-    old = ToolCallParser._after
-    ToolCallParser._after = after_
 
 
 @variant
@@ -355,20 +338,20 @@ def opening_tag_in_a_string_begins_a_call() -> None:
         found = old(source)
         return None if OPEN in source else found
 
-    old = textjson.read_call
-    toolcalls.read_call = read
+    old = text_json.read_call
+    tool_calls.read_call = read
 
 
 @variant
 def braces_counted_in_strings() -> None:
-    toolcalls.IN_STRING = re.compile(r'["\\{}]')
+    tool_calls.IN_STRING = re.compile(r'["\\{}]')
     old = ToolCallParser._object_state
 
     def state(self: Any) -> bool:
         self._quoted = False
         return bool(old(self))
 
-    toolcalls.IN_OBJECT = re.compile(r"[{}]")
+    tool_calls.IN_OBJECT = re.compile(r"[{}]")
     ToolCallParser._object_state = state
 
 
@@ -382,50 +365,50 @@ def tool_names_in_lower_case() -> None:
 
 @variant
 def call_ids_by_name() -> None:
-    old = pieces._Sorter._sorted
+    old = chunks._Sorter._sorted
 
     def sorted_(self: Any, parsed: list[Any]) -> Iterable[Any]:
         for piece in old(self, parsed):
-            yield pieces.Call(f"call_{piece.name}", piece.name, piece.arguments) if isinstance(piece, pieces.Call) else piece
+            yield chunks.Call(f"call_{piece.name}", piece.name, piece.arguments) if isinstance(piece, chunks.Call) else piece
 
-    pieces._Sorter._sorted = sorted_
+    chunks._Sorter._sorted = sorted_
 
 
 @variant
 def call_ids_empty() -> None:
-    old = pieces._Sorter._sorted
+    old = chunks._Sorter._sorted
 
     def sorted_(self: Any, parsed: list[Any]) -> Iterable[Any]:
         for piece in old(self, parsed):
-            yield pieces.Call("", piece.name, piece.arguments) if isinstance(piece, pieces.Call) else piece
+            yield chunks.Call("", piece.name, piece.arguments) if isinstance(piece, chunks.Call) else piece
 
-    pieces._Sorter._sorted = sorted_
+    chunks._Sorter._sorted = sorted_
 
 
 @variant
 def finish_reason_stop_with_calls() -> None:
-    from harness.reference.proxy.chat import ChatAnswer
+    from codex_replay.reference.proxy.answering.chat import ChatAnswer
 
     ChatAnswer._finish = "stop"
 
 
 @variant
 def calls_without_declared_tools() -> None:
-    from harness.reference.proxy.tools import Tools
+    from codex_replay.reference.proxy.asking.tools import Tools
 
     Tools.names = property(lambda self: {"getFileTree"} | {each["name"] for each in self.functions})
 
 
 @variant
 def output_mode_header_ignored() -> None:
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     app._mode = lambda request, usual: usual
 
 
 @variant
 def output_mode_environment_ignored() -> None:
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     old = app._mode
     app._mode = lambda request, usual: old(request, "openai-json")
@@ -436,10 +419,21 @@ def xml_arguments_as_object() -> None:
     def markup(name: str, arguments: str) -> str:
         return f'{OPEN}{{"name":{json.dumps(name)},"arguments":{arguments}}}{CLOSE}'
 
-    pieces.call_markup = markup
+    chunks.call_markup = markup
 
 
 @variant
 def xml_tag_not_closed() -> None:
-    old = pieces.call_markup
-    pieces.call_markup = lambda name, arguments: old(name, arguments).removesuffix(CLOSE)
+    old = chunks.call_markup
+    chunks.call_markup = lambda name, arguments: old(name, arguments).removesuffix(CLOSE)
+
+
+@variant
+def a_second_opening_tag_spoils_the_call() -> None:
+    tool_calls.LEAD = re.compile(r"(?:\s|\[|```\w*)*")
+
+
+@variant
+def an_extra_brace_spoils_the_call() -> None:
+    tool_calls.TAIL = re.compile(r"(?:[\s\]>]|```)*")
+    tool_calls.JUNK = re.compile(r"[\s\]>]*")

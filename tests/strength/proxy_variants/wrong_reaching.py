@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.proxy import app, normalise, payloads
-from harness.reference.proxy_variants.patching import after, variant
+from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy.asking import normalise, payloads
+from tests.strength.proxy_variants.patching import after, variant
 
 
 def in_asked(change: Callable[[Any], Any]) -> None:

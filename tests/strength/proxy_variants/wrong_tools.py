@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.proxy import normalise, payloads, tools
-from harness.reference.proxy.errors import bad_request
-from harness.reference.proxy_variants.patching import after, in_params, variant
+from codex_replay.reference.proxy.asking import normalise, payloads, tools
+from codex_replay.reference.proxy.errors import bad_request
+from tests.strength.proxy_variants.patching import after, in_params, variant
 
 
 def in_definitions(change: Callable[[list[Any]], list[Any]]) -> None:

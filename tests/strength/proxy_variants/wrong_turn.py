@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy import normalise
-from harness.reference.proxy.models import Model
-from harness.reference.proxy_variants.patching import after, drop, in_params, put, variant
+from codex_replay.reference.proxy.asking import normalise
+from codex_replay.reference.proxy.asking.models import Model
+from tests.strength.proxy_variants.patching import after, drop, in_params, put, variant
 
 TURN = "sendUserTurn"
 
@@ -97,6 +97,21 @@ def no_choices() -> None:
 
 
 @variant
+def choices_are_always_one() -> None:
+    in_params(TURN, lambda params, *_: "choiceCount" in params and params.update(choiceCount=1, choice_count=1))
+
+
+@variant
+def turn_with_words_before_the_prompt() -> None:
+    in_params(TURN, lambda params, *_: [i["data"].update(text=f"Answer this:\n{i['data']['text']}") for i in params["items"]])
+
+
+@variant
+def output_schema_null_in_one_spelling() -> None:
+    put(TURN, output_schema=None)
+
+
+@variant
 def choices_unasked_in_one_spelling() -> None:
     in_params(TURN, lambda params, *_: params.setdefault("choiceCount", 1))
 
@@ -146,7 +161,7 @@ def effective_model_to_the_client() -> None:
 
 @variant
 def alias_in_the_stream_only_at_the_start() -> None:
-    from harness.reference.proxy.responses import ResponsesAnswer
+    from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
 
     old = ResponsesAnswer.feed
 
@@ -180,7 +195,7 @@ def model_of_the_turn_is_the_default() -> None:
 @variant
 def alias_before_effort() -> None:
     after(normalise, "chat_request", lambda asked, *_: asked)
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     def change(asked: Any, *_: Any) -> Any:
         return asked._replace(effort=asked.model.effort or asked.effort)
@@ -191,14 +206,14 @@ def alias_before_effort() -> None:
 
 @variant
 def explicit_effort_ignored_on_chat() -> None:
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     after(app, "chat_request", lambda asked, *_: asked._replace(effort=asked.model.effort))
 
 
 @variant
 def explicit_effort_ignored_on_responses() -> None:
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     after(app, "responses_request", lambda asked, *_: asked._replace(effort=asked.model.effort))
 
@@ -210,7 +225,7 @@ def effort_not_on_the_turn() -> None:
 
 @variant
 def models_in_a_bare_list() -> None:
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     after(app, "for_client", lambda data, value: data)
     old = app.for_client
@@ -225,9 +240,14 @@ def models_in_a_bare_list() -> None:
 
 @variant
 def models_without_object() -> None:
-    from harness.reference.proxy import app
+    from codex_replay.reference.proxy import app
 
     def card(name: str) -> Any:
         return {"id": name}
 
     app._card = card
+
+
+@variant
+def effort_of_the_turn_only_on_chat() -> None:
+    in_params(TURN, lambda params, asked, _: asked.endpoint == "responses" and params.pop("effort", None))

@@ -1,8 +1,8 @@
 """The rules on who asks: bearer, account and the other headers of the Codex backend.
 
 Which of them hold follows from the session's auth mode; in the mode "auto" a path of the ChatGPT backend
-(`.../backend-api/codex/...`) asks for what codex-lite-protocol.md says of it, and any other path asks for nothing, because the
-real client with a provider of its own sends no bearer at all (real-codex-0.92.md, section 3).
+(`.../backend-api/codex/...`) asks for the headers of LITE-24 to LITE-29, and any other path asks for nothing, because the
+real client with a provider of its own sends no bearer at all (REAL-24).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fake_server.backend_tokens import Tokens
+from codex_fakes.backend.rules.tokens import Tokens
 
 CHATGPT_PATH = "/backend-api/codex/"
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 #: The parameter or header that is wrong, and a sentence that says what to change.
-Finding = tuple[str | None, str]
+RuleFinding = tuple[str | None, str]
 
 
 class Asked:
@@ -50,7 +50,7 @@ class Asked:
         return CHATGPT_PATH in self.path
 
 
-def bearer_missing(asked: Asked) -> Finding | None:
+def bearer_missing(asked: Asked) -> RuleFinding | None:
     """No `Authorization: Bearer` under an auth mode that needs one."""
     if asked.mode == "none" or asked.bearer:
         return None
@@ -62,19 +62,19 @@ def bearer_missing(asked: Asked) -> Finding | None:
     )
 
 
-def bearer_expired(asked: Asked) -> Finding | None:
+def bearer_expired(asked: Asked) -> RuleFinding | None:
     """An access token whose time is over."""
     if asked.state != "expired":
         return None
     return "authorization", "The access token has expired. Refresh it at the token URL and send the new one."
 
 
-def bearer_revoked(asked: Asked) -> Finding | None:
+def bearer_revoked(asked: Asked) -> RuleFinding | None:
     """An access token that was revoked."""
     return ("authorization", "The access token was revoked. Log in again.") if asked.state == "revoked" else None
 
 
-def bearer_wrong(asked: Asked) -> Finding | None:
+def bearer_wrong(asked: Asked) -> RuleFinding | None:
     """A bearer that is none of those that this session issued."""
     if asked.state != "wrong":
         return None
@@ -82,7 +82,7 @@ def bearer_wrong(asked: Asked) -> Finding | None:
     return "authorization", f"The {what} is not one that is known here. Send the one that was issued last."
 
 
-def account_missing(asked: Asked) -> Finding | None:
+def account_missing(asked: Asked) -> RuleFinding | None:
     """No account under ChatGPT auth."""
     if asked.mode != "chatgpt" or asked.header("chatgpt-account-id"):
         return None
@@ -92,7 +92,7 @@ def account_missing(asked: Asked) -> Finding | None:
     )
 
 
-def account_wrong(asked: Asked) -> Finding | None:
+def account_wrong(asked: Asked) -> RuleFinding | None:
     """Another account than the session's; it is looked at once the session names one."""
     given = asked.header("chatgpt-account-id")
     if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
@@ -100,21 +100,21 @@ def account_wrong(asked: Asked) -> Finding | None:
     return "chatgpt-account-id", f'The access token is not for the account "{given}". Send the account of the token.'
 
 
-def account_under_key(asked: Asked) -> Finding | None:
+def account_under_key(asked: Asked) -> RuleFinding | None:
     """An account header beside an API key."""
     if asked.mode != "api_key" or asked.header("chatgpt-account-id") is None:
         return None
     return "chatgpt-account-id", 'The header "chatgpt-account-id" is for ChatGPT auth only: leave it out with an API key.'
 
 
-def originator_missing(asked: Asked) -> Finding | None:
+def originator_missing(asked: Asked) -> RuleFinding | None:
     """No originator on the ChatGPT path."""
     if not _codex_headers(asked) or asked.header("originator"):
         return None
     return "originator", 'The header "originator" is required: send "codex_cli_rs" or a name of your own.'
 
 
-def session_id(asked: Asked) -> Finding | None:
+def session_id(asked: Asked) -> RuleFinding | None:
     """No session id, or one that is no uuid, on the ChatGPT path."""
     if not _codex_headers(asked):
         return None
@@ -126,5 +126,16 @@ def session_id(asked: Asked) -> Finding | None:
     return None
 
 
+def user_agent_missing(asked: Asked) -> RuleFinding | None:
+    """No user agent on the ChatGPT path."""
+    if not _codex_headers(asked) or asked.header("user-agent"):
+        return None
+    return "user-agent", 'The header "User-Agent" is required: send "codex_cli_rs/<version>".'
+
+
 def _codex_headers(asked: Asked) -> bool:
-    return asked.mode == "chatgpt" and asked.chatgpt_path
+    """Return True where the headers of Codex are required: on the path of the ChatGPT backend, with a key as well (LITE-29).
+
+    An SDK that has a key for the API, at any other path, does not know them.
+    """
+    return asked.mode in ("chatgpt", "api_key") and asked.chatgpt_path

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
-from fake_server.rules_auth import Asked, Finding
-from harness.protocol import schema_files
+from codex_fakes.backend.rules.auth import Asked, RuleFinding
+from codex_replay.core.text.truncate import shortened
+from codex_replay.core.wire.client_json import read
+from codex_replay.core.wire.json_text import NotJson
+from codex_replay.protocol import data_tables
 
+#: Characters of a client's name in a sentence.
+SHOWN = 200
 #: Parameters of the Responses API (the request type of the openai package) and the types that a wrong value is told from.
 PARAMETERS: dict[str, tuple[type, ...]] = {
     "model": (str,),
@@ -47,7 +51,7 @@ PARAMETERS: dict[str, tuple[type, ...]] = {
 }
 NOT_NULL = ("model", "input", "tools", "stream")
 TYPE_NAMES = {str: "a string", list: "an array", dict: "an object", bool: "a boolean", int: "an integer", float: "a number"}
-_WORDS = json.loads(schema_files.read(schema_files.table("0.92.0", "responses"), "request.json"))
+_WORDS = data_tables.load("responses/request")
 TOOL_TYPES: list[str] = _WORDS["tool_types"]
 ITEM_TYPES: list[str] = _WORDS["item_types"]
 _ITEM_TYPES = frozenset(ITEM_TYPES)
@@ -67,36 +71,36 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 }
 
 
-def not_json(asked: Asked) -> Finding | None:
+def not_json(asked: Asked) -> RuleFinding | None:
     """A body that is no JSON object; a good one is decoded here for all later rules."""
     try:
-        value = json.loads(asked.data)
-    except ValueError as error:
+        value = read(asked.data)
+    except NotJson as error:
         return None, f"The body is not JSON: {error}. Send one JSON object."
     if not isinstance(value, dict):
         return None, f"The body must be a JSON object, not {_name(value)}."
     asked.body = value
     given = value.get("input")
     asked.items = list(enumerate(given)) if isinstance(given, list) else []
-    asked.calls = [(i, item) for i, item in asked.items if isinstance(item, dict) and item.get("type") in ITEM_FIELDS]
+    asked.calls = [(i, item) for i, item in asked.items if isinstance(item, dict) and _text(item, "type") in ITEM_FIELDS]
     return None
 
 
-def model_missing(asked: Asked) -> Finding | None:
+def model_missing(asked: Asked) -> RuleFinding | None:
     """No model."""
     return (
         None if "model" in asked.body else ("model", 'The parameter "model" is required: name a model, such as "gpt-5.2-codex".')
     )
 
 
-def input_missing(asked: Asked) -> Finding | None:
+def input_missing(asked: Asked) -> RuleFinding | None:
     """Nothing to answer."""
     if any(asked.body.get(key) is not None for key in ("input", "prompt", "conversation", "previous_response_id")):
         return None
     return "input", 'The parameter "input" is required: send a string or an array of items.'
 
 
-def wrong_type(asked: Asked) -> Finding | None:
+def wrong_type(asked: Asked) -> RuleFinding | None:
     """A known parameter of a type that it cannot have."""
     for key, value in asked.body.items():
         types = PARAMETERS.get(key)
@@ -107,7 +111,7 @@ def wrong_type(asked: Asked) -> Finding | None:
     return None
 
 
-def unknown_parameter(asked: Asked) -> Finding | None:
+def unknown_parameter(asked: Asked) -> RuleFinding | None:
     """A parameter that the API does not have."""
     for key in asked.body:
         if key not in PARAMETERS:
@@ -115,7 +119,7 @@ def unknown_parameter(asked: Asked) -> Finding | None:
     return None
 
 
-def previous_response(asked: Asked) -> Finding | None:
+def previous_response(asked: Asked) -> RuleFinding | None:
     """`previous_response_id` on the ChatGPT path."""
     if not asked.chatgpt_path or asked.body.get("previous_response_id") is None:
         return None
@@ -124,32 +128,32 @@ def previous_response(asked: Asked) -> Finding | None:
     )
 
 
-def store_not_false(asked: Asked) -> Finding | None:
+def store_not_false(asked: Asked) -> RuleFinding | None:
     """`store` must be false on the ChatGPT path."""
     if not asked.chatgpt_path or asked.body.get("store") is False:
         return None
     return "store", 'The parameter "store" must be false on the ChatGPT backend.'
 
 
-def stream_not_true(asked: Asked) -> Finding | None:
+def stream_not_true(asked: Asked) -> RuleFinding | None:
     """`stream` must be true on the ChatGPT path."""
     if not asked.chatgpt_path or asked.body.get("stream") is True:
         return None
     return "stream", 'The parameter "stream" must be true on the ChatGPT backend.'
 
 
-def tool_type(asked: Asked) -> Finding | None:
+def tool_type(asked: Asked) -> RuleFinding | None:
     """A tool without a type, or of a type that does not exist."""
     for i, tool in enumerate(asked.body.get("tools") or ()):
         if not isinstance(tool, Mapping):
             return f"tools[{i}]", f"tools[{i}] must be an object, not {_name(tool)}."
         if tool.get("type") not in TOOL_TYPES:
-            given = f'"{tool["type"]}" is no type of tool' if "type" in tool else "its type is missing"
+            given = f"{_shown(tool['type'])} is no type of tool" if "type" in tool else "its type is missing"
             return f"tools[{i}].type", f"tools[{i}]: {given}. The types are {', '.join(TOOL_TYPES)}."
     return None
 
 
-def tool_name(asked: Asked) -> Finding | None:
+def tool_name(asked: Asked) -> RuleFinding | None:
     """A function or custom tool without a name. (A schema that cannot be one is ignored instead: edge case 1.)"""
     for i, tool in enumerate(asked.body.get("tools") or ()):
         name = tool.get("name")
@@ -158,7 +162,7 @@ def tool_name(asked: Asked) -> Finding | None:
     return None
 
 
-def tool_choice(asked: Asked) -> Finding | None:
+def tool_choice(asked: Asked) -> RuleFinding | None:
     """A choice that does not exist, or names a tool that is not declared."""
     choice = asked.body.get("tool_choice")
     if isinstance(choice, str) and choice not in ("none", "auto", "required"):
@@ -170,19 +174,19 @@ def tool_choice(asked: Asked) -> Finding | None:
     return None
 
 
-def item_type(asked: Asked) -> Finding | None:
+def item_type(asked: Asked) -> RuleFinding | None:
     """An input item that is no object, or of a type that does not exist; a message may leave its type out."""
     for i, item in asked.items:
         if not isinstance(item, dict):
             return f"input[{i}]", f"input[{i}] must be an object, not {_name(item)}."
-        if item.get("type") in _ITEM_TYPES or ("type" not in item and "role" in item) or _reference(item):
+        if _text(item, "type") in _ITEM_TYPES or ("type" not in item and "role" in item) or _reference(item):
             continue
-        given = f'"{item["type"]}" is no type of item' if "type" in item else "its type is missing"
+        given = f"{_shown(item['type'])} is no type of item" if "type" in item else "its type is missing"
         return f"input[{i}].type", f"input[{i}]: {given}. The types are {', '.join(ITEM_TYPES[:7])} and others."
     return None
 
 
-def item_fields(asked: Asked) -> Finding | None:
+def item_fields(asked: Asked) -> RuleFinding | None:
     """A call or an output without what belongs to it."""
     for i, item in asked.calls:
         kind = item["type"]
@@ -194,22 +198,23 @@ def item_fields(asked: Asked) -> Finding | None:
     return None
 
 
-def message_content(asked: Asked) -> Finding | None:
+def message_content(asked: Asked) -> RuleFinding | None:
     """A message with a role or a part that does not exist."""
     for i, item in asked.items:
-        if item.get("type", "message") != "message" or (item.get("role") not in _ROLES and _reference(item)):
+        role = _text(item, "role")
+        if item.get("type", "message") != "message" or (role not in _ROLES and _reference(item)):
             continue
-        if item.get("role") not in _ROLES:
-            return f"input[{i}].role", f"input[{i}]: the role must be one of {', '.join(ROLES)}, not {item.get('role')!r}."
+        if role not in _ROLES:
+            return f"input[{i}].role", f"input[{i}]: the role must be one of {', '.join(ROLES)}, not {_shown(item.get('role'))}."
         content = item.get("content")
         if isinstance(content, str):
             continue
         if not isinstance(content, list):
             return f"input[{i}].content", f"input[{i}]: content must be a string or an array of parts, not {_name(content)}."
         for j, part in enumerate(content):
-            if not isinstance(part, dict) or part.get("type") not in _PART_TYPES:
-                given = part.get("type") if isinstance(part, dict) else _name(part)
-                problem = f'"{given}" is no type of part. The types are {", ".join(PART_TYPES)}.'
+            if not isinstance(part, dict) or _text(part, "type") not in _PART_TYPES:
+                given = _shown(part.get("type")) if isinstance(part, dict) else _name(part)
+                problem = f"{given} is no type of part. The types are {', '.join(PART_TYPES)}."
                 return f"input[{i}].content[{j}]", f"input[{i}].content[{j}]: {problem}"
     return None
 
@@ -221,7 +226,7 @@ def _pairs(asked: Asked) -> set[tuple[str, str]]:
     return asked.pairs
 
 
-def output_without_call(asked: Asked) -> Finding | None:
+def output_without_call(asked: Asked) -> RuleFinding | None:
     """An output whose call is not in `input` (edge case 3); a previous response may hold it, where that is supported."""
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
@@ -236,7 +241,7 @@ def output_without_call(asked: Asked) -> Finding | None:
     return None
 
 
-def call_without_output(asked: Asked) -> Finding | None:
+def call_without_output(asked: Asked) -> RuleFinding | None:
     """A call in `input` that nothing answers."""
     outputs = _pairs(asked)
     for i, item in asked.calls:
@@ -247,6 +252,17 @@ def call_without_output(asked: Asked) -> Finding | None:
                 'a plain text such as "err: ..." if the tool failed.'
             )
     return None
+
+
+def _text(item: Mapping[str, object], key: str) -> str | None:
+    """Return a member that names something; None where it is no string, which no name is."""
+    value = item.get(key)
+    return value if type(value) is str else None
+
+
+def _shown(value: object) -> str:
+    """Return a name that a client gave, or what it gave in the place of one."""
+    return f'"{shortened(value, SHOWN)}"' if isinstance(value, str) else _name(value)
 
 
 def _reference(item: Mapping[str, object]) -> bool:

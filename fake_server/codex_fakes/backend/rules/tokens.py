@@ -1,7 +1,7 @@
 """The life of the tokens of one session: what a bearer is worth, and what a refresh gives.
 
 Refresh tokens rotate: each is good once, and using it again is an error of its own. Pure: no clock decides, a script says
-what has expired. The codes are those that the real client tells apart (real-codex-0.92.md, section 2).
+what has expired. The codes are those that the real client tells apart (REAL-16 to REAL-20).
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ KEYS: dict[str, tuple[str, Any]] = {
     "account_id": ("a string", lambda v: isinstance(v, str)),
     "access": (f"one of {', '.join(ACCESS_STATES)}", lambda v: v in ACCESS_STATES),
     "access_uses": ("a whole number from 1", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0),
-    "refresh": (f"one of valid, {', '.join(REFRESH_ERRORS)}", lambda v: v == "valid" or v in REFRESH_ERRORS),
+    "refresh": (
+        f"one of valid, {', '.join(REFRESH_ERRORS)}",
+        lambda v: v == "valid" or (isinstance(v, str) and v in REFRESH_ERRORS),
+    ),
     "refresh_answer": ('an object with "status" and "body"', lambda v: isinstance(v, dict) and isinstance(v.get("status"), int)),
     "rotate": ("true or false", lambda v: isinstance(v, bool)),
     "email": ("a string", lambda v: isinstance(v, str)),

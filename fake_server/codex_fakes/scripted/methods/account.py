@@ -6,34 +6,16 @@ ChatGPT gives an address that nobody answers; it can be cancelled, and never com
 
 from __future__ import annotations
 
-from fake_server.scripted_ids import uuid4
-from fake_server.scripted_refused import Refused
+from codex_fakes.scripted.state.ids import uuid4
+from codex_fakes.scripted.state.refused import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_server.scripted_methods import Method
-    from fake_server.scripted_session import Session
+    from codex_fakes.scripted.methods.protocols import Method, Session
 
-    Account = dict[str, Any]
-
-#: What a script's account is when it says no more than its type.
-_DEFAULTS = {
-    "apiKey": {"token": "sk-fake-codex-replay"},
-    "chatgpt": {"email": "fake@codex-replay.invalid", "planType": "pro", "token": "fake-access-token"},
-}
 _NOT_COMPLETED = "Login server error: Login was not completed"
-
-
-def account_of(given: Any) -> Account | None:
-    """Return the account that a script gives: "api_key", "chatgpt", an object with `type`, or none."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        given = {"type": given}
-    kind = "chatgpt" if given.get("type") == "chatgpt" else "apiKey"
-    return {**_DEFAULTS[kind], **given, "type": kind}
 
 
 def needed(session: Session) -> bool:
@@ -94,16 +76,12 @@ def login(session: Session, request: Any, params: dict[str, Any]) -> None:
     """account/login/start: by key at once; by ChatGPT an id and an address."""
     kind = params["type"]
     if kind == "apiKey":
-        if type(params.get("apiKey")) is not str:
-            raise Refused("Invalid request: missing field `apiKey`")
         session.account = {"type": "apiKey", "token": params["apiKey"]}
         session.answer(request, {"type": "apiKey"})
         session.send({"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}})
         session.send({"method": "account/updated", "params": {"authMode": "apikey"}})
-    elif kind == "chatgpt":
-        session.answer(request, {"type": "chatgpt", **_begun(session, "v2")})
     else:
-        raise Refused(f"Invalid request: unknown variant `{kind}`, expected one of `apiKey`, `chatgpt`, `chatgptAuthTokens`")
+        session.answer(request, {"type": "chatgpt", **_begun(session, "v2")})
 
 
 def _begun(session: Session, api: str) -> dict[str, str]:
@@ -132,7 +110,7 @@ def cancel(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _cancelled(session: Session, login_id: str) -> bool:
-    from fake_server.scripted_ids import uuid_error
+    from codex_fakes.scripted.state.ids import uuid_error
 
     error = uuid_error(login_id)
     if error is not None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from time import gmtime, strftime
 
-from fake_server.scripted_ids import uuid_error
-from fake_server.scripted_refused import Refused
-from fake_server.scripted_turn import Turn
-from harness.protocol.turn import fill
+from codex_fakes.scripted.state.ids import uuid_error
+from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.turns.turn import Turn
+from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from fake_server.scripted_session import Session
-    from fake_server.scripted_settings import Settings
-    from fake_server.scripted_thread import Thread
+    from codex_fakes.scripted.methods.protocols import Session
+    from codex_fakes.scripted.state.settings import Settings
+    from codex_fakes.scripted.state.thread import Thread
 
 
 def stored(session: Session, text: str, word: str = "thread") -> Thread:

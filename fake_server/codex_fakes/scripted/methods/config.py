@@ -7,16 +7,17 @@ SHA-256 over the layer as JSON with sorted keys (seen in recordings of config/re
 
 from __future__ import annotations
 
-from fake_server.scripted_refused import Refused
-from fake_server.scripted_settings import ONE_OF, put
-from harness.core.jsontext import dumps
+from codex_fakes.scripted.state.form import wrong_setting
+from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.settings import put
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.data_tables import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_server.scripted_methods import Method
-    from fake_server.scripted_session import Session
+    from codex_fakes.scripted.methods.protocols import Method, Session
 
 #: The keys that config/read always tells, in its order; the others follow if they are set.
 _TOLD = (
@@ -91,11 +92,8 @@ def _write(session: Session, request: Any, params: dict[str, Any], edits: list[d
     config = deepcopy(session.config)
     for edit in edits:
         _edit(config, edit["keyPath"], edit["value"], edit["mergeStrategy"])
-    for key, names in ONE_OF.items():
-        if config.get(key) is not None and config[key] not in names:
-            listed = ", ".join(f"`{name}`" for name in names)
-            text = f"Invalid configuration: unknown variant `{config[key]}`, expected one of {listed}\nin `{key}`\n"
-            raise _refused("configValidationError", text)
+    if (wrong := wrong_setting(config, load("forms", session.version)["settings"])) is not None:
+        raise _refused("configValidationError", f"Invalid configuration: {wrong}")
     session.config = config
     result = {"status": "ok", "version": version(config), "filePath": file, "overriddenMetadata": None}
     session.answer(request, result)

@@ -7,14 +7,13 @@ that prints nothing, a search that finds nothing, a directory that is no reposit
 
 from __future__ import annotations
 
-from fake_server.scripted_refused import Refused
+from codex_fakes.scripted.state.refused import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_server.scripted_methods import Method
-    from fake_server.scripted_session import Session
+    from codex_fakes.scripted.methods.protocols import Method, Session
 
 INTERNAL = -32603
 
@@ -28,23 +27,15 @@ def command(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
     """gitDiffToRemote: no git is asked, so there is no repository unless the script has one."""
-    from harness.core.jsontext import dumps
+    from codex_replay.core.wire.json_text import dumps
 
     raise Refused(f"failed to compute git diff to remote for cwd: {dumps(params['cwd']).decode()}")
 
 
 def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """skills/list: an entry for each directory, without skills; those of a script may have been switched off."""
+    """skills/list: an entry for each directory, without skills."""
     cwds = params.get("cwds") or [session.cwd]
     session.answer(request, {"data": [{"cwd": cwd, "skills": [], "errors": []} for cwd in cwds]})
-
-
-def with_switches(session: Session, result: Any) -> Any:
-    """Return skills/list's result with what skills/config/write has switched on or off since."""
-    for entry in result.get("data", []) if isinstance(result, dict) else []:
-        for skill in entry.get("skills", []):
-            skill["enabled"] = session.skills.get(skill.get("path"), skill.get("enabled", True))
-    return result
 
 
 def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -65,12 +56,6 @@ def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
     raise Refused(
         f"failed to login to MCP server '{name}': fake-codex opens no connection; give the answer in the script.", INTERNAL
     )
-
-
-def git_info(session: Session) -> dict[str, Any] | None:
-    """Return what a thread says of the repository that it stands in; None without one."""
-    git = session.model.git
-    return {name: git.get(name) for name in ("sha", "branch", "originUrl")} if git.get("sha") else None
 
 
 METHODS: dict[str, Method] = {

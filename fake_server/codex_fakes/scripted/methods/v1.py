@@ -1,12 +1,11 @@
 """The methods of v1 that do something: conversations, listeners, messages; in shapes and order as recorded.
 
-The other half of the table is `scripted_methods`, which has v2; what both do alike is in `scripted_methods_both`.
+The other half of the table is `v2`, which has v2; what both do alike is in `both`.
 """
 
 from __future__ import annotations
 
-from fake_server.scripted_ids import uuid4
-from fake_server.scripted_methods_both import (
+from codex_fakes.scripted.methods.both import (
     archive,
     begin,
     begun,
@@ -21,16 +20,16 @@ from fake_server.scripted_methods_both import (
     stored,
     submit,
 )
-from fake_server.scripted_refused import Refused
-from fake_server.scripted_settings import rfc3339
+from codex_fakes.scripted.state.ids import uuid4
+from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.settings import rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_server.scripted_methods import Method
-    from fake_server.scripted_session import Session
-    from fake_server.scripted_thread import Thread
+    from codex_fakes.scripted.methods.protocols import Method, Session
+    from codex_fakes.scripted.state.thread import Thread
 
 
 def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -153,17 +152,17 @@ def conversation_summary(session: Session, request: Any, params: dict[str, Any])
     """Show a conversation in short."""
     if not any(type(params.get(name)) is str for name in ("rolloutPath", "conversationId")):
         raise Refused("Invalid request: data did not match any variant of untagged enum GetConversationSummaryParams")
-    session.answer(request, {"summary": _summary(_named_v1(session, params))})
+    session.answer(request, {"summary": _summary(session, _named_v1(session, params))})
 
 
 def list_conversations(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the conversations that have been spoken in, the latest first."""
     items = [thread for thread in spoken(session, params.get("modelProviders")) if not thread.archived]
     items, cursor = page(items, params.get("pageSize"), params.get("cursor"), stamp)
-    session.answer(request, {"items": [_summary(thread) for thread in items], "nextCursor": cursor})
+    session.answer(request, {"items": [_summary(session, thread) for thread in items], "nextCursor": cursor})
 
 
-def _summary(thread: Thread) -> dict[str, Any]:
+def _summary(session: Session, thread: Thread) -> dict[str, Any]:
     return {
         "conversationId": thread.id,
         "path": thread.path,
@@ -172,7 +171,7 @@ def _summary(thread: Thread) -> dict[str, Any]:
         "updatedAt": rfc3339(thread.updated),
         "modelProvider": thread.settings.provider,
         "cwd": thread.cwd,
-        "cliVersion": "0.92.0",
+        "cliVersion": session.version,
         "source": "vscode",
         "gitInfo": None,
     }
@@ -180,7 +179,7 @@ def _summary(thread: Thread) -> dict[str, Any]:
 
 def user_agent(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Repeat what initialize answered."""
-    session.answer(request, {"userAgent": session.server.user_agent})
+    session.answer(request, {"userAgent": session.user_agent})
 
 
 METHODS: dict[str, Method] = {

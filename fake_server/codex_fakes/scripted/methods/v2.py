@@ -1,13 +1,12 @@
 """The methods of v2 that do something: threads and turns; in shapes and order as recorded.
 
-One function a method, in a table; v1 has its own (`scripted_methods_v1`), what both do alike is in `scripted_methods_both`, and
+One function a method, in a table; v1 has its own (`v1`), what both do alike is in `both`, and
 constant answers are data (answers.json).
 """
 
 from __future__ import annotations
 
-from fake_server.scripted_ids import uuid_error
-from fake_server.scripted_methods_both import (
+from codex_fakes.scripted.methods.both import (
     archive,
     begin,
     begun,
@@ -23,18 +22,17 @@ from fake_server.scripted_methods_both import (
     submit,
     told_of,
 )
-from fake_server.scripted_refused import Refused
-from harness.protocol.turn import usage_values
+from codex_fakes.scripted.state import input_schema
+from codex_fakes.scripted.state.ids import uuid_error
+from codex_fakes.scripted.state.refused import Refused
+from codex_replay.protocol.turn.frames import usage_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from fake_server.scripted_session import Session
-    from fake_server.scripted_thread import Thread
-
-    Method = Callable[[Session, Any, dict[str, Any]], None]
+    from codex_fakes.scripted.methods.protocols import Method, Session
+    from codex_fakes.scripted.state.thread import Thread
 
 
 #: No tokens at all.
@@ -59,9 +57,12 @@ def _opened(thread: Thread, turns: bool = False) -> dict[str, Any]:
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Open a thread: the response, then its two notifications."""
+    tools = params.get("dynamicTools") or []
+    if (wrong := next(filter(None, map(input_schema.refusal, tools)), None)) is not None:
+        raise Refused(wrong)
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
-    thread.dynamic_tools = params.get("dynamicTools") or []
+    thread.dynamic_tools = tools
     session.answer(request, _opened(thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
     begun(session, thread, params)

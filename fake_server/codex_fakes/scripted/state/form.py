@@ -1,13 +1,13 @@
 """What the real server says of params of a wrong form, which it judges before anything else.
 
 Of which kind each member is stands in forms.json. The words were found by sending each form to the real binary
-(tests/data/refusals.ndjson); `harness.protocol.refusals` has what holds for every method.
+(tests/data/refusals.ndjson); `codex_replay.protocol.refusals` has what holds for every method.
 """
 
 from __future__ import annotations
 
-from fake_server.scripted_ids import uuid_error
-from harness.protocol.refusals import type_name
+from codex_fakes.scripted.state.ids import uuid_error
+from codex_replay.protocol.refusals import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,6 +103,49 @@ def _wrong(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
     return _item_v1(value, forms) if kind == "InputItem" else None
 
 
+def misshapen_params(params: Any, method: str, forms: Mapping[str, Any]) -> str | None:
+    """Return what the real server says of params that are not the object that the method wants; None where any object will do."""
+    kind = forms["params"].get(method)
+    if kind is not None and kind.startswith("untagged enum "):
+        return None if type(params) is dict else f"data did not match any variant of {kind}"
+    return None if kind is None else _wrong(params, kind, forms)
+
+
+def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
+    """Return what the real server says of the first key of a configuration whose value is of another kind.
+
+    It reads the keys in their alphabetical order.
+    """
+    for key in sorted(config.keys() & kinds.keys()):
+        value, kind = config[key], kinds[key]
+        if value is None:
+            continue
+        if type(kind) is list:
+            wrong = _no_setting(value, kind)
+        elif kind.startswith("struct "):
+            wrong = None if type(value) in (dict, list) else _unlike(value, kind)
+        elif kind[0] == "{":
+            for name, inner in value.items() if type(value) is dict else ():
+                if type(inner) is not dict:
+                    return f"{_unlike(inner, f'struct {kind[1:-1]}')}\nin `{key}.{name}`\n"
+            wrong = None if type(value) is dict else _unlike(value, "a map")
+        else:
+            wrong = _wrong(value, kind, {})
+        if wrong is not None:
+            return f"{wrong}\nin `{key}`\n"
+    return None
+
+
+def _no_setting(value: Any, words: Collection[str]) -> str | None:
+    """Judge a setting that has but a few values, which TOML may also write as a table of one key."""
+    if type(value) is dict and len(value) == 1:
+        (value,) = value
+        return _unlike(None, "unit") if value in words else f"unknown variant `{value}`, {_one_of(words)}"
+    if type(value) is not str:
+        return "invalid type: unit variant, expected string only"
+    return None if value in words else f"unknown variant `{value}`, {_one_of(words)}"
+
+
 def _missing(members: Mapping[str, Any], kinds: Mapping[str, str]) -> str | None:
     return next((f"missing field `{name}`" for name in kinds if name not in members and kinds[name][-1] not in "?]"), None)
 
@@ -151,7 +194,7 @@ def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, 
         return _no_list(value, rows[kind], f"variant {name}::{kind}")
     if (wrong := misshapen(value, rows[kind], forms)) is not None:
         return wrong
-    return _missing(value, rows[kind]) if name == "UserInput" else None
+    return _missing(value, rows[kind]) if name in ("UserInput", "LoginAccountParams") else None
 
 
 def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:

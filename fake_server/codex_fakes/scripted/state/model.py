@@ -1,20 +1,21 @@
 """The model behind the scripted fake: which turn of the script answers, in which steps, and the ledger of what was asked.
 
-The script is the backend's own (`harness.protocol.script`), read and chosen from by the same rules, so that one file serves the
+The script is the backend's own (`codex_replay.protocol.script.script`), read and chosen from by the same rules, so that one file
+serves the
 fake backend and the fake Codex. The heavy modules are imported at the first need, after the client's first answer is out.
 """
 
 from __future__ import annotations
 
-from harness.core.jsontext import NotJson, dumps, loads
-from harness.protocol.turn import limits_of
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
+from codex_replay.protocol.turn.frames import limits_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harness.protocol.choose import Choice
-    from harness.protocol.script import Script, Turn
+    from codex_replay.protocol.script.choose import Choice
+    from codex_replay.protocol.script.script import Script, Turn
 
 GREETING = "Hello from fake-codex."
 _REASONS = {
@@ -79,11 +80,11 @@ class Model:
         """Read the script, unless that is done."""
         if self._loaded or self._path is None:
             return
-        from harness.protocol.choose import Choice
-        from harness.protocol.script import parse
+        from codex_replay.protocol.script.choose import Choice
+        from codex_replay.protocol.script.script import parse
 
         if self._text is None:
-            from fake_server.scripted import read_script
+            from codex_fakes.scripted.state.script_file import read_script
 
             self._text = read_script(self._path)
         try:
@@ -97,7 +98,7 @@ class Model:
     @staticmethod
     def _check_faults(script: Script) -> None:
         if any(turn.fault is not None for turn in script.turns):
-            from fake_server.faults import fault_error
+            from codex_fakes.model.faults import fault_error
 
             for i, turn in enumerate(script.turns):
                 if turn.fault is not None and (wrong := fault_error(turn.fault, f"turns[{i}]")):
@@ -178,8 +179,8 @@ class Model:
 
         There are no HTTP headers here, so what is wanted of them is neither met nor missed.
         """
-        from harness.protocol.expect import mismatch
-        from harness.protocol.script import Turn
+        from codex_replay.protocol.script.expect import mismatch
+        from codex_replay.protocol.script.script import Turn
 
         if self._script is None or self._turns is None:
             self._defaults += 1
@@ -191,7 +192,7 @@ class Model:
                 return index, None, label, f"turns[{index}] is the turn for this request, but its expectation fails. {why}"
             return index, turn, label, None
         if self._script.otherwise == "default":
-            from fake_server.backend_default import default_turn
+            from codex_fakes.model.default import default_turn
 
             self._defaults += 1
             return None, default_turn(body), f"d{self._defaults}", None
@@ -205,7 +206,7 @@ class Model:
             error = {"message": sentence, "type": "server_error", "param": None, "code": code}
             return 501, Reply([], {}, _status(501, dumps({"error": error}).decode(), url))
         if turn.fault is not None:
-            from fake_server.faults import BEFORE_ANSWER, as_status
+            from codex_fakes.model.faults import BEFORE_ANSWER, as_status
 
             if turn.fault["name"] in BEFORE_ANSWER:
                 return None, Reply([], {}, {"break": "refused", "url": url})
@@ -255,9 +256,9 @@ _NUMBERED = ("text", "refusal", "function_call", "custom_tool_call", "web_search
 
 def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
     """Return the reply as events (dicts) and acts (("wait", ms), ("gate", name), ("end", how))."""
-    from fake_server.faults import Cut, Idle, Reset, apply
-    from harness.protocol.responses import reply
-    from harness.protocol.steps import Gate, Raw, Send, Wait, event_bytes
+    from codex_fakes.model.faults import Cut, Idle, Reset, apply
+    from codex_replay.protocol.responses.items import reply
+    from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait, event_bytes
 
     steps = apply(turn.fault, reply(turn, body, label))
     acts: list[Any] = [("wait", turn.first_delay_ms)] if turn.first_delay_ms else []
@@ -265,7 +266,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
         acts.append(("gate", turn.gate))
     decoder = None
     if any(isinstance(step, Raw) for step in steps):
-        from harness.core.sse import Decoder
+        from codex_replay.core.wire.sse import Decoder
 
         decoder = Decoder()
     for step in steps:

@@ -9,28 +9,25 @@ from __future__ import annotations
 
 from posix import environ
 
-from harness.core.jsontext import dumps, loads
-from harness.protocol.schema_files import table
-from harness.protocol.turn import fill
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.data_tables import load
+from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_server.scripted_settings import Settings
+    from codex_fakes.scripted.state.settings import Settings
 
     Item = dict[str, Any]
 
 #: The id of the turn that the opening items are told in: no turn of the client's.
 OPENING = "auto-compact-0"
-_TEXTS: dict[str, Any] = {}
 
 
-def _texts() -> dict[str, Any]:
-    if not _TEXTS:
-        with open(table("0.92.0", "opening.json"), "rb") as file:
-            _TEXTS.update(loads(file.read()))
-    return _TEXTS
+def _texts(settings: Settings) -> dict[str, Any]:
+    texts: dict[str, Any] = load("opening", settings.version)
+    return texts
 
 
 # -- what the model is told ---------------------------------------------------------------------------------------------
@@ -44,7 +41,12 @@ def opening(settings: Settings) -> list[Item]:
     developer = settings.developer_instructions
     words = [_message("developer", developer)] if developer else []
     values = {"cwd": settings.cwd, "home": settings.home}
-    return [_permissions(settings), *words, _message("user", fill(_texts()["instructions"], values)), _environment(settings)]
+    return [
+        _permissions(settings),
+        *words,
+        _message("user", fill(_texts(settings)["instructions"], values)),
+        _environment(settings),
+    ]
 
 
 def changes(told: Any, settings: Settings) -> list[Item]:
@@ -55,17 +57,17 @@ def changes(told: Any, settings: Settings) -> list[Item]:
     return items if rights == new_rights else [*items, _permissions(settings)]
 
 
-def review_told(text: str, interrupted: bool) -> Item:
+def review_told(settings: Settings, text: str, interrupted: bool) -> Item:
     """Return what the model of a reviewed thread is told of the review, of which `text` is the outcome."""
-    return _message("user", fill(_texts()["reviews"]["interrupted" if interrupted else "done"], {"text": text}))
+    return _message("user", fill(_texts(settings)["reviews"]["interrupted" if interrupted else "done"], {"text": text}))
 
 
 def _environment(settings: Settings) -> Item:
-    return _message("user", fill(_texts()["environment"], {"cwd": settings.cwd}))
+    return _message("user", fill(_texts(settings)["environment"], {"cwd": settings.cwd}))
 
 
 def _permissions(settings: Settings) -> Item:
-    texts, sandbox = _texts(), settings.sandbox
+    texts, sandbox = _texts(settings), settings.sandbox
     sort, network = sandbox["type"], sandbox.get("networkAccess")
     enabled = sort == "dangerFullAccess" or network in (True, "enabled")
     roots = ""

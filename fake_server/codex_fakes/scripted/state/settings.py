@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from time import gmtime, localtime, strftime
 
+from codex_fakes.scripted.state.form import wrong_setting
+from codex_replay.protocol.data_tables import load
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,19 +21,14 @@ _SANDBOXES = {
     "danger-full-access": "dangerFullAccess",
     "external-sandbox": "externalSandbox",
 }
-#: Settings that have but a few values.
-ONE_OF = {
-    "approval_policy": ("untrusted", "on-failure", "on-request", "never"),
-    "sandbox_mode": ("read-only", "workspace-write", "danger-full-access"),
-}
 _PROVIDERS = ("openai", "ollama", "ollama-chat", "lmstudio")  # those that 0.92 brings along
 
 
 class Settings:
     """The settings of one thread. `config` is the merged configuration, as config.toml nests it."""
 
-    def __init__(self, config: Mapping[str, Any], cwd: str, home: str, limits: Mapping[str, Any]) -> None:
-        self.config, self.cwd, self.home, self._limits = config, cwd, home, limits
+    def __init__(self, config: Mapping[str, Any], cwd: str, home: str, limits: Mapping[str, Any], version: str) -> None:
+        self.config, self.cwd, self.home, self._limits, self.version = config, cwd, home, limits, version
         self.model: str = config.get("model") or "gpt-5.2-codex"
         self.provider: str = config.get("model_provider") or "openai"
         self.policy: str = config.get("approval_policy") or "on-request"
@@ -77,12 +75,11 @@ class Settings:
 
     def wrong(self) -> str | None:
         """Return what the real server says of a configuration that it cannot derive settings from."""
-        for key, names in ONE_OF.items():
-            given = self.config.get(key)
-            if given is not None and type(given) is not str:
-                return f"invalid type: unit variant, expected string only\nin `{key}`\n"
-            if given is not None and given not in names:
-                return f"unknown variant `{given}`, expected one of " + ", ".join(f"`{n}`" for n in names) + f"\nin `{key}`\n"
+        if (wrong := wrong_setting(self.config, load("forms", self.version)["settings"])) is not None:
+            return wrong
+        profile = self.config.get("profile")
+        if profile is not None and profile not in (self.config.get("profiles") or {}):
+            return f"config profile `{profile}` not found"
         providers = self.config.get("model_providers")
         known = (*_PROVIDERS, *(providers if isinstance(providers, dict) else ()))
         return None if self.provider in known else f"Model provider `{self.provider}` not found"
@@ -153,7 +150,7 @@ def read_config(home: str, overrides: list[tuple[str, str]]) -> dict[str, Any]:
     except OSError:
         text = ""
     if text or overrides:
-        from fake_server.plain_toml import loads
+        from codex_fakes.scripted.state.plain_toml import loads
 
         try:
             config = loads(text)

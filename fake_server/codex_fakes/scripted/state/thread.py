@@ -6,35 +6,19 @@ listens; with nobody listening it is kept until someone does, as in the real ser
 
 from __future__ import annotations
 
-from fake_server.scripted_ids import uuid7
-from fake_server.scripted_waits import Pause
-from harness.core.jsontext import dumps, loads
-from harness.protocol.turn import frames
+from codex_fakes.scripted.state.ids import uuid7
+from codex_fakes.scripted.state.waits import Pause
+from codex_replay.core.wire.json_text import dumps, loads
+from codex_replay.protocol.turn.frames import frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from typing import Any, Protocol
+    from typing import Any
 
-    from fake_server.scripted_settings import Settings
-    from fake_server.scripted_turn import Turn
-    from fake_server.scripted_waits import Ticket
-
-    class Out(Protocol):
-        """What a thread needs of the server."""
-
-        table: dict[str, Any]
-        rules: list[list[str]]
-
-        def send(self, frame: dict[str, Any]) -> None:
-            """Write a frame."""
-
-        def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-            """Number a request, write it, and give its reply to the ticket."""
-
-        def answer(self, request_id: Any, result: Any) -> None:
-            """Answer a request of the client."""
-
+    from codex_fakes.scripted.state.protocols import Out, Turn
+    from codex_fakes.scripted.state.settings import Settings
+    from codex_fakes.scripted.state.waits import Ticket
 
 _KEPT = 10_000  # happenings kept while nobody listens
 #: What v1 tells again to who resumes a conversation: the happening, and which of its events.
@@ -155,7 +139,7 @@ class Thread:
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
         """Tell items of the model's input and output (in the history's form) as they are, to who asked for that."""
         if self.hears_raw and items:
-            from fake_server.scripted_raw import raw
+            from codex_fakes.scripted.state.raw import raw
 
             for item in items:
                 self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
@@ -163,14 +147,14 @@ class Thread:
     def open_raw(self, turn: str | None = None) -> None:
         """Tell as raw items what the model is told before anything else; `turn` is that of a review."""
         if self.hears_raw:
-            from fake_server.scripted_raw import OPENING, opening
+            from codex_fakes.scripted.state.raw import OPENING, opening
 
             self.raw(*opening(self.settings), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
         """Tell as raw items what the model is told of settings that have changed since `before`."""
         if self.hears_raw and before != self.settings.told():
-            from fake_server.scripted_raw import changes
+            from codex_fakes.scripted.state.raw import changes
 
             self.raw(*changes(before, self.settings), turn=turn)
 
@@ -265,7 +249,7 @@ class Thread:
             "updatedAt": int(self.updated),
             "path": self.path,
             "cwd": self.cwd,
-            "cliVersion": "0.92.0",
+            "cliVersion": self._out.version,
             "source": "vscode",
             "gitInfo": self.git,
             "turns": self._turns_v2() if turns else [],

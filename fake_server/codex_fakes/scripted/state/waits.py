@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_server.scripted_thread import Thread
-
 
 class Ticket:
     """A reply that is waited for; `reply` is the client's whole message."""
@@ -43,16 +41,16 @@ class Sleep:
 
 
 class Gate:
-    """A gate of the script: it stands until the turn is steered, or interrupted."""
+    """A gate of the script: it stands until the turn is steered (`steered` is its thread's list), or interrupted."""
 
-    __slots__ = ("_before", "_thread")
+    __slots__ = ("_before", "_steered")
 
-    def __init__(self, thread: Thread) -> None:
-        self._thread, self._before = thread, len(thread.steered)
+    def __init__(self, steered: list[Any]) -> None:
+        self._steered, self._before = steered, len(steered)
 
     def ready(self) -> bool:
         """Tell whether the turn has been steered since."""
-        return len(self._thread.steered) > self._before
+        return len(self._steered) > self._before
 
 
 class Never:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from fake_server.scripted_waits import Never, Ticket
-from harness.protocol.turn_diff import TurnDiff
-from harness.protocol.turn_tools import BadArguments, ShellCall, actions_v2
+from codex_fakes.scripted.state.waits import Never, Ticket
+from codex_replay.protocol.turn.diff import TurnDiff
+from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from fake_server.scripted_thread import Thread
-    from fake_server.scripted_turn import Turn
+    from codex_fakes.scripted.state.protocols import Turn
+    from codex_fakes.scripted.state.thread import Thread
 
     Output = Generator[Any, None, str]
 
@@ -83,7 +83,7 @@ class Calls:
         """Return what the model is told of what ran."""
         text = self.turn.sentence("exec-output", exitCode=code, output=output)
         if self.thread.hears_raw:
-            from fake_server.scripted_raw import structured
+            from codex_fakes.scripted.state.raw import structured
 
             self._printed = text, structured(output, code, ms)
         return text

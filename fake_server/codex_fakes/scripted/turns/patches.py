@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fake_server.scripted_calls import Calls, streams
-from harness.protocol.turn_diff import BadPatch, changes_of, parse_patch, shown, shown_v2, summary_lines
-from harness.protocol.turn_tools import arguments_of
+from codex_fakes.scripted.turns.calls import Calls, streams
+from codex_replay.protocol.turn.diff import BadPatch, changes_of, parse_patch, shown, shown_v2, summary_lines
+from codex_replay.protocol.turn.tools import arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from fake_server.scripted_calls import Output
+    from codex_fakes.scripted.turns.calls import Output
 
 
 class Patches(Calls):

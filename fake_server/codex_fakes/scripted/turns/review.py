@@ -9,25 +9,19 @@ from __future__ import annotations
 
 from time import time
 
-from fake_server.scripted_ids import uuid4, uuid7
-from fake_server.scripted_methods_both import copy, settings_again
-from fake_server.scripted_refused import Refused
-from fake_server.scripted_turn import Turn, user_history, user_values
-from fake_server.scripted_waits import Pause
-from harness.core.jsontext import NotJson, loads
-from harness.protocol.refusals import type_name
-from harness.protocol.turn import error_v2, fill
+from codex_fakes.scripted.state.ids import uuid4, uuid7
+from codex_fakes.scripted.state.waits import Pause
+from codex_fakes.scripted.turns.turn import Turn, user_history, user_values
+from codex_replay.core.wire.json_text import NotJson, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from fake_server.scripted_methods import Method
-    from fake_server.scripted_model import Model
-    from fake_server.scripted_session import Session
-    from fake_server.scripted_thread import Thread
-    from fake_server.scripted_waits import Ticket
+    from codex_fakes.scripted.state.model import Model
+    from codex_fakes.scripted.state.thread import Thread
+    from codex_fakes.scripted.state.waits import Ticket
 
     Run = Generator[Any, None, None]
 
@@ -112,9 +106,9 @@ class Review(Turn):
         content = [{"type": "output_text", "text": said}]
         answer = {"type": "message", "role": "assistant", "content": content}
         if self.outer.hears_raw:
-            from fake_server.scripted_raw import review_told
+            from codex_fakes.scripted.state.raw import review_told
 
-            self.outer.raw(review_told(rendered(output, ""), interrupted))
+            self.outer.raw(review_told(self.outer.settings, rendered(output, ""), interrupted))
         self.outer.emit("review-exited", {"output": output, "text": text})
         self.outer.raw(answer)
         self.outer.emit("review-said", {"text": said})
@@ -189,64 +183,3 @@ def rendered(output: dict[str, Any] | None, failed: str) -> str:
             lines += ["", f"- {finding['title']} \u2014 {where}", *(f"  {line}" for line in finding["body"].splitlines())]
         parts.append("\n".join(lines).strip())
     return "\n\n".join(parts) or failed
-
-
-# -- the method -----------------------------------------------------------------------------------------------------------
-
-
-def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a review, in this thread or (detached) in one of its own; a turn that runs is replaced."""
-    target = params["target"]
-    thread = session.thread(params["threadId"])
-    row = _row(session, target)
-    shown: dict[str, Any] = {"type": target["type"]}
-    for name in row["needs"]:
-        if name not in target:
-            raise Refused(f"Invalid request: missing field `{name}`")
-        shown[name] = target[name].strip()
-        if not shown[name]:
-            raise Refused(f"{name} must not be empty")
-    if "sha" in shown:
-        shown["title"] = (target.get("title") or "").strip() or None
-    given = {**shown, "short": shown.get("sha", "")[:7]}
-    form = "titled" if shown.get("title") else "plain"
-    hint = fill(row.get(f"hint-{form}", row["hint"]), given)
-    if params.get("delivery") == "detached":
-        # As it is begun with the server's own settings and in its place, whatever the thread had.
-        thread = copy(session, thread, settings_again(session, thread, {"cwd": session.cwd}, "v2"))
-        session.listen(thread, "v2")
-        thread.emit("mcp-startup-complete")
-        thread.emit("thread-started", {"threadObject": thread.as_v2()})
-    base = session.model.git.get("mergeBase") or session.model.git.get("sha")
-    prompt = fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
-    review = Review(thread, session.model, session.table, shown, prompt, hint)
-    item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
-    turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
-    session.answer(request, {"turn": turn, "reviewThreadId": thread.id})
-    thread.emit("review-started", {"turnObject": turn})
-    if row.get("git") and base is None:
-        # The turn of a review that cannot begin never ends, in the real server too.
-        message = f'"{thread.settings.cwd}" is not a git repository'
-        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": error_v2(message, "other")})
-        return
-    thread.replace()
-    thread.begin(review)
-
-
-def _row(session: Session, target: Any) -> dict[str, Any]:
-    """Return the table's row for a kind of target."""
-    rows: dict[str, Any] = session.table["reviews"]
-    if type(target) is not dict:
-        expected = "internally tagged enum ReviewTarget"
-        raise Refused(f"Invalid request: invalid type: {type_name(target)}, expected {expected}")
-    kind = target.get("type")
-    if kind is None:
-        raise Refused("Invalid request: missing field `type`")
-    if kind not in rows:
-        names = ", ".join(f"`{name}`" for name in rows)
-        raise Refused(f"Invalid request: unknown variant `{kind}`, expected one of {names}")
-    found: dict[str, Any] = rows[kind]
-    return found
-
-
-METHODS: dict[str, Method] = {"review/start": review_start}

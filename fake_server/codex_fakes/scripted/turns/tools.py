@@ -6,20 +6,20 @@ order of the calls; the real binary runs them one after the other too, in no fix
 
 from __future__ import annotations
 
-from fake_server.scripted_calls import Commands
-from fake_server.scripted_patches import Patches
-from harness.core.jsontext import dumps
-from harness.protocol.turn_tools import BadArguments, arguments_of, plan_of, resolve
+from codex_fakes.scripted.turns.calls import Commands
+from codex_fakes.scripted.turns.patches import Patches
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.turn.tools import BadArguments, arguments_of, plan_of, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from fake_server.scripted_calls import Output
-    from fake_server.scripted_thread import Thread
-    from fake_server.scripted_turn import Turn
-    from harness.protocol.turn_stream import Sampling
+    from codex_fakes.scripted.state.protocols import Turn
+    from codex_fakes.scripted.state.thread import Thread
+    from codex_fakes.scripted.turns.calls import Output
+    from codex_replay.protocol.turn.stream import Sampling
 
 
 class Tools(Commands, Patches):

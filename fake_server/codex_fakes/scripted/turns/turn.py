@@ -2,25 +2,25 @@
 
 `run` is a generator: it emits what happens and yields what it waits for (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the
 model is one `Sampling`; when it ends, the calls of the reply are run one after the other, and their outputs are the next
-request, until a reply asks for nothing more. Order and texts come from recordings; see turn.json and real-codex-0.92.md.
+request, until a reply asks for nothing more. Order and texts come from recordings; see turn.json and REAL-51 to REAL-80.
 """
 
 from __future__ import annotations
 
-from fake_server.scripted_calls import Aborted
-from fake_server.scripted_ids import uuid4
-from fake_server.scripted_tools import Tools
-from fake_server.scripted_waits import Gate, Pause, Sleep
-from harness.protocol.turn import add_usage, error_v2, failure, fill, usage_values
-from harness.protocol.turn_stream import Sampling
+from codex_fakes.scripted.state.ids import uuid4
+from codex_fakes.scripted.state.waits import Gate, Pause, Sleep
+from codex_fakes.scripted.turns.calls import Aborted
+from codex_fakes.scripted.turns.tools import Tools
+from codex_replay.protocol.turn.frames import add_usage, error_v2, failure, fill, usage_values
+from codex_replay.protocol.turn.stream import Sampling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from fake_server.scripted_model import Model
-    from fake_server.scripted_thread import Thread
+    from codex_fakes.scripted.state.model import Model
+    from codex_fakes.scripted.state.thread import Thread
 
     Run = Generator[Any, None, None]
 
@@ -167,7 +167,7 @@ class Turn:
                 sampling.close(how)
                 break
             yield from self._tools.run(sampling)  # tools run while the stream stands still
-            yield Sleep(how / 1000) if what == "wait" else Gate(thread)
+            yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
         sampling.close()
         if sampling.usage is not None:
             thread.total, thread.last = add_usage(thread.total, sampling.usage), sampling.usage

@@ -8,48 +8,54 @@ from dataclasses import asdict
 
 import click
 
-from harness.cli.cassette_options import JSON
-from harness.cli.console import Unable, printable, progress, sentences
-from harness.core.counted import counted
-from harness.core.frames import Frame
-from harness.shell.cassette import CassetteReader
+from codex_replay.cli.cassette.options import JSON
+from codex_replay.cli.io.console import Unable, aside, printable, progress, sentences
+from codex_replay.cli.io.tables import CODEX, note_with_option
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.text.plural import plural
+from codex_replay.shell.cassettes.file import CassetteReader
 
 
 @click.command()
 @click.argument("a")
 @click.argument("b")
 @click.option(
-    "--max", "most", type=click.IntRange(min=1), default=10, show_default=True, help="Print at most so many differences."
+    "--max", "limit", type=click.IntRange(min=1), default=10, show_default=True, help="Print at most so many differences."
 )
+@CODEX
 @JSON
 @sentences
-def diff(a: str, b: str, most: int, as_json: bool) -> None:
+def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     """Compare two cassettes after normalisation: ids, times, paths and declared races do not count.
 
     The smallest difference stands first; of those of one id the first is told, and the others are counted.
     Exit status: 0 equal, 1 different, 2 could not compare.
     """
-    from harness.protocol.compare import compare
-    from harness.protocol.followers import following, gathered
+    from codex_replay.protocol.recordings.compare import compare
+    from codex_replay.protocol.recordings.repeated_ids import following, gathered
 
     version, left = _whole(a)
-    _, right = _whole(b)
+    other, right = _whole(b)
     if not left and not right:
         raise Unable(f"{a} and {b}: neither holds a frame, so there is nothing to compare.")
-    found = compare(left, right, version)
+    found = compare(left, right, codex or version, codex or other)
+    if found.note:
+        aside(note_with_option(found.note))
     if as_json:
         differences = [{**asdict(one), "sentence": one.sentence()} for one in found.differences]
-        click.echo(json.dumps({"equal": found.equal, "a": found.a, "b": found.b, "differences": differences}, indent=2))
+        missing = [found.note] if found.note else []
+        result = {"equal": found.equal, "a": found.a, "b": found.b, "missing": missing, "differences": differences}
+        click.echo(json.dumps(result, indent=2))
     elif found.equal:
-        click.echo(f"Equal after normalisation: {counted(found.a, 'event')}.")
+        click.echo(f"Equal after normalisation: {plural(found.a, 'event')}.")
     else:
         click.echo(
             f"Different: {len(found.differences)} difference(s) between {found.a} and {found.b} events, the smallest first."
         )
-        told = gathered(found.differences)
-        for one, more in told[:most]:
+        listed = gathered(found.differences)
+        for one, more in listed[:limit]:
             click.echo(f"  {printable(one.sentence())}{following(more)}")
-        if left_out := sum(1 + more for _, more in told[most:]):
+        if left_out := sum(1 + more for _, more in listed[limit:]):
             click.echo(f"  ... and {left_out} more (--max).")
     if not found.equal:
         raise SystemExit(1)

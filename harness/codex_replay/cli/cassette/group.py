@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from harness.cli.cassette_diff import diff
-from harness.cli.cassette_import import import_
-from harness.cli.cassette_lint import lint
-from harness.cli.cassette_redact import redact
-from harness.cli.cassette_show import show
-from harness.cli.cassette_stats import stats
+from codex_replay.cli.cassette.diff import diff
+from codex_replay.cli.cassette.import_ import import_
+from codex_replay.cli.cassette.lint import lint
+from codex_replay.cli.cassette.redact import redact
+from codex_replay.cli.cassette.show import show
+from codex_replay.cli.cassette.stats import stats
 
 
 @click.group(name="cassette")

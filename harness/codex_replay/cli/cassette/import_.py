@@ -6,10 +6,10 @@ import os
 
 import click
 
-from harness.cli.cassette_options import LITERAL, keep_what_is_there, redactor_of, replacing
-from harness.cli.console import Unable, printable, progress, sentences
-from harness.core.frames import Header
-from harness.shell.cassette import CassetteWriter
+from codex_replay.cli.cassette.options import LITERAL, keep_what_is_there, redactor_of, replacing
+from codex_replay.cli.io.console import Unable, printable, progress, sentences
+from codex_replay.core.cassette.frames import Header
+from codex_replay.shell.cassettes.file import CassetteWriter
 
 
 @click.command("import")
@@ -30,9 +30,9 @@ def import_(
     Secrets are taken out on the way, those that were streamed in pieces too. A payload that was cut for size is marked and
     never taken for whole.
     """
-    from harness.shell import importers
-    from harness.shell.codex_origin import bundle_of
-    from harness.shell.mend import WholeWriter
+    from codex_replay.shell.cassettes import importers
+    from codex_replay.shell.cassettes.rewrite import WholeWriter
+    from codex_replay.shell.codex.origin import bundle_of
 
     read = importers.READERS[form]
     source = importers.Source(file)
@@ -54,7 +54,7 @@ def import_(
                     cut += not frame.whole
                     whole.write(frame)
                     shown.step()
-            whole.mend()
+            whole.rewrite()
             if not writer.frames:
                 raise Unable(f"{file}: there is no traffic of the format {form!r} in it; choose another --format.")
     except importers.ImportFailed as error:

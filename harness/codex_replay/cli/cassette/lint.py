@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.cassette_options import JSON, LITERAL, redactor_of
-from harness.cli.console import Unable, aside, coloured, printable, progress, sentences
+from codex_replay.cli.cassette.options import JSON, LITERAL, redactor_of
+from codex_replay.cli.io.console import Unable, aside, coloured, printable, progress, sentences
 
 if TYPE_CHECKING:
-    from harness.shell.lint import Report
+    from codex_replay.shell.cassettes.lint import Report
 
 
 @click.command()
@@ -36,10 +36,10 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
 
     Of a folder all *.ndjson in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
     """
-    from harness.protocol.bundle import BundleError
-    from harness.shell.bundle_check import bundle_checks, bundle_of
-    from harness.shell.lint import find_files
-    from harness.shell.lint import lint as check
+    from codex_replay.protocol.schema.bundle import BundleError
+    from codex_replay.shell.cassettes.bundle_check import MISSING, bundle_checks, bundle_of
+    from codex_replay.shell.cassettes.lint import find_files
+    from codex_replay.shell.cassettes.lint import lint as check
 
     checks = bundle_checks(codex, judge)
     redactor = redactor_of(literals)
@@ -50,12 +50,16 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
             reports = [check(path, checks, shown.step, redactor) for path in find_files(paths, aside)]
     except BundleError as error:
         raise Unable(str(error)) from None
+    found = (finding for report in reports for finding in report.findings)
+    missing = list(dict.fromkeys(finding.message for finding in found if finding.check == MISSING))
+    for text in missing:
+        aside(text)
     if as_json:
         files = [{**asdict(report), "ok": report.ok} for report in reports]
-        click.echo(json.dumps({"ok": all(report.ok for report in reports), "files": files}, indent=2))
+        click.echo(json.dumps({"ok": all(report.ok for report in reports), "missing": missing, "files": files}, indent=2))
     else:
         for report in reports:
-            _print_report(report, notes)
+            _print_report(report, notes, MISSING)
         bad = sum(not report.ok for report in reports)
         verdict = f"{bad} not sound." if bad else "all sound."
         click.echo(f"{len(reports)} cassette(s), {sum(report.frames for report in reports)} frames: {verdict}")
@@ -65,11 +69,12 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
         raise SystemExit(1)
 
 
-def _print_report(report: Report, notes: bool) -> None:
+def _print_report(report: Report, notes: bool, missing: str) -> None:
+    """Print the findings of one cassette; those of the check `missing` are on stderr already, once for all cassettes."""
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
     for finding in report.findings:
-        if finding.level == "error" or notes:
+        if finding.level == "error" or (notes and finding.check != missing):
             frame = f" (frame {finding.frame})" if finding.frame is not None else ""
             colour = "red" if finding.level == "error" else "yellow"
             check = click.style(finding.check, fg=colour) if coloured() else finding.check

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.console import Unable
-from harness.cli.literals import LITERAL, BadLiteral, named, redactor_with
-from harness.shell import files
-from harness.shell.cassette import CassetteError
+from codex_replay.cli.io.console import Unable
+from codex_replay.cli.io.literals import LITERAL, BadLiteral, named, redactor_with
+from codex_replay.shell.cassettes.file import CassetteError
+from codex_replay.shell.files import atomic
 
 if TYPE_CHECKING:
-    from harness.core.redact import Redactor
+    from codex_replay.core.redact.redactor import Redactor
 
 __all__ = ["JSON", "LITERAL", "keep_what_is_there", "redactor_of", "replacing"]
 
@@ -49,7 +49,7 @@ def replacing(path: str) -> Iterator[str]:
         return
     place = f"{path}.{os.getpid()}.partial"
     try:
-        with files.named(place, path):
+        with atomic.named(place, path):
             yield place
             os.replace(place, path)
     except CassetteError as error:

@@ -6,10 +6,10 @@ import os
 
 import click
 
-from harness.cli.cassette_options import LITERAL, keep_what_is_there, redactor_of, replacing
-from harness.cli.console import Unable, progress, sentences
-from harness.core.frames import Header, encode_header, parse_line
-from harness.shell.cassette import CassetteReader, CassetteWriter
+from codex_replay.cli.cassette.options import LITERAL, keep_what_is_there, redactor_of, replacing
+from codex_replay.cli.io.console import Unable, progress, sentences
+from codex_replay.core.cassette.frames import Header, encode_header, parse_line
+from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 
 
 @click.command()
@@ -27,7 +27,7 @@ def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tu
     """
     if (out is None) == (not in_place):
         raise click.UsageError("Say where to write: either --out G or --in-place.")
-    from harness.shell.mend import WholeWriter
+    from codex_replay.shell.cassettes.rewrite import WholeWriter
 
     redactor = redactor_of(literals)
     with CassetteReader(file) as reader:
@@ -50,7 +50,7 @@ def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tu
                     writer.close()
             finally:
                 writer.abandon()
-            changed.update(whole.mend().frames)
+            changed.update(whole.rewrite().frames)
         if reader.truncated:
             click.echo(f"codex-replay: {reader.truncated} The copy is cut short as well.", err=True)
     click.echo(f"{out or file}: {len(changed)} of {writer.frames} frames redacted.", err=True)

@@ -10,11 +10,11 @@ import sys
 
 import click
 
-from harness.cli.cassette_options import replacing
-from harness.cli.console import PLAIN_WIDTH, Unable, coloured, printable, progress, sentences
-from harness.cli.stdout import gone
-from harness.core.frames import Frame, Header
-from harness.shell.cassette import CassetteReader
+from codex_replay.cli.cassette.options import replacing
+from codex_replay.cli.io.console import PLAIN_WIDTH, Unable, aside, coloured, printable, progress, sentences
+from codex_replay.cli.io.stdout import gone
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.shell.cassettes.file import CassetteReader
 
 
 @click.command()
@@ -38,7 +38,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
     `->` goes to the server (app-server or backend), `<-` comes from it. `--html OUT` writes the same as a page to look at:
     a sequence diagram of both seams, each frame folded, searchable.
     """
-    from harness.cli.timeline import Timeline
+    from codex_replay.cli.io.timeline import Timeline
 
     if file is None and page not in (None, "-"):  # `show --html FILE`: the page goes to stdout
         file, page = page, "-"
@@ -81,15 +81,17 @@ def _write_page(file: str, out: str) -> None:
     """Write the page of a cassette to the path `out`, or to stdout for "-"."""
     from pathlib import Path
 
-    from harness.report.cassette_story import cassette_story
-    from harness.report.page import write_cassette_html
+    from codex_replay.report.cassette_trace import cassette_trace, unmarked
+    from codex_replay.report.page.build import write_cassette_html
 
     if out == "-" and sys.stdout.isatty():
         raise click.UsageError(f"a page is nothing for a terminal; say where to write it: cassette show {file} --html OUT.html.")
     with CassetteReader(file) as reader:
         header = reader.header
+    if why := unmarked(header.codex):
+        aside(why)
     with progress("frames read") as shown:
-        story = cassette_story(file, printable(str(header.case)), shown.step)
+        story = cassette_trace(file, printable(str(header.case)), shown.step)
     about = {"cassette": file, "codex": str(header.codex), "origin": _origin(header), "frames": f"{len(story['frames'])}"}
     if out == "-":
         write_cassette_html(story, about, sys.stdout)
@@ -106,7 +108,7 @@ def _write_page(file: str, out: str) -> None:
 
 
 def _origin(header: Header) -> str:
-    return ", ".join(f"{seam} {said}" for seam, said in header.origin.items()) if type(header.origin) is dict else "unknown"
+    return ", ".join(f"{seam} {origin}" for seam, origin in header.origin.items()) if type(header.origin) is dict else "unknown"
 
 
 def _headline(header: Header) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.cassette_options import JSON
-from harness.cli.console import aside, console, printable, progress, sentences
+from codex_replay.cli.cassette.options import JSON
+from codex_replay.cli.io.console import aside, console, printable, progress, sentences
 
 if TYPE_CHECKING:
-    from harness.shell.stats import Stats
+    from codex_replay.shell.cassettes.stats import Stats
 
 
 @click.command()
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @sentences
 def stats(files: tuple[str, ...], as_json: bool) -> None:
     """Count the frames of cassettes by seam, direction and kind, with their bytes and the duration."""
-    from harness.shell.lint import find_files
-    from harness.shell.stats import count
+    from codex_replay.shell.cassettes.lint import find_files
+    from codex_replay.shell.cassettes.stats import count
 
     with progress("frames counted") as shown:
         counted = [count(path, shown.step) for path in find_files(files, aside)]

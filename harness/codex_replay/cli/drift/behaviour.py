@@ -13,16 +13,19 @@ from typing import Any, NoReturn
 
 import click
 
-from harness.cli.console import Unable, console, printable
-from harness.cli.drift import html_page, write
-from harness.cli.run import no_expression, resolve
-from harness.protocol.behaviour_findings import doubtful, outcome
-from harness.protocol.behaviour_text import markdown as to_markdown
-from harness.protocol.behaviour_text import place, summary, to_json, which
-from harness.shell.behaviour import SUITE, CannotRun, Run, kept, load, nodes
-from harness.shell.codex.cache import check_version
-from harness.shell.codex.errors import CodexInstallError
-from harness.shell.codex.install import ensure
+from codex_replay.cli.drift.output import html_page, write
+from codex_replay.cli.io.console import Unable, aside, console, printable
+from codex_replay.cli.io.suite_names import no_expression, resolve
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.behaviour.findings import doubtful, outcome
+from codex_replay.protocol.behaviour.markdown import markdown as to_markdown
+from codex_replay.protocol.behaviour.markdown import place, summary, to_json, which
+from codex_replay.protocol.recordings.compare import ruler
+from codex_replay.protocol.versions import DEFAULT
+from codex_replay.shell.codex.cache import check_version
+from codex_replay.shell.codex.errors import CodexInstallError
+from codex_replay.shell.codex.install import ensure
+from codex_replay.shell.codex.suite_run import SUITE, CannotRun, Run, kept, load, nodes
 
 #: Seconds between two lines that tell how far the work is, where there is no terminal.
 EVERY = 30.0
@@ -56,8 +59,14 @@ def run(
         except CodexInstallError:
             raise Unable(
                 f"--behaviour needs two versions whose binaries can be run, and {given} is none: give full numbers, such as "
-                "0.92.0. (A bundle tells of schemas only; leave --behaviour out to compare those.)"
+                f"{DEFAULT}. (A bundle tells of schemas only; leave --behaviour out to compare those.)"
             ) from None
+    by = next((each for each in (from_, to) if data_tables.has("normalise", each)), None)
+    if by is None:
+        why = data_tables.without(("normalise",), from_, f"two runs of Codex {from_} would differ in every time and path")
+        raise Unable(f"{why} Compare it with a version that has the table: {DEFAULT}.")
+    if note := ruler(from_, to)[1]:
+        aside(note)
     if why := no_expression(chosen):
         raise Unable(why)
     try:
@@ -65,7 +74,7 @@ def run(
             for version in dict.fromkeys((from_, to)):
                 display.stage(f"Codex {version}", unit="bytes")
                 ensure(version, lambda step: display.show(step.done, step.total))
-            found = _compare(from_, to, display, chosen, wait, jobs)
+            found = _compare(from_, to, by, display, chosen, wait, jobs)
     except (CodexInstallError, CannotRun) as error:
         raise Unable(str(error)) from None
     except KeyboardInterrupt:
@@ -82,7 +91,8 @@ def run(
     return 1 if found["findings"] or found["single"] else 0
 
 
-def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, jobs: int) -> dict[str, Any]:
+def _compare(from_: str, to: str, by: str, display: _Display, chosen: str, wait: float, jobs: int) -> dict[str, Any]:
+    """Run the suite on both versions and compare; the table of the version `by` normalises each run."""
     suites = Path(resolve((SUITE,))[0]).resolve().parent
     runs, folders = [], []
     for version, number, what in ((from_, 1, ""), (from_, 2, ", once more for control"), (to, 1 if to != from_ else 3, "")):
@@ -90,15 +100,15 @@ def _compare(from_: str, to: str, display: _Display, chosen: str, wait: float, j
         one = Run(suites, version, number, chosen, (), wait, jobs)
         folders.append(kept(one, display.show))
         display.stage(f"Reading what {version} said")
-        runs.append(load(folders[-1], version, display.step))
+        runs.append(load(folders[-1], by, display.step))
     before, control, after = runs
     display.stage("Comparing", len(before))
     found = outcome(before, control, after, (from_, to), display.step, chosen=chosen)
-    again = nodes(folders[2], doubtful(found))
-    if again:
-        display.stage(f"Running {len(again)} cases on {to} once more", len(again))
-        folder = kept(Run(suites, to, 2 if to != from_ else 4, "", again, wait, jobs), display.show)
-        second = load(folder, to)
+    retried = nodes(folders[2], doubtful(found))
+    if retried:
+        display.stage(f"Running {len(retried)} cases on {to} once more", len(retried))
+        folder = kept(Run(suites, to, 2 if to != from_ else 4, "", retried, wait, jobs), display.show)
+        second = load(folder, by)
         display.stage("Comparing", len(before))
         found = outcome(before, control, after, (from_, to), display.step, second, chosen=chosen)
     return found
@@ -149,7 +159,7 @@ class _Display:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._on = sys.stderr.isatty()
-        self._clock, self._told = clock, clock()
+        self._clock, self._last_line = clock, clock()
         self._what, self._unit, self._done = "", "", 0
         self._total: int | None = None
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -165,7 +175,7 @@ class _Display:
 
     def stage(self, what: str, total: int | None = None, unit: str = "cases") -> None:
         """Say what is done now, of how many steps."""
-        self._what, self._done, self._total, self._unit, self._told = what, 0, total, unit, self._clock()
+        self._what, self._done, self._total, self._unit, self._last_line = what, 0, total, unit, self._clock()
         if self._on:
             self._bar.reset(self._task, total=total, description=what)
         else:
@@ -185,7 +195,7 @@ class _Display:
 
     def _tell(self) -> None:
         now = self._clock()
-        if not self._on and now - self._told >= EVERY:
-            self._told = now
+        if not self._on and now - self._last_line >= EVERY:
+            self._last_line = now
             of = "" if self._total is None else f" of {self._total}"
             click.echo(f"{self._what}: {self._done}{of} {self._unit} done", err=True)

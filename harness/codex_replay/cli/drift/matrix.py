@@ -16,32 +16,28 @@ from typing import Any
 
 import click
 
-from harness.cli import drift_pages
-from harness.cli.console import Unable, console, sentences
-from harness.protocol.bundle import Bundle, BundleError
-from harness.protocol.drift import compare
-from harness.protocol.drift_findings import counts
-from harness.protocol.drift_report import as_json, encode
-from harness.shell.bundles import bundle_of, experimental_of
-from harness.shell.files import write_whole
+from codex_replay.cli.drift import pages
+from codex_replay.cli.io.console import Unable, console, sentences
+from codex_replay.protocol.drift.compare import compare
+from codex_replay.protocol.drift.findings import counts
+from codex_replay.protocol.drift.report import as_json, encode
+from codex_replay.protocol.schema.bundle import Bundle, BundleError
+from codex_replay.protocol.versions import STEPS
+from codex_replay.shell.codex.bundles import bundle_of, experimental_of
+from codex_replay.shell.files.atomic import write_whole
 
-#: The versions of the matrix: those at which the protocol took a step (the last one stands for the newest).
-VERSIONS = (
-    *("0.92.0", "0.93.0", "0.98.0", "0.99.0", "0.104.0", "0.105.0", "0.107.0", "0.110.0"),
-    *("0.115.0", "0.116.0", "0.125.0", "0.140.0", "0.150.0", "0.160.0", "0.169.0"),
-)
 Matrix = dict[str, Any]
 
 
 @click.command()
 @click.option("--out", metavar="DIR", default="reports/drift", show_default=True, help="The folder to write to.")
-@click.option("--versions", metavar="V,V", default=",".join(VERSIONS), help="Other versions, the oldest first.")
+@click.option("--versions", metavar="V,V", default=",".join(STEPS), help="Other versions, the oldest first.")
 @sentences
 def command(out: str, versions: str) -> None:
-    """Write the drift of each step between VERSIONS, and an index with how much breaks between any two of them."""
+    """Write the drift of each step between the versions, and an index with how much breaks between any two of them."""
     named = [version for version in versions.split(",") if version]
     if len(named) < 2 or len(set(named)) < len(named):
-        raise click.UsageError("name at least two versions, each once, the oldest first: --versions 0.92.0,0.93.0")
+        raise click.UsageError("name at least two versions, each once, the oldest first: --versions " + ",".join(STEPS[:2]))
     try:
         files = dict(written(_bundles(named)))
     except BundleError as error:
@@ -74,12 +70,12 @@ def _once() -> Callable[[str], None]:
     """Return what writes each line of text to stderr once, however often it is told."""
     last: list[str] = []
 
-    def told(text: str) -> None:
+    def step(text: str) -> None:
         if last != [text]:
             last[:] = [text]
             click.echo(text, err=True)
 
-    return told
+    return step
 
 
 def step(old: Bundle, new: Bundle) -> dict[str, Any]:
@@ -109,7 +105,7 @@ def written(bundles: Sequence[Bundle]) -> Iterator[tuple[str, str]]:
     names = [bundle.version for bundle in bundles]
     for pair in pairwise(names):
         yield f"{_step(*pair)}.json", encode(reports[pair])
-        yield f"{_step(*pair)}.md", drift_pages.markdown(reports[pair])
+        yield f"{_step(*pair)}.md", pages.markdown(reports[pair])
     matrix = {
         "matrix": 1,
         "versions": {bundle.version: counts(bundle) for bundle in bundles},
@@ -144,9 +140,9 @@ def markdown(matrix: Matrix) -> str:
     """Return the index as Markdown: what each version has, each step with its report, and what breaks between any two."""
     names = list(matrix["versions"])
     lines = ["# Drift of the app-server protocol", "", _ABOUT, "", "## What each version has", ""]
-    lines += [f"| version | {' | '.join(drift_pages.COUNTS.values())} |", "|---|" + "---:|" * len(drift_pages.COUNTS)]
+    lines += [f"| version | {' | '.join(pages.COUNTS.values())} |", "|---|" + "---:|" * len(pages.COUNTS)]
     for name, has in matrix["versions"].items():
-        lines.append(f"| {name} | {' | '.join(str(has[key]) for key in drift_pages.COUNTS)} |")
+        lines.append(f"| {name} | {' | '.join(str(has[key]) for key in pages.COUNTS)} |")
     lines += ["", "## Each step", "", "| step | breaking | additive |", "|---|---:|---:|"]
     for old, new in _steps(matrix):
         lines.append(
@@ -175,8 +171,8 @@ def html(matrix: Matrix) -> str:
         f"<p>{escape(_ABOUT.replace('`', ''))}</p>",
         "<h2>What each version has</h2>",
     ]
-    rows = [[name, *(str(has[key]) for key in drift_pages.COUNTS)] for name, has in matrix["versions"].items()]
-    body += _grid(["version", *drift_pages.COUNTS.values()], rows)
+    rows = [[name, *(str(has[key]) for key in pages.COUNTS)] for name, has in matrix["versions"].items()]
+    body += _grid(["version", *pages.COUNTS.values()], rows)
     body.append("<h2>Each step</h2>")
     rows = [
         [_link(old, new), str(matrix["breaking"][old][new]), str(matrix["additive"][old][new])] for old, new in _steps(matrix)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from harness.protocol.experimental import SAID
+from codex_replay.protocol.drift.experimental import SAID
 
 Report = Mapping[str, Any]
+#: How many methods a row names that stands for several.
+NAMED = 4
 
 #: What a report calls each count, in the order in which people say them.
 COUNTS = {
@@ -78,19 +80,61 @@ def rows(report: Report, cls: str) -> list[Row]:
 
     When the last ``codex/event`` type goes, that is one line and not one for each.
     """
+    return [_of_all_events(group) if len(group) > 1 else _row(group[0]) for group in _groups(report, cls)]
+
+
+def _groups(report: Report, cls: str) -> list[list[Mapping[str, Any]]]:
+    """Return the findings of a class, each alone but for the events that are gone with all others."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]
     ended = [each for each in found if each["kind"] == "event" and each["rule"] == "method-gone" and not _MARKS.keys() & each]
-    if len(ended) > 1 and not report["counts"]["to"]["events"]:
-        found = [finding for finding in found if finding not in ended]
-    else:
-        ended = []
-    lines = [_row(finding) for finding in found]
-    if ended:
-        one = _row(ended[0])
-        lines.append(one._replace(method="codex/event/*", change=f"gone: all {len(ended)} types", hit=_hit(ended)))
-    return lines
+    if len(ended) < 2 or report["counts"]["to"]["events"]:
+        return [[finding] for finding in found]
+    return [*([finding] for finding in found if finding not in ended), ended]
+
+
+def _of_all_events(ended: Sequence[Mapping[str, Any]]) -> Row:
+    return _row(ended[0])._replace(method="codex/event/*", change=f"gone: all {len(ended)} types", hit=_hit(ended))
+
+
+def worst(report: Report, most: int) -> list[Row]:
+    """Return the rows of the changes that break most, at most `most`.
+
+    With cassettes these hit the most cases. Without, whole methods that are gone are one row for each kind of message, and stand
+    before the changes with the most places.
+    """
+    if report["cassettes"]:
+        ranked = sorted(_groups(report, "breaking"), key=lambda group: -len({case for each in group for case in each["cases"]}))
+        return [_of_all_events(group) if len(group) > 1 else _row(group[0]) for group in ranked[:most]]
+    gone: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    rest = []
+    for each in (each for each in report["findings"] if each["class"] == "breaking"):
+        if each["rule"] == "method-gone":
+            gone.setdefault((each["kind"], next((mark for mark in _MARKS if mark in each), "")), []).append(each)
+        else:
+            rest.append(each)
+    lines = [_gone(of) for of in sorted(gone.values(), key=len, reverse=True)]
+    return [*lines, *map(_row, sorted(rest, key=lambda each: -len(each["places"])))][:most]
+
+
+def _gone(findings: Sequence[Mapping[str, Any]]) -> Row:
+    """Return one row for whole methods of one kind that are gone."""
+    one = _row(findings[0])
+    if len(findings) == 1:
+        return one
+    names = ", ".join(each["method"] for each in findings[:NAMED]) + (", ..." if len(findings) > NAMED else "")
+    return one._replace(method=f"{len(findings)} methods", path=_KINDS[one.kind], change=f"{one.change}: {names}")
+
+
+def left_out(report: Report, most: int) -> str:
+    """Return what the short form does not show, and how to see it; "" if it shows everything."""
+    breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
+    if not additive and len(rows(report, "breaking")) == len(worst(report, most)):
+        return ""
+    parts = [f"all {_some(breaking, 'change that breaks', 'changes that break')}"] if breaking else []
+    parts += [f"the {_some(additive, 'change that only adds', 'changes that only add')}"] if additive else []
+    return f"Show {' and '.join(parts)}: add --all."
 
 
 def _row(finding: Mapping[str, Any]) -> Row:
@@ -131,9 +175,15 @@ def verdict(report: Report) -> str:
         return f"Nothing changed between {report['from']} and {report['to']}{spared}{far}."
     if cassettes:
         used = len({number for numbers in cassettes["hits"].values() for number in numbers})
-        them = _some(used, "of them is", "of them are")
-        return f"{cassettes['hit']} of your {cassettes['cases']} cases break at {report['to']}: {changes}, and {them} used there."
-    return f"From {report['from']} to {report['to']}, {changes}."
+        by = f", by {_some(used, 'change that they use', 'changes that they use')}" if used else ""
+        hit = f"{cassettes['hit']} of your {_some(cassettes['cases'], 'case', 'cases')} break at {report['to']}{by}"
+        return f"{hit}; in all, {changes}.{_ignored(report)}"
+    return f"From {report['from']} to {report['to']}, {changes}.{_ignored(report)}"
+
+
+def _ignored(report: Report) -> str:
+    """Count what --ignore and --reads left out."""
+    return f" Not counted: {_some(report['ignored'], 'change', 'changes')} (--ignore, --reads)." if report.get("ignored") else ""
 
 
 def _noticed(report: Report, cls: str) -> str:

@@ -45,10 +45,10 @@ def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
     """Return how wide each column is: as its longest cell, or if there is no room for that, the longest cut alike."""
     widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
     while sum(widths) > room and max(widths) > LEAST:
-        most = max(widths)
-        longest = [at for at, width in enumerate(widths) if width == most]
-        below = max([LEAST, *(width for width in widths if width < most)])
-        less = max(1, min(most - below, -(-(sum(widths) - room) // len(longest))))
+        widest = max(widths)
+        longest = [at for at, width in enumerate(widths) if width == widest]
+        below = max([LEAST, *(width for width in widths if width < widest)])
+        less = max(1, min(widest - below, -(-(sum(widths) - room) // len(longest))))
         for at in longest:
             widths[at] -= less
     return widths

@@ -14,10 +14,10 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from harness.cli.stdout import failure
-from harness.core.seconds import seconds
-from harness.core.visible import visible
-from harness.shell.cassette import CassetteError
+from codex_replay.cli.io.stdout import failure
+from codex_replay.core.text.durations import parse_seconds
+from codex_replay.core.text.escape import escape
+from codex_replay.shell.cassettes.file import CassetteError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ def console(stream: IO[str] | None = None) -> Console:
 def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Return the value of an option that says how long to wait; a usage error for what is no such number."""
     try:
-        return seconds(value)
+        return parse_seconds(value)
     except ValueError as error:
         raise click.UsageError(f"{param.opts[0]} {value}: {error}", ctx) from None
 
@@ -161,4 +161,4 @@ def progress(what: str, total: int | None = None) -> Iterator[Progress]:
 
 def printable(text: str) -> str:
     """Return `text` with every character that a terminal might act on made visible."""
-    return visible(text)
+    return escape(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from harness.core.redact import Redactor
+    from codex_replay.core.redact.redactor import Redactor
 
 LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours; repeatable.")
 
@@ -29,7 +29,7 @@ def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None =
 
     Raises `BadLiteral`, or the `ValueError` of a directory that cannot be replaced.
     """
-    from harness.core.redact import Redactor
+    from codex_replay.core.redact.redactor import Redactor
 
     try:
         return Redactor(paths=paths, literals=literals)
@@ -43,7 +43,7 @@ def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None =
 
 
 def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
-    from harness.core.redact import Redactor
+    from codex_replay.core.redact.redactor import Redactor
 
     try:
         Redactor(paths=paths, literals=literals)
@@ -54,7 +54,7 @@ def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
 
 def without(text: str, literals: Mapping[str, str]) -> str:
     """Return a sentence of ours without the literals in what it quotes."""
-    from harness.core.redact_own import own_finders
+    from codex_replay.core.redact.literals import own_finders
 
     data = text.encode("utf-8", "surrogateescape")
     for old in sorted(literals, key=len, reverse=True):

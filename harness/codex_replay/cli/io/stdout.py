@@ -27,14 +27,14 @@ def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
     def escaped(error: UnicodeError) -> tuple[bytes, int]:
         if not isinstance(error, UnicodeEncodeError):
             raise error
-        told = b""
+        encoded = b""
         for sign in error.object[error.start : error.end]:
             if keep and "\udc80" <= sign <= "\udcff":
-                told += bytes([ord(sign) - 0xDC00])
+                encoded += bytes([ord(sign) - 0xDC00])
             else:
                 units = sign.encode("utf-16-be", "surrogatepass").hex()
-                told += b"".join(b"\\u" + units[at : at + 4].encode() for at in range(0, len(units), 4))
-        return told, error.end
+                encoded += b"".join(b"\\u" + units[at : at + 4].encode() for at in range(0, len(units), 4))
+        return encoded, error.end
 
     return escaped
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from harness.cli.console import printable
-from harness.core.brief import cut
-from harness.core.frames import Frame
-from harness.core.normalise import UUID
-from harness.report.labels import Labels
+from codex_replay.cli.io.console import printable
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.normaliser import UUID
+from codex_replay.core.text.truncate import truncate
+from codex_replay.report.labels import Labels
 
 #: Keys that stand in nearly every message and say little in a line.
 _DULL = frozenset({"conversationId", "threadId", "turnId", "thread_id", "turn_id"})
@@ -60,7 +60,7 @@ def summarise(frame: Frame, width: int) -> str:
     value = frame.value
     if frame.seam == "rpc":
         if value is None:
-            return cut(frame.raw.decode("utf-8", "backslashreplace").rstrip("\r\n"), width)
+            return truncate(frame.raw.decode("utf-8", "backslashreplace").rstrip("\r\n"), width)
         if type(value) is dict:
             value = next((value[key] for key in ("params", "result", "error") if key in value), None)
     elif type(value) is dict:
@@ -73,7 +73,7 @@ def summarise(frame: Frame, width: int) -> str:
         length += len(part) + 1
         if length > width:
             break
-    return cut(" ".join(parts), width)
+    return truncate(" ".join(parts), width)
 
 
 def _leaves(key: str, value: Any) -> Iterator[str]:
@@ -88,7 +88,12 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
         elif value:
             yield f"{key}[{len(value)}]"
     elif type(value) is str:
-        text = UUID.sub(lambda found: found[0][:8], value)
-        yield f"{key}={json.dumps(cut(text, 60), ensure_ascii=False)}" if key else json.dumps(text, ensure_ascii=False)
+        text = UUID.sub(lambda found: short_id(found[0]), value)
+        yield f"{key}={json.dumps(truncate(text, 60), ensure_ascii=False)}" if key else json.dumps(text, ensure_ascii=False)
     elif value is not None:
         yield f"{key}={json.dumps(value)}"
+
+
+def short_id(uuid: str) -> str:
+    """Return the part of a uuid that is distinct: a version 7 begins with the time, so all ids of one minute begin alike."""
+    return f"...{uuid[-8:]}" if uuid[14] == "7" else uuid[:8]

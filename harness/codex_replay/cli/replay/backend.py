@@ -9,27 +9,28 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.cli import replay_model as model
-from harness.cli.console import Unable
-from harness.core import httpframes
-from harness.core.counted import counted
-from harness.core.frames import Frame
-from harness.core.loopback import is_loopback
-from harness.protocol.compare import Comparison, compare
-from harness.shell.backend_process import BackendError, BackendProcess
-from harness.shell.http_player import HttpPlayer
-from harness.shell.http_upstream import Upstream
+from codex_replay.cli.io.console import Unable
+from codex_replay.cli.replay import model
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.text.plural import plural
+from codex_replay.core.wire.loopback import is_loopback
+from codex_replay.protocol.recordings.compare import Comparison, compare
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess
+from codex_replay.shell.http.player import HttpPlayer
+from codex_replay.shell.http.upstream import Upstream
 
 #: Statuses that refuse a login.
 REFUSED = (401, 403)
 
 
 def play_to_backend(
-    cassette: str, frames: list[Frame], subject: str, *, auth: str | None, cost_ok: bool, timeout: float
+    cassette: str, frames: list[Frame], subject: str, *, codex: str, auth: str | None, cost_ok: bool, timeout: float
 ) -> tuple[Comparison, str | None, str]:
     """Play a recording's requests to `subject` ("fake", or a URL); return the comparison, what failed, and what to know of it.
 
-    `auth` is an auth.json whose credentials take the place of the redacted ones. Raises `Unable` with a sentence.
+    `codex` is the version of the recording, which chooses the tables; `auth` is an auth.json whose credentials take the place of
+    the redacted ones. Raises `Unable` with a sentence.
     """
     http = [frame for frame in frames if frame.seam == "http"]
     asked = [frame for frame in http if frame.kind == "request"]
@@ -45,20 +46,20 @@ def play_to_backend(
         except ValueError as error:
             raise Unable(f"{error}.") from None
     if subject != "fake" and not cost_ok and not is_loopback(subject):
-        size = sum(len(httpframes.body_bytes(frame.payload)) for frame in asked)
+        size = sum(len(http_frames.body_bytes(frame.payload)) for frame in asked)
         host = urlsplit(subject).hostname
         raise Unable(
-            f"This would send {counted(len(asked), 'request')} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
+            f"This would send {plural(len(asked), 'request')} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
             "money; add --backend-cost-ok if that is meant."
         )
     with _backend(subject, cassette) as url:
         try:
-            player = HttpPlayer(url, headers=headers, seconds=timeout)
+            player = HttpPlayer(url, codex=codex, headers=headers, seconds=timeout)
             failure = player.play(http)
         except OSError as error:
             raise Unable(f"{url}: the backend cannot be reached ({error.strerror or error}); check that it runs.") from None
     note = model.ITSELF if subject == "fake" else _refused_login(http, player.frames, auth)
-    return compare(player.recorded, player.frames), failure, note
+    return compare(player.recorded, player.frames, codex), failure, note
 
 
 def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -> str:
@@ -77,7 +78,7 @@ def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -
 
 
 def _has_login(frame: Frame) -> bool:
-    return frame.kind == "request" and httpframes.header(frame.payload["headers"], "authorization") is not None
+    return frame.kind == "request" and http_frames.header(frame.payload["headers"], "authorization") is not None
 
 
 @contextlib.contextmanager
@@ -95,7 +96,7 @@ def _backend(subject: str, cassette: str) -> Iterator[str]:
 
 
 def credentials(path: Path) -> dict[str, str]:
-    """Return the headers that an auth.json gives a request: an API key before tokens (real-codex-0.92.md, section 1)."""
+    """Return the headers that an auth.json gives a request: an API key before tokens (REAL-06)."""
     try:
         value: Any = json.loads(path.read_bytes())
         key = value.get("OPENAI_API_KEY")

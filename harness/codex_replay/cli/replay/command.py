@@ -12,16 +12,18 @@ from typing import Any
 
 import click
 
-from harness.cli import replay_model as model
-from harness.cli.console import Place, Unable, as_seconds, console, printable, sentences
-from harness.core.counted import counted
-from harness.core.frames import Frame, Header
-from harness.plugin.subjects import BadSubject, Subject, parse_app_server
-from harness.protocol.compare import Comparison, compare
-from harness.protocol.followers import following, gathered
-from harness.shell.cassette import CassetteReader
-from harness.shell.client import Client, SubjectFailure
-from harness.shell.process import CannotStart
+from codex_replay.cli.io.console import Place, Unable, as_seconds, aside, console, printable, sentences
+from codex_replay.cli.io.script_file import load_script
+from codex_replay.cli.io.tables import CODEX, note_with_option
+from codex_replay.cli.replay import model
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.text.plural import plural
+from codex_replay.plugin.base.subjects import BadSubject, Subject, parse_app_server
+from codex_replay.protocol.recordings.compare import Comparison, compare
+from codex_replay.protocol.recordings.repeated_ids import following, gathered
+from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.process.subject import CannotStart
+from codex_replay.shell.rpc.client import Client, SubjectFailure
 
 SHOWN = 20
 EFFECTS_SHOWN = 5
@@ -72,6 +74,7 @@ class Stage:
     show_default=True,
     help="How long to wait for a frame.",
 )
+@CODEX
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
 def command(
@@ -83,6 +86,7 @@ def command(
     script: str | None,
     commands_ok: bool,
     timeout: float,
+    codex: str | None,
     as_json: bool,
 ) -> None:
     """Play the client recorded in CASSETTE to a server or a backend; compare what comes back, after normalisation.
@@ -101,14 +105,15 @@ def command(
             "--script is for the model behind --app-server codex@VERSION, or behind a command with {listen}; "
             "nothing else here has one."
         )
+    given = None if script is None else load_script(Path(script))
     with CassetteReader(cassette) as reader:
         header, frames = reader.header, list(reader)
         truncated = reader.truncated
     if subject is None:
-        from harness.cli.replay_backend import play_to_backend
+        from codex_replay.cli.replay.backend import play_to_backend
 
         found, failure, note = play_to_backend(
-            cassette, frames, str(backend), auth=auth, cost_ok=backend_cost_ok, timeout=timeout
+            cassette, frames, str(backend), codex=codex or header.codex, auth=auth, cost_ok=backend_cost_ok, timeout=timeout
         )
         _tell(found, failure, truncated, as_json, note=note)
         raise SystemExit(0 if found.equal and failure is None else 1)
@@ -123,19 +128,19 @@ def command(
     except BadSubject as error:
         raise Unable(str(error)) from None
     if not chosen.name.startswith("fake") and not commands_ok:
-        _refuse_effects(cassette, header, everything, script)
-    with _stage(chosen, Path(cassette), header, everything, script) as stage:
-        failure, live = _play(stage, frames, timeout)
+        _refuse_effects(cassette, header, everything, given)
+    with _stage(chosen, Path(cassette), header, everything, given) as stage:
+        failure, live = _play(stage, frames, codex or header.codex, timeout)
         problems = stage.problems()
-    found = compare(frames, live)
+    found = compare(frames, live, codex or header.codex)
     itself = chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette)
     _tell(found, failure, truncated, as_json, stage.says, problems, model.ITSELF if itself else "")
     raise SystemExit(0 if found.equal and failure is None else 1)
 
 
-def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: str | None) -> None:
+def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: object | None) -> None:
     """Raise `Unable` where a live server would do more than speak, for a cassette that its user has perhaps not read."""
-    from harness.protocol.effects import effects
+    from codex_replay.protocol.recordings.effects import effects
 
     behind = header.extra.get("upstream")
     behind = behind if isinstance(behind, dict) else {}
@@ -152,12 +157,12 @@ def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: 
 
 
 @contextlib.contextmanager
-def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame], script: str | None) -> Iterator[Stage]:
+def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame], script: object | None) -> Iterator[Stage]:
     if subject.name.startswith("fake"):
         # With the fake, the cassette itself is what it serves, unless the environment says otherwise; empty says nothing.
-        said = {name: value for name, value in os.environ.items() if value}
-        itself = {} if "FAKE_CODEX_SCRIPT" in said else {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact"}
-        yield Stage(subject.argv, {**itself, **said}, os.getcwd())
+        environment = {name: value for name, value in os.environ.items() if value}
+        itself = {} if "FAKE_CODEX_SCRIPT" in environment else {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact"}
+        yield Stage(subject.argv, {**itself, **environment}, os.getcwd())
         return
     ours = subject.name.startswith("codex@")
     home = os.environ.get("HOME", "")
@@ -182,16 +187,16 @@ def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame]
         yield stage
 
 
-def _play(stage: Stage, frames: list[Frame], timeout: float) -> tuple[str | None, list[Frame]]:
-    from harness.core.redact import Redactor
-    from harness.shell.player import Player
+def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tuple[str | None, list[Frame]]:
+    from codex_replay.core.redact.redactor import Redactor
+    from codex_replay.shell.rpc.player import Player
 
     try:
         client = Client(stage.argv, env=stage.env, cwd=stage.cwd, timeout=timeout)
     except CannotStart as error:
         raise Unable(str(error)) from None
     try:
-        failure = Player(client, stage.places).play(frames)
+        failure = Player(client, stage.places, codex).play(frames)
         try:
             status = client.close()
         except SubjectFailure as error:
@@ -217,6 +222,8 @@ def _tell(
     note: str = "",
 ) -> None:
     same = found.equal and failure is None
+    if found.note:
+        aside(note_with_option(found.note))
     if note == model.ITSELF and not same:
         note = ""
     if as_json:
@@ -233,10 +240,12 @@ def _tell(
             }
             for d in found.differences
         ]
-        told: dict[str, Any] = {"identical": same, "failure": failure, "truncated": truncated, "differences": differences}
+        missing = [found.note] if found.note else []
+        result: dict[str, Any] = {"identical": same, "failure": failure, "truncated": truncated, "missing": missing}
+        result["differences"] = differences
         if note:
-            told["note"] = note
-        click.echo(json.dumps({**told, **({"model": says, "model_problems": list(problems)} if says else {})}))
+            result["note"] = note
+        click.echo(json.dumps({**result, **({"model": says, "model_problems": list(problems)} if says else {})}))
         return
     out = console()
     if truncated:
@@ -253,8 +262,8 @@ def _tell(
     if left_out := sum(1 + more for _, more in shown[SHOWN:]):
         out.print(f"... and {left_out} more differences.")
     if same:
-        out.print(f"identical: {counted(found.a, 'event')}, the same as recorded")
+        out.print(f"identical: {plural(found.a, 'event')}, the same as recorded")
     if note:
         out.print(note)
     if not same:
-        out.print(f"different: {counted(found.a, 'event')} recorded, {found.b} came")
+        out.print(f"different: {plural(found.a, 'event')} recorded, {found.b} came")

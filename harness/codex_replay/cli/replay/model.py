@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import Unable
-from harness.cli.serve import load
-from harness.shell.backend_process import BackendError, BackendProcess
+from codex_replay.cli.io.console import Unable
+from codex_replay.core.replay.match import Bindings
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess
 
 if TYPE_CHECKING:
-    from harness.core.frames import Frame, Header
-    from harness.shell.backend_process import BackendSession
-    from harness.shell.codex import HermeticHome
+    from codex_replay.core.cassette.frames import Frame, Header
+    from codex_replay.shell.codex.home import HermeticHome
+    from codex_replay.shell.http.backend_process import BackendSession
 
 #: What is said of the model in `--json`, and (but for the first) in a sentence.
 RECORDED = "The recorded answers stand for the model."
@@ -56,12 +56,12 @@ class Upstream:
         """Answer from the recording; directories in its answers become the live ones, as the player does with the client's."""
         if self.says != RECORDED:
             return
-        data = cassette.read_bytes()
-        for recorded, live in sorted(places.items(), key=lambda place: -len(place[0])):
-            data = data.replace(recorded.encode(), live.encode())
+        bindings = Bindings()
+        for recorded, live in places.items():
+            bindings.pair_path(recorded, live)
         copy = root / "answers" / cassette.name  # misses name the recording
         copy.parent.mkdir()
-        copy.write_bytes(data)
+        copy.write_bytes(bindings.apply(cassette.read_bytes()))
         self.session.cassette(copy, over=["method", "path"])
 
     def problems(self) -> list[str]:
@@ -76,12 +76,12 @@ class Upstream:
 
 
 @contextmanager
-def upstream(header: Header, frames: Sequence[Frame], script: str | None) -> Iterator[Upstream]:
+def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> Iterator[Upstream]:
     """Start the backend that answers for the model; raises `Unable`."""
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:
-        says, value = GIVEN_SCRIPT, load(Path(script))
+        says, value = GIVEN_SCRIPT, script
     elif recorded:
         says, value = RECORDED, {"turns": []}  # answers what is no turn (models, tokens), and no turn
         cut = next((one for one in frames if one.seam == "http" and one.sender == "server" and not one.whole), None)
@@ -105,8 +105,7 @@ def folder() -> Iterator[Path]:
 
 def make_home(root: Path, url: str, version: str, header: Header, frames: Sequence[Frame]) -> HermeticHome:
     """Make a home whose server calls its provider by the recorded name, and asks it at the recorded path."""
-    from harness.shell.codex import HermeticHome
-    from harness.shell.codex.home import ApiKey
+    from codex_replay.shell.codex.home import ApiKey, HermeticHome
 
     behind = header.extra.get("upstream")
     if behind:
@@ -166,12 +165,12 @@ def _settings(frames: Sequence[Frame]) -> dict[str, Any]:
         elif frame.sender == "server" and value.get("id") in asked and type(value.get("result")) is dict:
             result, params = value["result"], asked[value["id"]]
             sandbox = str((result.get("sandbox") or {}).get("type"))
-            told = {
+            settings = {
                 "model": ("model", result.get("model")),
                 "approvalPolicy": ("approval_policy", result.get("approvalPolicy")),
                 "sandbox": ("sandbox_mode", _SANDBOXES.get(sandbox)),
             }
-            return {key: said for name, (key, said) in told.items() if type(said) is str and not params.get(name)}
+            return {key: value for name, (key, value) in settings.items() if type(value) is str and not params.get(name)}
     return {}
 
 

@@ -6,14 +6,14 @@ a plain b"\\n", they stand in the cassette line as they are, under "msg", so tha
 terminator included, beside its decoded "view" if it has one.
 
 An `http` frame has its kind for a key ("request", "response", "sse", "chunk", "close") and a JSON value under it, the
-`payload`; `harness.core.httpframes` gives its meaning.
+`payload`; `codex_replay.core.cassette.http_frames` gives its meaning.
 
 Source: DESIGN.md, "The cassette". On fake-codex's start-up path: no imports but `jsontext`.
 """
 
 from __future__ import annotations
 
-from harness.core.jsontext import NotJson, dumps, loads
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,9 +220,15 @@ def _header(fields: dict[str, Any]) -> Header:
     if version != FORMAT:
         raise BadLine(f"it is of cassette format {version!r}, and only format {FORMAT} is known here")
     try:
-        return Header(fields.pop("codex"), fields.pop("bundle"), fields.pop("case"), fields.pop("origin"), fields)
+        codex, bundle, case, origin = (fields.pop(name) for name in ("codex", "bundle", "case", "origin"))
     except KeyError as error:
         raise BadLine(f"its header has no {error.args[0]!r}") from None
+    for name, value in (("codex", codex), ("bundle", bundle), ("case", case)):
+        if type(value) is not str:
+            raise BadLine(f"the {name!r} of its header must be a string")
+    if type(origin) is not dict:
+        raise BadLine("the 'origin' of its header must be an object")
+    return Header(codex, bundle, case, origin, fields)
 
 
 def _footer(fields: dict[str, Any]) -> Footer:

@@ -21,13 +21,13 @@ Source: DESIGN.md, "The cassette".
 from __future__ import annotations
 
 import base64
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.jsontext import NotJson, dumps, loads
-from harness.core.sse import Block, Decoder, encode
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire import content_encoding
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
+from codex_replay.core.wire.sse import Block, Decoder, encode
 
 Redact = Callable[[bytes], bytes]
 Headers = Sequence[Sequence[str]]
@@ -88,9 +88,8 @@ def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None =
 
     `redact` is applied here only to what would be hidden from a later redaction of the payload: in base64 and under compression.
     """
-    if encoding and encoding.lower() != "identity":
-        return _packed_fields(raw, encoding.lower(), redact)
-    return _plain_fields("body", raw, redact)
+    name = (encoding or "").lower()
+    return _plain_fields("body", raw, redact) if name in content_encoding.IDENTITY else _packed_fields(raw, name, redact)
 
 
 def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any]:
@@ -119,7 +118,7 @@ def _exact(raw: bytes, redact: Redact | None) -> dict[str, Any]:
 
 
 def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str, Any]:
-    plain = unpacked(raw, encoding)
+    plain = content_encoding.decode_partial(raw, encoding)
     if plain is None:  # what cannot be looked into cannot be redacted
         return {"omitted": len(raw)} if redact else {"base64": base64.b64encode(raw).decode()}
     clean = redact(plain) if redact else plain
@@ -128,48 +127,12 @@ def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str
     return _with_view({"base64": base64.b64encode(raw).decode()}, _value(plain))
 
 
-def unpacked(raw: bytes, encoding: str) -> bytes | None:
-    """Return a body decompressed (gzip, deflate, zstd), what there is of a broken one, or None for an unknown encoding."""
-    try:
-        if encoding in ("gzip", "x-gzip", "deflate"):
-            return _all_of(raw, lambda: zlib.decompressobj(15 if encoding == "deflate" else 31))
-        if encoding == "zstd":
-            import zstandard
-
-            return _all_of(raw, lambda: zstandard.ZstdDecompressor().decompressobj())
-    except Exception:  # each library has errors of its own
-        return None
-    return None
-
-
-def _all_of(raw: bytes, begin: Callable[[], Any]) -> bytes:
-    """Decompress what may be several streams in a row, as of a server that ends one at each event: none may stay unseen."""
-    plain = []
-    while raw:
-        one = begin()
-        plain.append(one.decompress(raw))
-        raw = one.unused_data
-    return b"".join(plain)
-
-
-def packed(plain: bytes, encoding: str) -> bytes:
-    """Return a body compressed as `encoding` says; raises ValueError for an encoding that we have not."""
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        pack = zlib.compressobj(wbits=15 if encoding == "deflate" else 31)
-        return pack.compress(plain) + pack.flush()
-    if encoding == "zstd":
-        import zstandard
-
-        return zstandard.ZstdCompressor().compress(plain)
-    raise ValueError(f"no way to write the content-encoding {encoding!r}")
-
-
 def body_bytes(payload: dict[str, Any]) -> bytes:
     """Return the very bytes of a request's or a chunk's body; raises ValueError for one that was left out of the recording."""
     if "omitted" in payload:
         raise ValueError(f"a body of {payload['omitted']} bytes could not be redacted, so it is not in the recording")
     raw = _bytes(payload, "body")
-    return packed(raw, payload["packed"]) if "packed" in payload else raw
+    return content_encoding.encode(raw, payload.get("packed"))
 
 
 def body_value(payload: dict[str, Any]) -> Any:
@@ -221,7 +184,7 @@ def sse_blocks(raw: bytes) -> list[Block]:
     return decoder.feed(raw) + decoder.close()
 
 
-def pieces(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
+def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
     """Return a body as it came, from its "sse" and "chunk" frames: the pieces (HTTP chunks), each with the time of its end."""
     found: list[tuple[float, bytes]] = []
     begun = b""

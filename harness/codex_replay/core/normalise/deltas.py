@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.core.frames import Frame, is_canonical
-from harness.core.order import Mark, Marker, at
+from codex_replay.core.cassette.frames import Frame, is_canonical
+from codex_replay.core.normalise.order import Mark, Marker, at
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 `normalise` on a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays
 null.
 
-Source: real-codex-0.92.md section 6; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
+Source: REAL-113; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
 soon as a client names a directory of its own, which nearly every client does: so `re` is imported only for a text that may hold
 what a pattern looks for, and each pattern is compiled when it is first needed.
 """

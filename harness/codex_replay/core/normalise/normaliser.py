@@ -7,7 +7,7 @@ the same places.
 
 What the server keeps in a hash map (`unordered_keys`) has its members in another order each time: they are sorted.
 
-Source: real-codex-0.92.md section 6; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
+Source: REAL-113 to REAL-115; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
 path (it needs `re`).
 """
 
@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from harness.core.jsonrpc import kind
-from harness.core.masking import UUID_FORM, Rules
-from harness.core.textform import event_form, text_form
+from codex_replay.core.normalise.masking import UUID_FORM, Rules
+from codex_replay.core.text.substitute import substitute
+from codex_replay.core.wire.json_form import event_form, text_form
+from codex_replay.core.wire.jsonrpc import kind
 
 __all__ = ["UUID", "Normaliser", "Rules", "is_headers"]
 
@@ -44,7 +45,6 @@ class Normaliser:
         self._roles: dict[str, str] = {}
         self._unordered = frozenset(table["unordered_keys"])
         self._roots: list[str] = []
-        self._root_pattern: re.Pattern[str] | None = None
         self._names: dict[tuple[str, Any], str] = {}
         self._counts: dict[str, int] = {}
         self._asked: dict[tuple[str, str], list[str]] = {}
@@ -76,7 +76,6 @@ class Normaliser:
         for root in self.rules.roots(key, text):
             if root not in self._roots:
                 self._roots.append(root)
-                self._root_pattern = None
         if "-" in text:
             role = self.rules.role(parent, key) or "uuid"
             for found in UUID.finditer(text):
@@ -173,11 +172,7 @@ class Normaliser:
     def _name_roots(self, text: str) -> str:
         if not self._roots or ("/" not in text and "\\" not in text):
             return text
-        if self._root_pattern is None:
-            longest_first = sorted(self._roots, key=lambda root: (-len(root), root))
-            # A root ends where a path component ends, so that /w is not seen in /work.
-            self._root_pattern = re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, longest_first)) + r")(?![\w.-])")
-        return self._root_pattern.sub(lambda found: self.name("path", found[0]), text)
+        return substitute(text, lambda root: self.name("path", root), self._roots)
 
     def _name_ids(self, text: str) -> str:
         text = self.rules.name_made(text, self.name)

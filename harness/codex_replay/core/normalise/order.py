@@ -19,8 +19,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.jsonrpc import kind
 
 
 class Mark(NamedTuple):
@@ -175,15 +175,21 @@ def _is(label: str, patterns: Sequence[str]) -> bool:
 
 
 _LANES = {"rpc>": 0, "rpc<": 1, "http>": 2, "http<": 2}
+_REPLIES_FIRST = {"rpc<": 0, "rpc>": 1, "http>": 2, "http<": 2}
 
 
-def canonical(marks: Sequence[Mark], order: Order) -> list[int]:
+def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = False) -> list[int]:
     """Return the indexes of `marks` in the one order that all timings of the same run share.
 
     Of all orders that the partial order allows it is the lexicographically first: the client's frames, then the server's,
     then http exchange by exchange, as far as they are free to be moved. n frames of c kinds cost about n * c.
+    With `replies_first` the server's frames come before the next frame of the client, as people read a conversation; a frame
+    of a thread then follows the request that opened the thread.
     """
+    lanes = _REPLIES_FIRST if replies_first else _LANES
     after, waits = _edges(marks, order)
+    if replies_first:
+        _follow_openings(marks, after, waits)
     threads: dict[str | None, int] = {None: -1}
     for mark in sorted((mark for mark in marks if mark.lane.startswith("rpc")), key=lambda mark: mark.lane == "rpc<"):
         threads.setdefault(mark.thread, len(threads))
@@ -193,7 +199,7 @@ def canonical(marks: Sequence[Mark], order: Order) -> list[int]:
     def key(index: int) -> tuple[int, int, int, str, str, int]:
         mark = marks[index]
         # The request of an exchange and its answer stand together, in the order of the requests.
-        return (_LANES[mark.lane], threads[mark.thread], mark.exchange, mark.label, mark.item or "", index)
+        return (lanes[mark.lane], threads[mark.thread], mark.exchange, mark.label, mark.item or "", index)
 
     ready = [key(index) for index, count in enumerate(waits) if not count]
     heapq.heapify(ready)
@@ -206,6 +212,19 @@ def canonical(marks: Sequence[Mark], order: Order) -> list[int]:
             if not waits[follower]:
                 heapq.heappush(ready, key(follower))
     return line
+
+
+def _follow_openings(marks: Sequence[Mark], after: list[list[int]], waits: list[int]) -> None:
+    """Add the edge from the request that opened a thread to each frame of the server in that thread."""
+    openings: dict[str | None, int] = {None: len(marks)}
+    for mark in marks:
+        if mark.lane == "rpc<" and mark.request is not None:
+            openings.setdefault(mark.thread, mark.request)
+    for index, mark in enumerate(marks):
+        opening = openings.get(mark.thread, len(marks))
+        if mark.lane == "rpc<" and opening < index:
+            after[opening].append(index)
+            waits[index] += 1
 
 
 def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[int]]:

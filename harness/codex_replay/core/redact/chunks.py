@@ -1,6 +1,6 @@
-"""The pieces of longer texts that stand in one frame: found, and written anew.
+"""The chunks of longer texts that stand in one frame: found, and written anew.
 
-A piece is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
+A chunk is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
 such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions) and its "text";
 each "token" of a list of logprobs, in an event or in a body; and a part of a body that is no JSON of its own. Where such a body
 is an event stream (one that came compressed, or under another type), its events are looked at too. That holds for every version
@@ -14,23 +14,23 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.core import eventtext
-from harness.core.frames import Frame
-from harness.core.hidden import opened, with_body, with_exact, with_payload
-from harness.core.jsonspan import Path, spliced
-from harness.core.jsontext import dumps
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.redact.encoded_body import opened, with_body, with_exact, with_payload
+from codex_replay.core.wire import event_text
+from codex_replay.core.wire.json_span import Path, spliced
+from codex_replay.core.wire.json_text import dumps
 
 if TYPE_CHECKING:
-    from harness.core.sse import Block
+    from codex_replay.core.wire.sse import Block
 
 TEXT, BASE64, TOKEN, BODY = "text", "base64", "token", "body"
-#: The first name of a stream that no other frame has a piece of.
+#: The first name of a stream that no other frame has a chunk of.
 ALONE = "alone"
-_PASSING = ("delta", "deltaBase64", "chunk", "sequence_number", "logprobs", "obfuscation")  # what differs from piece to piece
+_PASSING = ("delta", "deltaBase64", "chunk", "sequence_number", "logprobs", "obfuscation")  # what differs from chunk to chunk
 _NAMES = ("role", "id", "type")  # members of a delta that are no part of a longer text, and are said again and again
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """A part of a longer text: the names of its stream, where in the frame's JSON it stands, what it says.
 
     `form` is how it is written there. In a body that is an event stream the path begins with the number of the event.
@@ -42,8 +42,8 @@ class Piece(NamedTuple):
     form: str
 
 
-def pieces_of(frame: Frame) -> list[Piece]:
-    """Return the pieces in a frame; their order is the same whatever they say."""
+def chunks_of(frame: Frame) -> list[Chunk]:
+    """Return the chunks in a frame; their order is the same whatever they say."""
     if frame.seam == "rpc":
         return _of_message(frame)
     if type(frame.payload) is not dict:
@@ -53,19 +53,19 @@ def pieces_of(frame: Frame) -> list[Piece]:
     return _of_body(frame) if frame.kind == "chunk" else []
 
 
-def with_pieces(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
-    """Return the frame with other pieces, by their place in `pieces_of`; all other bytes stay as they were."""
-    pieces = pieces_of(frame)
-    body = bool(pieces) and pieces[0].form == BODY
+def with_chunks(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
+    """Return the frame with other chunks, by their place in `chunks_of`; all other bytes stay as they were."""
+    chunks = chunks_of(frame)
+    body = bool(chunks) and chunks[0].form == BODY
     if body and 0 in changed:
         frame = with_payload(frame, with_body(frame.payload, changed[0], opened(frame.payload)[1]))
         # What is torn at the border of a part is no event, so the events in it are those that were there before.
         rest = {number: data for number, data in changed.items() if number}
-        return with_pieces(frame, rest) if rest and len(pieces_of(frame)) == len(pieces) else frame
+        return with_chunks(frame, rest) if rest and len(chunks_of(frame)) == len(chunks) else frame
     edits: list[tuple[Path, Any]] = []
-    value = [eventtext.value_of(block.data) for block in _blocks_of(pieces[0].data)] if body else _json_of(frame)
+    value = [event_text.value_of(block.data) for block in _blocks_of(chunks[0].data)] if body else _json_of(frame)
     for number, data in changed.items():
-        edits += _edits(value, pieces[number], data)
+        edits += _edits(value, chunks[number], data)
     if frame.seam == "rpc":
         raw = frame.raw
         for path, new in edits:
@@ -81,8 +81,8 @@ def thread_of(value: Any) -> str:
     return str(params.get("conversationId", params.get("threadId"))) if type(params) is dict else ""
 
 
-def _of_message(frame: Frame) -> list[Piece]:
-    if b"elta" not in frame.raw:  # spares decoding: there is no piece without that word
+def _of_message(frame: Frame) -> list[Chunk]:
+    if b"elta" not in frame.raw:  # spares decoding: there is no chunk without that word
         return []
     value = frame.value
     params = value.get("params") if type(value) is dict and type(value.get("method")) is str else None
@@ -92,19 +92,19 @@ def _of_message(frame: Frame) -> list[Piece]:
     names = ("rpc", value["method"], thread_of(value), frame.sender, *_others(params), *_others(inner))
     known = value["method"].lower().endswith("delta")
     if known and type(inner.get("delta")) is str:
-        return [Piece(names, (*path, "delta"), _encoded(inner["delta"]), TEXT)]
+        return [Chunk(names, (*path, "delta"), _encoded(inner["delta"]), TEXT)]
     # The input and output of a process have no other name: command/exec/write is a request.
     name = "deltaBase64" if "deltaBase64" in inner else "chunk"
     if type(inner.get(name)) is str and (known or name != "chunk"):
         try:
-            return [Piece(names, (*path, name), a2b_base64(inner[name], strict_mode=True), BASE64)]
+            return [Chunk(names, (*path, name), a2b_base64(inner[name], strict_mode=True), BASE64)]
         except (Error, ValueError):
             return []
     return []
 
 
-def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Piece]:
-    """Yield the pieces in the data of one event; `at` is where it stands."""
+def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Chunk]:
+    """Yield the chunks in the data of one event; `at` is where it stands."""
     if type(data) is not dict:
         return
     kind = data.get("type", event)
@@ -125,7 +125,7 @@ def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Piece]
     yield from _tokens(data, names, at)
 
 
-def _of_body(frame: Frame) -> list[Piece]:
+def _of_body(frame: Frame) -> list[Chunk]:
     value = _json_of(frame)
     if type(value) in (dict, list):  # a whole body: what stands in it any look at the frame finds, but for torn tokens
         return list(_tokens(value, (ALONE,)))
@@ -133,29 +133,29 @@ def _of_body(frame: Frame) -> list[Piece]:
         data, _ = opened(frame.payload)
     except (Error, ValueError):
         return []
-    pieces = [Piece(("http", str(frame.conn), BODY), (), data, BODY)]
+    chunks = [Chunk(("http", str(frame.conn), BODY), (), data, BODY)]
     for number, block in enumerate(_blocks_of(data)):
         event = block.event.decode("utf-8", "replace")
-        pieces += _of_data(eventtext.value_of(block.data), event, str(frame.conn), (number,))
-    return pieces
+        chunks += _of_data(event_text.value_of(block.data), event, str(frame.conn), (number,))
+    return chunks
 
 
 def _blocks_of(body: bytes) -> list[Block]:
     if b"data:" not in body:
         return []
-    from harness.core.httpframes import sse_blocks  # not needed by who records the rpc seam alone
+    from codex_replay.core.cassette.http_frames import sse_blocks  # not needed by who records the rpc seam alone
 
     return sse_blocks(body)
 
 
-def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Piece]:
+def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Chunk]:
     """Yield the texts of a delta, in their order. An item of a list is known by its "index": an event has only some of them."""
     waiting: list[tuple[tuple[str, ...], Path, Any]] = [(names, at, value)]  # as below
     while waiting:
         stream, path, one = waiting.pop()
         inner: list[tuple[tuple[str, ...], Path, Any]] = []
         if type(one) is str:
-            yield Piece(stream, path, _encoded(one), TEXT)
+            yield Chunk(stream, path, _encoded(one), TEXT)
         elif type(one) is dict:
             inner = [((*stream, key), (*path, key), item) for key, item in one.items() if key not in _NAMES]
         elif type(one) is list:
@@ -165,7 +165,7 @@ def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Piece]:
         waiting += reversed(inner)
 
 
-def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Piece]:
+def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Chunk]:
     """Yield the tokens of each list of logprobs in a JSON value. The top_logprobs of a token are no sequence."""
     waiting: list[tuple[Path, Any]] = [((), value)]  # and no recursion: a recording may be nested as deeply as it likes
     while waiting:
@@ -173,14 +173,14 @@ def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Piece
         if type(one) is list and one and all(type(i) is dict and type(i.get("token")) is str and "logprob" in i for i in one):
             stream = (*names, *map(str, path))
             for number, item in enumerate(one):
-                yield Piece(stream, (*at, *path, number, "token"), _encoded(item["token"]), TOKEN)
+                yield Chunk(stream, (*at, *path, number, "token"), _encoded(item["token"]), TOKEN)
             continue
         inner = enumerate(one) if type(one) is list else one.items()
         waiting += [((*path, k), v) for k, v in inner if type(v) in (dict, list) and k != "top_logprobs"]
 
 
 def _json_of(frame: Frame) -> Any:
-    """Return the decoded JSON that the paths of a frame's pieces begin at."""
+    """Return the decoded JSON that the paths of a frame's chunks begin at."""
     if frame.seam == "rpc":
         return frame.value
     name = "data" if frame.kind == "sse" else "body"
@@ -196,14 +196,14 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _edits(value: Any, piece: Piece, data: bytes) -> Iterator[tuple[Path, Any]]:
-    """Yield what becomes what in the JSON of a frame when a piece becomes `data`."""
-    if piece.form == BASE64:
-        yield piece.path, b2a_base64(data, newline=False).decode()
+def _edits(value: Any, chunk: Chunk, data: bytes) -> Iterator[tuple[Path, Any]]:
+    """Yield what becomes what in the JSON of a frame when a chunk becomes `data`."""
+    if chunk.form == BASE64:
+        yield chunk.path, b2a_base64(data, newline=False).decode()
         return
-    yield piece.path, data.decode("utf-8", "surrogatepass")
-    if piece.form == TOKEN:  # which says the same three times
-        above = piece.path[:-1]
+    yield chunk.path, data.decode("utf-8", "surrogatepass")
+    if chunk.form == TOKEN:  # which says the same three times
+        above = chunk.path[:-1]
         for step in above:
             value = value[step]
         if type(value.get("bytes")) is list:
@@ -226,7 +226,7 @@ def _edited_body(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict
     if "body" in payload:
         return {**payload, "body": _edited(payload["body"], edits)}
     plain, packed = opened(payload)
-    if eventtext.value_of(plain) != payload["view"]:  # no recorder writes that; the view is what was looked at
+    if event_text.value_of(plain) != payload["view"]:  # no recorder writes that; the view is what was looked at
         return with_body(payload, dumps(_edited(payload["view"], edits)), packed)
     for path, value in edits:
         plain = spliced(plain, path, value)
@@ -238,22 +238,22 @@ def _edited_event(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dic
         return {**payload, "data": _edited(payload["data"], edits)}
     view = _edited(payload["view"], edits)
     raw = a2b_base64(payload["base64"]) if "base64" in payload else str(payload.get("text", "")).encode()
-    new = eventtext.edited(raw, payload["view"], edits)
+    new = event_text.edited(raw, payload["view"], edits)
     if new is None:  # as above
         return {"event": payload["event"], "data": view} if "event" in payload else {"data": view}
     return {**with_exact(payload, new), "view": view}
 
 
 def _edited_stream(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict[str, Any]:
-    from harness.core.sse import encode
+    from codex_replay.core.wire.sse import encode
 
     plain, packed = opened(payload)
     blocks = _blocks_of(plain)
     raws = [block.raw for block in blocks]
     for number in {path[0]: None for path, _ in edits}:
         assert type(number) is int
-        value, inner = eventtext.value_of(blocks[number].data), [(path[1:], new) for path, new in edits if path[0] == number]
-        new = eventtext.edited(raws[number], value, inner)
+        value, inner = event_text.value_of(blocks[number].data), [(path[1:], new) for path, new in edits if path[0] == number]
+        new = event_text.edited(raws[number], value, inner)
         # Lines that the standard reads otherwise than we do (a byte order mark before them) become usual ones.
         raws[number] = encode(dumps(_edited(value, inner)), blocks[number].event) if new is None else new
     return with_body(payload, b"".join(raws), packed)

@@ -12,11 +12,11 @@ from binascii import Error
 from collections.abc import Callable
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.redact import Redactor
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.wire import content_encoding
 
 _BODY = ("body", "text", "base64", "view", "packed", "omitted")
-_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
 def redacted(frame: Frame, redactor: Redactor) -> Frame:
@@ -48,37 +48,16 @@ def inside(frame: Frame) -> bytes | None:
 
 def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
     """Return a body's plain bytes and the encoding that it was taken out of, "" for none; raises `ValueError` if it has none."""
-    from harness.core import httpframes
+    from codex_replay.core.cassette import http_frames
 
     if "base64" not in payload or "packed" in payload:
         packed = payload.get("packed", "")
-        return httpframes.body_bytes({key: value for key, value in payload.items() if key != "packed"}), packed
+        return http_frames.body_bytes({key: value for key, value in payload.items() if key != "packed"}), packed
     raw = b64decode(payload["base64"])
-    encoding = httpframes.header(payload.get("headers", ()), "content-encoding")
-    encoding = (encoding or encoding_of(raw)).lower()
-    plain = httpframes.unpacked(raw, encoding) if encoding else None
+    encoding = http_frames.header(payload.get("headers", ()), "content-encoding")
+    encoding = (encoding or content_encoding.detect(raw)).lower()
+    plain = None if encoding in content_encoding.IDENTITY else content_encoding.decode_partial(raw, encoding)
     return (raw, "") if plain is None else (plain, encoding)
-
-
-def encoding_of(raw: bytes) -> str:
-    """Return the content-encoding that bytes tell of themselves, "" where they tell none."""
-    found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
-    return found or ("deflate" if _is_zlib(raw) else "")
-
-
-def _is_zlib(raw: bytes) -> bool:
-    """Tell whether bytes begin as RFC 1950 has it (section 2.2); with an unusual window, that they are whole: it may be text."""
-    if raw[:1] == b"" or raw[0] & 15 != 8 or raw[0] >> 4 > 7 or int.from_bytes(raw[:2]) % 31:
-        return False
-    if raw[0] == 0x78:
-        return True
-    import zlib
-
-    try:
-        zlib.decompress(raw)
-    except zlib.error:
-        return False
-    return True
 
 
 def fields(raw: bytes, encoding: str, redact: Callable[[bytes], bytes]) -> dict[str, Any]:
@@ -87,10 +66,10 @@ def fields(raw: bytes, encoding: str, redact: Callable[[bytes], bytes]) -> dict[
     Of a secret in pieces one piece may look like a whole one; were that redacted before all are put together, the rest would
     stay.
     """
-    from harness.core.httpframes import body_fields
+    from codex_replay.core.cassette.http_frames import body_fields
 
     name = encoding.lower()
-    found_later = name in ("", "identity") or encoding_of(raw) == name.removeprefix("x-")
+    found_later = name in content_encoding.IDENTITY or content_encoding.detect(raw) == name.removeprefix("x-")
     return body_fields(raw, encoding, _as_it_is if found_later else redact)
 
 
@@ -109,7 +88,7 @@ class Unseen:
         payload = frame.payload
         if frame.seam != "http" or type(payload) is not dict:
             return ""
-        from harness.core.httpframes import header
+        from codex_replay.core.cassette.http_frames import header
 
         if frame.kind in ("request", "response"):
             self._encodings[frame.conn] = (header(payload.get("headers", ()), "content-encoding") or "").lower()
@@ -117,11 +96,10 @@ class Unseen:
             return ""
         encoding = self._encodings.get(frame.conn, "").removeprefix("x-")
         try:
-            if encoding in ("", "identity") or opened(payload)[1]:
+            if encoding in content_encoding.IDENTITY or opened(payload)[1]:
                 return ""
             # What a client's library has decompressed keeps the header that it came with.
-            magic = _MAGIC.get(encoding, b"")
-            return encoding if b64decode(payload["base64"]).startswith(magic) else ""
+            return encoding if content_encoding.starts_as(b64decode(payload["base64"]), encoding) else ""
         except (Error, ValueError):
             return ""  # no base64: that is another fault
 
@@ -135,7 +113,7 @@ def left_out(frame: Frame) -> Frame:
 
 def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, Any]:
     """Return a request's or a chunk's payload with another body; `packed` says how it is to be compressed when it is sent."""
-    from harness.core.httpframes import body_fields
+    from codex_replay.core.cassette.http_frames import body_fields
 
     fields = body_fields(plain) | ({"packed": packed} if packed else {})
     kept = {key: value for key, value in payload.items() if key not in _BODY}

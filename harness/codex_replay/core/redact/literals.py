@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from harness.core.redact_find import PATH_BEFORE
-from harness.core.redact_text import ESCAPE_REST, WORD, Finder, Span, word_start
+from codex_replay.core.redact.shapes import PATH_BEFORE
+from codex_replay.core.redact.text import ESCAPE_REST, WORD, Finder, Span, word_start
 
 SHORT = 8  # characters: a literal of fewer is replaced only where it stands by itself ("k" not in "chunked")
 _SEPARATOR = rb"(?:\\{0,64}/|\\{1,64}|%2[Ff]|%5[Cc])"

@@ -9,9 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from harness.core.redact_rules import NAME_WORDS, kind_of_name, looks_random, weak_kind_of_name
-from harness.core.redact_shape import is_placeholder
-from harness.core.redact_text import Span, string_end, word_start
+from codex_replay.core.redact.placeholders import is_placeholder
+from codex_replay.core.redact.rules import (
+    NAME_WORDS,
+    is_like_password,
+    is_short_name,
+    kind_of_name,
+    looks_random,
+    weak_kind_of_name,
+)
+from codex_replay.core.redact.text import Span, string_end, word_start
 
 _SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
 _AFTER_WORD = (
@@ -24,8 +31,9 @@ _BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
 # A single-quoted string may hold escaped double quotes if it is closed; an unclosed one must not swallow the string around it.
 _SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
 # What stands around a string in JSON at any depth.
-_AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\]]|\Z)")
-_BEFORE_STRING = re.compile(rb"(?:[:,\[{]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
+_AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
+_BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
+_PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
 _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
 _SCHEME = re.compile(rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|apikey|dpop)(?:[ \t+]|%20)++")
 _NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
@@ -52,11 +60,14 @@ def find_named(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[
         weak = kind is None
         if kind is None:
             kind = weak_kind_of_name(name)
-        if kind is None:
+        short = kind is None and is_short_name(name)
+        if kind is None and not short:
             at = stop
             continue
+        kind = kind or "password"
         for first, last in _values(data, found, start, name, kind):
-            if not weak or looks_random(data[first:last], 12):
+            text = data[first:last]
+            if is_like_password(text) if short else not weak or looks_random(text, 12):
                 at = max(at, last)  # looked through as a whole: what is nested in it is not asked again
                 yield from secret_parts(data, kind, first, last)
 
@@ -99,6 +110,8 @@ def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bo
     """
     if quote.endswith(b'"'):  # in JSON a name and its value stand equally deep
         return after.endswith(b'"') and len(after) < len(quote)
+    if after.endswith(b"'"):
+        return data[end : end + 1] in (b")", b",") and _PROMPT.search(data, max(0, start - 240), start) is not None
     if not after.endswith(b'"') or _AFTER_STRING.match(data, end) is None:
         return False
     before = data.rfind(after, 0, start)

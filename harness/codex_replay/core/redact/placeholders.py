@@ -12,7 +12,7 @@ import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from harness.core.redact_rules import EMAIL, JWT, KEY_FORM, UUID, is_sk_key, kind_of_name
+from codex_replay.core.redact.rules import EMAIL, JWT, KEY_FORM, UUID, is_sk_key, kind_of_name
 
 _UUID_START = b"0edac7ed-0000-4000-8000-"
 _MAIL_END = b"@redacted.example"
@@ -30,7 +30,7 @@ _HOME_NAME = re.compile(rb"user(?:-[1-9][0-9]{0,8})?")
 
 # What a kind is called inside a placeholder, where its own name would not do.
 _WORDS = {"api-key": "key", "env": "secret", "url-password": "password"}
-# Claims that tell no one apart, and that clients read (real-codex-0.92.md section 1: chatgpt_plan_type).
+# Claims that tell no one apart, and that clients read (REAL-08: chatgpt_plan_type).
 _HARMLESS_CLAIMS = frozenset(
     {"alg", "typ", "iss", "aud", "scp", "scope", "amr", "acr", "client_id", "azp", "auth_provider", "token_type", "enc"}
     | {"chatgpt_plan_type", "plan_type", "locale", "zoneinfo"}

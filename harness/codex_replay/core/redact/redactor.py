@@ -15,14 +15,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.core import jsontext
-from harness.core.redact_find import FINDERS
-from harness.core.redact_named import secret_parts
-from harness.core.redact_own import own_finders
-from harness.core.redact_rules import kind_of_name, weak_kind_of_name
-from harness.core.redact_shape import Placeholders
-from harness.core.redact_text import Shadow, Span
-from harness.core.redact_triggers import Triggers
+from codex_replay.core.redact.literals import own_finders
+from codex_replay.core.redact.named import secret_parts
+from codex_replay.core.redact.placeholders import Placeholders
+from codex_replay.core.redact.rules import kind_of_name, weak_kind_of_name
+from codex_replay.core.redact.shapes import FINDERS
+from codex_replay.core.redact.text import Shadow, Span
+from codex_replay.core.redact.triggers import Triggers
+from codex_replay.core.wire import json_text
 
 _ROUNDS = 32  # each round leaves less to find; more than three were never seen
 _USER_NAMES = ("USER", "LOGNAME", "USERNAME")
@@ -80,11 +80,11 @@ class Redactor:
         Raises `ValueError` for a value that has no JSON form.
         """
         try:
-            text = jsontext.dumps(value)
+            text = json_text.dumps(value)
         except ValueError:  # lone surrogates have a JSON form, though not one in UTF-8
             return json.loads(self.redact(json.dumps(value, separators=(",", ":"), allow_nan=False).encode()))
         redacted = self.redact(text)
-        return value if redacted is text else jsontext.loads(redacted)
+        return value if redacted is text else json_text.loads(redacted)
 
     def text(self, text: str) -> str:
         """Return a text with its secrets replaced.

@@ -1,6 +1,6 @@
 """What counts as a secret: the names that mark a value as one, and the shapes that give one away. Data, and two questions to it.
 
-Sources: auth.json and the token refresh in real-codex-0.92.md sections 1 and 2, the headers of its section 3, and the published
+Sources: auth.json and the token refresh in REAL-07 and REAL-15, the headers of REAL-24, and the published
 prefixes of the common key issuers.
 """
 
@@ -18,7 +18,7 @@ NAMES: dict[str, str] = {
         (
             *("access_token", "refresh_token", "id_token", "auth_token", "bearer_token", "session_token", "oauth_token"),
             *("api_token", "csrf_token", "xsrf_token", "security_token", "personal_access_token", "secret_token"),
-            *("github_token", "code_verifier", "device_code"),
+            *("github_token", "code_verifier", "device_code", "user_code"),
         ),
         "token",
     ),
@@ -36,15 +36,17 @@ NAMES: dict[str, str] = {
         ),
         "account",
     ),
-    **dict.fromkeys(("password", "passwd", "passphrase", "secret", "client_secret"), "password"),
+    **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "secret", "client_secret"), "password"),
 }
 _SQUASHED = {name.replace("_", ""): kind for name, kind in NAMES.items()}  # humps are no sure guide: APIKey, OpenAI-Project
 # Too common to be taken at their word: the value must look like a secret as well ("token" names a log-probability's text).
 WEAK_NAMES: dict[str, str] = {"token": "token", "auth": "token", "credential": "password"}
+#: Names of passwords, of directories and of counts: the value must be no path, no number and no plain word.
+SHORT_NAMES = ("pass", "pwd")
 
 # Environment-like names, upper snake case.
 _ENV_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "APIKEY")
-_ENV_ENDS = ("_KEY", "_TOKEN", "_AUTH", "_COOKIE")
+_ENV_ENDS = ("_KEY", "_TOKEN", "_AUTH", "_COOKIE", "_PASS", "_PWD")
 _ENV_WHOLE = ("TOKEN", "APIKEY")
 _ENV_HARMLESS = ("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "MAX_TOKEN", "_TOKEN_LIMIT")
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
@@ -52,9 +54,9 @@ _HUMP = re.compile(r"([a-z0-9])([A-Z])")
 
 # A word that each name above must contain, in lower case: what the finders search for. A test holds the two together.
 NAME_WORDS = (
-    *("token", "secret", "passw", "passphrase", "credential", "key", "auth", "cookie", "account", "user_id", "user-id"),
+    *("token", "secret", "credential", "key", "auth", "cookie", "account", "user_id", "user-id"),
     *("userid", "organi", "org_id", "org-id", "orgid", "openai-project", "openai_project", "openaiproject", "verifier"),
-    *("device_code", "device-code", "devicecode"),
+    *("device_code", "device-code", "devicecode", "user_code", "user-code", "usercode", "pass", "pwd"),
 )
 
 
@@ -75,6 +77,19 @@ def kind_of_name(name: str) -> str | None:
         return None
     telling = last in _ENV_WHOLE or last.endswith(_ENV_ENDS) or any(part in last for part in _ENV_PARTS)
     return "env" if telling else None
+
+
+def is_short_name(name: str) -> bool:
+    """Return True for a name that may be that of a password, or of something harmless (`pass`, `pwd`, `dbPass`)."""
+    last = name.rsplit(".", 1)[-1].strip("-_")
+    return _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().rsplit("_", 1)[-1] in SHORT_NAMES
+
+
+def is_like_password(text: bytes) -> bool:
+    """Return True for a text that is no path, number or plain word: with a digit and a letter, or with other signs."""
+    if len(text) < 4 or text[:1] in b"/~.$%" or b"/" in text or b"\\" in text or _LETTER.search(text) is None:
+        return False
+    return _DIGIT.search(text) is not None or _SIGN.search(text) is not None
 
 
 def weak_kind_of_name(name: str) -> str | None:
@@ -108,6 +123,7 @@ EMAIL = re.compile(rb"[^\s@\"'\\]{1,128}@[^\s@\"'\\]{1,255}\.[A-Za-z]{2,24}")
 _SK_FAMILY = re.compile(rb"sk-(?:proj|svcacct|admin|ant|or|live|test|None)-[A-Za-z0-9_-]{6,}")
 _DIGIT = re.compile(rb"[0-9]")
 _LETTER = re.compile(rb"[A-Za-z]")
+_SIGN = re.compile(rb"[!#@^*+?]")
 
 
 def is_sk_key(text: bytes) -> bool:

@@ -10,31 +10,38 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from harness.core.redact_named import NAMED, find_flags, find_named
-from harness.core.redact_rules import JWT, KEY_FORMS, is_sk_key
-from harness.core.redact_shape import is_home_placeholder, is_placeholder, is_redacted_jwt
-from harness.core.redact_text import WORD, Finder, Span, word_start
+from codex_replay.core.redact.commands import COMMANDS
+from codex_replay.core.redact.named import NAMED, find_flags, find_named
+from codex_replay.core.redact.placeholders import is_home_placeholder, is_placeholder, is_redacted_jwt
+from codex_replay.core.redact.rules import JWT, is_sk_key
+from codex_replay.core.redact.services import SERVICES
+from codex_replay.core.redact.text import WORD, Finder, Span, word_start
 
 _SK_RUN = re.compile(rb"sk-[A-Za-z0-9_-]*+")
+_MIXED = re.compile(rb"(?=.*[0-9])(?=.*[a-z]).*[A-Z]")
+_SK_IN_WORD = re.compile(
+    rb"sk-(?:(?:proj|svcacct|admin|ant|or|live|test|None)-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}"
+    rb"|(?=[a-zA-Z]*[0-9])(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{20,})"
+)
+
+
+def _is_key_in_word(before: bytes, run: bytes) -> bool:
+    """Return True for a key that stands directly after other letters, but not for a piece of one long encoded text."""
+    encoded = before.startswith(b"gAAAA") or (len(before) > 40 and _MIXED.match(before) is not None)
+    return not encoded and _SK_IN_WORD.match(run) is not None
 
 
 def find_sk_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys of the form `sk-...`, which must not be the end of a word (`task-...`)."""
+    """Yield keys of the form `sk-...`; at the end of a word (`task-...`) only what no word goes on like."""
     at = data.find(b"sk-")
     while at >= 0:
-        run = _SK_RUN.match(data, at) if word_start(data, at + 3) == at else None
-        if run is not None and is_sk_key(run[0]):
+        run = _SK_RUN.match(data, at)
+        before = data[word_start(data, at + 3) : at]
+        if run is not None and (_is_key_in_word(before, run[0]) if before else is_sk_key(run[0])):
             if not is_placeholder(run[0]):
                 yield Span(*run.span(), "api-key")
             at = run.end() - 3
         at = data.find(b"sk-", at + 3)
-
-
-def find_keys(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the other keys that their prefix gives away (ghp_, AKIA, ...)."""
-    for found in pattern.finditer(data):
-        if not is_placeholder(found[0]):
-            yield Span(*found.span(), "api-key")
 
 
 def find_jwts(data: bytes, low: bytes) -> Iterator[Span]:
@@ -70,7 +77,7 @@ def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(start, end, "bearer")
 
 
-_PEM = re.compile(rb"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----((?:[A-Za-z0-9+/=\s:,]|\\+[nrt/]?)*+)")
+_PEM = re.compile(rb"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----((?:[A-Za-z0-9+/=\s:,.()@<>#;_]|\\+[nrt/]?)*+)")
 
 
 def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
@@ -91,6 +98,12 @@ _AT_DOMAIN = {
 _UNITS = (b"service", b"socket", b"timer", b"target", b"mount", b"slice", b"scope", b"device")  # systemd: user@1000.service
 
 
+#: Versions of packages (`foo@1.2.3.tgz`) and sizes of pictures (`icon@2x.png`).
+_NO_DOMAIN = re.compile(
+    rb"^(?:v?[0-9]+\.[0-9]|[0-9](?:\.[0-9])?x\.)|\.(?:tgz|tar|gz|zip|png|jpe?g|gif|svg|webp|js|mjs|ts|css|md|json|whl)$"
+)
+
+
 def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
     """Yield e-mail addresses; `git@host` names no person, and a URL's user information is another finder's."""
     for found in pattern.finditer(data):
@@ -99,7 +112,7 @@ def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator
             start += 1
         local = data[start : found.start()]
         domain = found[1].lower()
-        if not local or local == b"git" or domain == b"redacted.example" or domain.endswith(_UNITS):
+        if not local or local == b"git" or _NO_DOMAIN.search(domain) or domain == b"redacted.example" or domain.endswith(_UNITS):
             continue
         if data[start - 1 : start] == b":" and _URL_USER.search(data[max(0, start - 80) : start]):
             continue
@@ -177,10 +190,11 @@ FINDERS: tuple[Finder, ...] = (
     *(Finder(word, partial(find_named, pattern)) for word, pattern in NAMED.items()),
     Finder("--", find_flags),
     Finder("sk-", find_sk_keys),
-    *(Finder(word, partial(find_keys, re.compile(form.encode()))) for word, form in KEY_FORMS if word != "sk-"),
+    *SERVICES,
+    *COMMANDS,
     Finder("eyj", find_jwts),
     Finder("bearer", find_bearers),
-    Finder("private key-----", find_private_keys),
+    Finder("private key", find_private_keys),
     *(Finder(at, partial(find_emails, pattern)) for at, pattern in _AT_DOMAIN.items()),
     Finder("://", find_url_passwords),
     *(Finder(word, partial(find_homes, pattern)) for word, pattern in _HOMES.items()),

@@ -21,10 +21,14 @@ class Span(NamedTuple):
 
 
 class Finder(NamedTuple):
-    """A finder, and the lower-case substring without which it need not look."""
+    """A finder, and the lower-case substring without which it need not look.
+
+    Where `long`, that must stand in a word of at least `triggers.LONG` characters.
+    """
 
     trigger: str
     find: Callable[[bytes, bytes], Iterator[Span]]
+    long: bool = False
 
 
 WORD = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"

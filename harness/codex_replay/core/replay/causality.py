@@ -13,16 +13,20 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
 It never waits for a client frame that merely stood earlier. Frames of one thread keep their order among themselves: they form
 a lane. So a frame names only the causes that are new since the lane's last frame.
 
-Which methods open and interrupt turns is data: `protocol/data/<version>/causality.json`. On fake-codex's start-up path.
+Without that knowledge of a version, `RecordedOrder` takes its place: every server frame waits for all client frames before it.
+
+Which methods open and interrupt turns is data: `protocol/data/<version>/causality.json`. On fake-codex's start-up path: the
+table is read when the first frame of a thread is seen, which the client's first answer need not wait for.
 """
 
 from __future__ import annotations
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.jsonrpc import kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Lane = tuple[str, Any]
@@ -54,15 +58,63 @@ class _Thread:
         self.submissions = []
 
 
+class Methods:
+    """Which methods do what to a turn or a thread: the table of a version, loaded at the first question.
+
+    Where nothing is known of a version (`load` is None) no method does anything, and the recorded order is kept.
+    """
+
+    def __init__(self, load: Callable[[], dict[str, list[str]]] | None) -> None:
+        self._load = load
+        self._table: dict[str, frozenset[str]] = {}
+
+    @property
+    def known(self) -> bool:
+        """True if there is a table."""
+        return self._load is not None
+
+    def does(self, what: str, method: Any) -> bool:
+        """Return True if the table has `method` in its row `what`, such as "opens_turn"."""
+        if self._load is None:
+            return False
+        if not self._table:
+            self._table = {row: frozenset(methods) for row, methods in self._load().items()}
+        return method in self._table[what]
+
+
+class RecordedOrder:
+    """Fed every frame of a recording in its order; each server frame waits for every client frame before it.
+
+    It has the methods of `Causality`. A track that uses it blocks all lanes at once, so a frame names only the client frames
+    that are new since the server frame before it.
+    """
+
+    def __init__(self) -> None:
+        self._requests: dict[Any, list[int]] = {}  # client request id -> frames, oldest first
+        self._new: list[int] = []
+
+    def opener(self, lane: Lane) -> int | None:
+        """Return None: no frame waits for whoever opened its thread."""
+        return None
+
+    def client(self, frame: Frame) -> None:
+        """Take note of a client frame."""
+        self._new.append(frame.n)
+        if kind(frame.value) == "request":
+            self._requests.setdefault(_key(frame.value["id"]), []).append(frame.n)
+
+    def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
+        """Return the lane of a server frame, which names the request that it answers, and the client frames before it."""
+        waits, self._new = tuple(self._new), []
+        waiting = self._requests.get(_key(frame.value["id"])) if kind(frame.value) in ("response", "error") else None
+        return (("response", waiting.pop(0)) if waiting else NO_LANE), waits
+
+
 class Causality:
     """Fed every frame of a recording in its order; tells for each server frame its lane and its causes."""
 
-    def __init__(self, table: dict[str, list[str]]) -> None:
-        self._opens = frozenset(table["opens_turn"])
-        self._reopens = frozenset(table["reopens_thread"])
-        self._interrupting = frozenset(table["interrupts"])
-        self._interrupted = frozenset(table["interrupted_by_request"])
-        self._replaced = frozenset(table["replaced_by_turn"])
+    def __init__(self, methods: Methods) -> None:
+        self._does = methods.does
         self._threads: dict[str, _Thread] = {}
         self._requests: dict[Any, list[tuple[int, dict[str, Any]]]] = {}  # client request id -> frames, oldest first
         self._server_requests: dict[Any, str | None] = {}  # server request id -> thread
@@ -90,7 +142,7 @@ class Causality:
                 thread.submissions.append((frame.n, False))
 
     def _submission(self, n: int, request: dict[str, Any]) -> None:
-        name = _thread_of(request.get("params"))
+        name = thread_of(request.get("params"))
         method = request["method"]
         if name is None or type(method) is not str:
             return
@@ -98,12 +150,12 @@ class Causality:
         if thread is None:
             # A thread of an earlier process: what is said of it before any answer waits for whoever named it first.
             thread = self._threads[name] = _Thread(n)
-        if method in self._reopens:
+        if self._does("reopens_thread", method):
             thread.reopen(n)
-        elif method in self._opens:
+        elif self._does("opens_turn", method):
             thread.unclaimed.append(n)
             thread.submissions.append((n, True))
-        elif method in self._interrupting:
+        elif self._does("interrupts", method):
             thread.interrupts.append(n)
             thread.submissions.append((n, False))
 
@@ -129,12 +181,12 @@ class Causality:
         return ("response", n), (n,)
 
     def _learn_from_result(self, n: int, request: dict[str, Any], result: Any) -> None:
-        opened = _thread_of(result)
+        opened = thread_of(result)
         if opened is not None:
             thread = self._threads.setdefault(opened, _Thread(n))
-            if thread.opener is None or (thread.opener < n and request.get("method") in self._reopens):
+            if thread.opener is None or (thread.opener < n and self._does("reopens_thread", request.get("method"))):
                 thread.reopen(n)  # by the path of its file, which named no thread
-        name = opened or _thread_of(request.get("params"))
+        name = opened or thread_of(request.get("params"))
         turn = result.get("turn") if type(result) is dict else None
         if name in self._threads and type(turn) is dict and type(turn.get("id")) is str:
             thread = self._threads[name]
@@ -153,7 +205,7 @@ class Causality:
 
     def _message(self, value: dict[str, Any], is_request: bool) -> tuple[Lane, tuple[int, ...]]:
         params = value.get("params")
-        name = _thread_of(params)
+        name = thread_of(params)
         if is_request:
             self._server_requests[_key(value["id"])] = name
         if name is None:
@@ -164,9 +216,10 @@ class Causality:
         waits = [UNKNOWN if opener is None else opener]
         waits += thread.new_replies
         thread.new_replies = []
-        if value["method"] in self._interrupted and _reason_of(params) in self._replaced:
+        interrupted = self._does("interrupted_by_request", value["method"])
+        if interrupted and self._does("replaced_by_turn", _reason_of(params)):
             waits += [n for n, opens in thread.submissions if opens][-1:]
-        elif value["method"] in self._interrupted and thread.interrupts:
+        elif interrupted and thread.interrupts:
             waits.append(thread.interrupts.pop(0))
             thread.asking.clear()
         elif thread.interrupts and thread.asking:
@@ -199,7 +252,8 @@ def _key(request_id: Any) -> Any:
     return (type(request_id), request_id) if type(request_id) in (int, str, float, bool) else repr(request_id)
 
 
-def _thread_of(params: Any) -> str | None:
+def thread_of(params: Any) -> str | None:
+    """Return the id of the thread or v1 conversation that params or a result name."""
     if type(params) is not dict:
         return None
     for key in ("threadId", "conversationId", "reviewThreadId"):

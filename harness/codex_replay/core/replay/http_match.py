@@ -15,14 +15,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.core.brief import excerpts
-from harness.core.frames import Frame
-from harness.core.http_over import BadOver, Over, body_of, placeholders, without_numbers
-from harness.core.match import Difference, Matcher
-from harness.core.redact import Redactor
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.replay.match import Difference, Matcher
+from codex_replay.core.replay.match_on import BadOver, Over, body_of, placeholders, without_numbers
+from codex_replay.core.text.truncate import excerpts
 
 if TYPE_CHECKING:
-    from harness.core.match import Rules
+    from codex_replay.core.replay.match import Rules
 
 WAYS = ("content", "connection")
 #: What is compared unless the case says otherwise.
@@ -34,7 +34,7 @@ SHOWN = 100
 BEFORE = 30
 
 
-class Tape:
+class HttpTrack:
     """The exchanges of one cassette, in the order of their requests; `matcher` binds the recording's ids to live ones."""
 
     def __init__(self, name: str, frames: Iterable[Frame], rules: Callable[[], Rules]) -> None:
@@ -46,10 +46,10 @@ class Tape:
 class Recorded:
     """One recorded request, the frames of its answer (1xx heads, a head, a body), and how it ended (None: not known)."""
 
-    __slots__ = ("answer", "close", "conn", "request", "tape", "used", "views")
+    __slots__ = ("answer", "close", "conn", "request", "track", "used", "views")
 
-    def __init__(self, tape: Tape, request: Frame) -> None:
-        self.tape = tape
+    def __init__(self, track: HttpTrack, request: Frame) -> None:
+        self.track = track
         self.request = request
         self.conn = request.conn
         self.answer: list[Frame] = []
@@ -58,10 +58,10 @@ class Recorded:
         self.views: dict[bool, Any] = {}
 
     def __str__(self) -> str:
-        return f"frame {self.request.n} of {self.tape.name}, {_title(self.request.payload)}"
+        return f"frame {self.request.n} of {self.track.name}, {_title(self.request.payload)}"
 
 
-def _exchanges(tape: Tape, frames: Iterable[Frame]) -> Iterator[Recorded]:
+def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
     """Sort frames into exchanges: on each connection answers come in the order of the requests (RFC 9112, section 9.3.2)."""
     waiting: dict[int | None, deque[Recorded]] = {}
     found = []
@@ -70,7 +70,7 @@ def _exchanges(tape: Tape, frames: Iterable[Frame]) -> Iterator[Recorded]:
             continue
         queue = waiting.setdefault(frame.conn, deque())
         if frame.kind == "request":
-            queue.append(Recorded(tape, frame))
+            queue.append(Recorded(track, frame))
             found.append(queue[-1])
         elif queue and frame.kind == "close":
             queue.popleft().close = frame
@@ -111,17 +111,17 @@ class HttpMiss:
         )
 
 
-class HttpDeck:
-    """Recorded exchanges that answer live requests, over some tapes; `find` looks, `use` consumes."""
+class HttpPlayer:
+    """Recorded exchanges that answer live requests, over some tracks; `find` looks, `use` consumes."""
 
-    def __init__(self, tapes: Sequence[Tape], by: str = "content", over: Sequence[str] | None = None) -> None:
+    def __init__(self, tracks: Sequence[HttpTrack], by: str = "content", over: Sequence[str] | None = None) -> None:
         if by not in WAYS:
             raise BadOver(f'"{by}" is no way to choose a recorded exchange: it is {" or ".join(WAYS)}.')
         self.by = by
         self.over = Over(OVER[by] if over is None else over)
-        self.exchanges = [one for tape in tapes for one in tape.exchanges]
+        self.exchanges = [one for track in tracks for one in track.exchanges]
         self._redactor = Redactor()
-        self._follows: dict[int, tuple[Tape, int | None]] = {}  # live connection -> the recorded one that it follows
+        self._follows: dict[int, tuple[HttpTrack, int | None]] = {}  # live connection -> the recorded one that it follows
 
     def unused(self) -> list[Recorded]:
         """Return the exchanges that nothing has asked for."""
@@ -139,19 +139,19 @@ class HttpDeck:
     def use(self, conn: int, one: Recorded, payload: dict[str, Any]) -> None:
         """Take an exchange that was found: it is played, and its ids stand for those of the live request from now on."""
         one.used = True
-        self._follows[conn] = (one.tape, one.conn)
+        self._follows[conn] = (one.track, one.conn)
         ours, theirs = self.over.view(one.request.payload), self.over.view(payload)
         if ours != theirs:
-            one.tape.matcher.bind(ours, theirs)
+            one.track.matcher.bind(ours, theirs)
         for recorded, live in placeholders(body_of(one.request.payload), body_of(payload)):
-            one.tape.matcher.bindings.pair(recorded, live)
+            one.track.matcher.bindings.pair(recorded, live)
 
     def _next(self, conn: int) -> Iterator[Recorded]:
         """Yield the next exchange of the connection that is followed, else the first of each that nobody follows."""
         followed = self._follows.get(conn)
-        firsts: dict[tuple[Tape, int | None], Recorded] = {}
+        firsts: dict[tuple[HttpTrack, int | None], Recorded] = {}
         for one in self.unused():
-            firsts.setdefault((one.tape, one.conn), one)
+            firsts.setdefault((one.track, one.conn), one)
         if followed in firsts:
             yield firsts[followed]
             return
@@ -162,10 +162,10 @@ class HttpDeck:
         recorded = self._view(one, plain=False)
         if recorded == live.view:
             return []
-        found = one.tape.matcher.differences(recorded, live.view)
+        found = one.track.matcher.differences(recorded, live.view)
         if not found:
             return found
-        return one.tape.matcher.differences(self._view(one, plain=True), live.plain())
+        return one.track.matcher.differences(self._view(one, plain=True), live.plain())
 
     def _view(self, one: Recorded, *, plain: bool) -> Any:
         if plain not in one.views:

@@ -9,8 +9,8 @@ The masking rules are `masking`'s, loaded only when two values really differ: th
 
 from __future__ import annotations
 
-from harness.core.jsonrpc import kind
-from harness.core.jsontext import dumps, member_span
+from codex_replay.core.wire.json_text import dumps, loads, member_span
+from codex_replay.core.wire.jsonrpc import kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 LEVELS = ("method", "exact")
 SHOWN = 120  # characters of a value
 _UUID = 36  # characters of one
-_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Difference:
@@ -44,9 +43,9 @@ class Difference:
         self.live = live
 
     def __str__(self) -> str:
-        from harness.core.brief import cut  # not on fake-codex's start-up path
+        from codex_replay.core.text.truncate import truncate  # not on fake-codex's start-up path
 
-        return f"{self.path}: recorded {cut(self.recorded, SHOWN)}, got {cut(self.live, SHOWN)}"
+        return f"{self.path}: recorded {truncate(self.recorded, SHOWN)}, got {truncate(self.live, SHOWN)}"
 
 
 class Bindings:
@@ -55,45 +54,54 @@ class Bindings:
     def __init__(self) -> None:
         self._live: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
-        self._splices: list[tuple[bytes, bytes]] = []
+        self._ids: dict[bytes, bytes] = {}
+        self._paths: dict[bytes, bytes] = {}
+        self._differs = False
 
     def __bool__(self) -> bool:
-        """Tell whether any live value differs from its recorded one."""
-        return bool(self._splices)
+        """Return True if any live value differs from its recorded one."""
+        return self._differs
 
     def give(self, value: str) -> None:
-        """Note a recorded value that has been sent as it is: the client must say it back as it is."""
+        """Note a recorded id that was sent unchanged: the client must send it back unchanged."""
         self.pair(value, value)
 
     def agrees(self, recorded: str, live: str) -> bool | None:
-        """Tell whether the two are bound to each other, or to others; None while both are free."""
+        """Return True if two ids are bound to each other, False if to others, None while both are free."""
         if recorded in self._live or live in self._recorded:
             return self._live.get(recorded) == live and self._recorded.get(live) == recorded
         return None
 
     def pair(self, recorded: str, live: str) -> bool:
-        """Bind a recorded value to a live one at first sight; False if either is bound to another."""
+        """Bind a recorded id to a live one at first sight; False if either is bound to another."""
         agrees = self.agrees(recorded, live)
         if agrees is not None:
             return agrees
         self._live[recorded] = live
         self._recorded[live] = recorded
         if recorded != live:
-            self._splices.append((dumps(recorded)[1:-1], dumps(live)[1:-1]))
+            self._differs = True
+            self._ids[_in_json(recorded)] = _in_json(live)
         return True
+
+    def pair_path(self, recorded: str, live: str) -> None:
+        """Bind a recorded directory to a live one at first sight, the same one too: two recorded may be one live directory."""
+        old, new = _in_json(recorded.rstrip("/")), _in_json(live.rstrip("/") or "/")
+        if old and old not in self._paths:  # a recorded root is a part of every path
+            self._paths[old] = new
+            self._differs |= old != new
 
     def apply(self, raw: bytes) -> bytes:
         """Return the recorded bytes with every bound value spliced in; all other bytes stay."""
-        for recorded, live in self._splices:
-            at = raw.find(recorded)
-            while at >= 0:
-                end = at + len(recorded)
-                if end < len(raw) and raw[end] in _WORD:
-                    at = raw.find(recorded, end)
-                    continue
-                raw = raw[:at] + live + raw[end:]
-                at = raw.find(recorded, at + len(live))
-        return raw
+        if not self._differs:
+            return raw
+        from codex_replay.core.text.substitute import substitute  # not before the first answer of fake-codex
+
+        return substitute(raw, lambda old: self._paths.get(old) or self._ids[old], self._paths, self._ids)
+
+
+def _in_json(value: str) -> bytes:
+    return dumps(value)[1:-1]
 
 
 def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
@@ -127,20 +135,20 @@ class Matcher:
         pairs: dict[str, str] = {}
         self._walk("", "", _without_id(recorded), _without_id(live), None, pairs)
         for ours, theirs in pairs.items():
-            self.bindings.pair(ours, theirs)
+            (self.bindings.pair_path if ours[:1] == "/" else self.bindings.pair)(ours, theirs)
 
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
         """Note where two values differ (None: nobody asks), and which parts of them stand for each other."""
         if a == b and type(a) is type(b):
             return
         if type(a) is dict and type(b) is dict:
-            for name in [*a, *(name for name in b if name not in a)]:
+            live = {name: name if name in b else self._applied(name) for name in a}
+            for name, other in [*live.items(), *((name, name) for name in b if name not in live.values())]:
                 inner = f"{path}.{name}" if path else str(name)
-                if name not in a or name not in b:
-                    if found is not None:
-                        found.append(Difference(inner, *(_text(side[name]) if name in side else "<absent>" for side in (a, b))))
-                else:
-                    self._walk(inner, name, a[name], b[name], found, pairs)
+                if name in a and other in b:
+                    self._walk(inner, name, a[name], b[other], found, pairs)
+                elif found is not None:
+                    found.append(Difference(inner, *(_text(side[name]) if name in side else "<absent>" for side in (a, b))))
         elif type(a) is list and type(b) is list and len(a) == len(b):
             for i, (x, y) in enumerate(zip(a, b, strict=True)):
                 self._walk(f"{path}[{i}]", key, x, y, found, pairs)
@@ -155,21 +163,27 @@ class Matcher:
             self._rules = self._load()
         rules = self._rules
         if type(a) is str and type(b) is str:
+            recorded = a
             ours, theirs = rules.uuids(a), rules.uuids(b)
             if ours and len(ours) == len(theirs):
                 if not all(self._pairs_up(x, y, pairs) for x, y in zip(ours, theirs, strict=True)):
                     return False
-                for x, y in zip(ours, theirs, strict=True):
-                    a = a.replace(x, y)
+                from codex_replay.core.text.substitute import substitute
+
+                a = substitute(a, dict(zip(ours, theirs, strict=True)).__getitem__, (), ours)
                 if a == b:
                     return True
-            if rules.mask(key, a) != rules.mask(key, b):
+            if rules.mask(key, a) != rules.mask(key, b) and rules.mask(key, self._applied(a)) != rules.mask(key, b):
                 return False
             if a.startswith("/") and b.startswith("/"):
-                pairs.setdefault(a, b)
+                pairs.setdefault(recorded, b)  # as it was recorded: paths and ids are spliced in at once
             return True
         numbers = type(a) in (int, float) and type(b) in (int, float)
         return numbers and bool(rules.mask(key, a) == rules.mask(key, b))
+
+    def _applied(self, text: str) -> str:
+        """Return a recorded text as the live client would have it, as far as its parts are bound."""
+        return str(loads(self.bindings.apply(dumps(text)))) if self.bindings else text
 
     def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
         agrees = self.bindings.agrees(recorded, live)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.core import httpframes
-from harness.core.redact_shape import is_placeholder
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.redact.placeholders import is_placeholder
 
 _NUMBER = re.compile(r"((?:redacted-(?:[a-z]{2,9}-){0,2})|user-)[1-9][0-9]{0,8}(?=@redacted\.example|$|[^0-9@])")
 
@@ -37,6 +37,8 @@ class Over:
         self._out = [word[1:] for word in self.words if word.startswith("-")]
         if not self._in:
             raise BadOver("Nothing is compared: name at least one part of a request, such as path.")
+        if all(any(f"{word}.".startswith(f"{out}.") for out in self._out) for word in self._in):
+            raise BadOver("Nothing is compared: each part that is named is left out again.")
 
     def view(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the parts of a request's payload that are compared, by their names."""
@@ -68,7 +70,7 @@ def _put_headers(view: dict[str, Any], headers: list[list[str]], name: str) -> N
 def body_of(payload: dict[str, Any]) -> Any:
     """Return a body as it is compared: its JSON value, else its exact text, None for no body."""
     if "body" in payload or "view" in payload:
-        return httpframes.body_value(payload)
+        return http_frames.body_value(payload)
     if "omitted" in payload:
         return f"<a body of {payload['omitted']} bytes that is not in the recording>"
     return payload.get("text", payload.get("base64"))
@@ -82,15 +84,20 @@ def _at(value: Any, path: str) -> Any:
 
 def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
     """Return a view without one part; what it is taken from is copied on the way."""
-    head, dot, rest = word.partition(".")
-    if head == "path":
-        head = "target"
-    view = {key: value for key, value in view.items() if key != word.lower() and (dot or key != head)}
-    if head == "headers" and not dot:
-        return {key: value for key, value in view.items() if not key.startswith("headers.")}
-    if dot and type(view.get(head)) is dict:
-        view[head] = _dropped(view[head], rest.split("."))
-    return view
+    head, dot, _ = word.partition(".")
+    if head == "headers":
+        return {key: value for key, value in view.items() if key != word.lower() and (dot or not key.startswith("headers."))}
+    if head != "body":
+        return {key: value for key, value in view.items() if key != ("target" if head == "path" else head)}
+    left_out = word.split(".")
+    kept = {}
+    for key, value in view.items():
+        keys = key.split(".")
+        if keys == left_out[: len(keys)] and len(keys) < len(left_out):
+            kept[key] = _dropped(value, left_out[len(keys) :]) if type(value) is dict else value
+        elif keys[: len(left_out)] != left_out:
+            kept[key] = value
+    return kept
 
 
 def _dropped(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:

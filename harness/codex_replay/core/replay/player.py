@@ -6,17 +6,17 @@ to what has gone out already, so that it speaks of the same threads. On fake-cod
 
 from __future__ import annotations
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind, label
-from harness.core.jsontext import NotJson, loads
-from harness.core.match import Difference, Matcher
-from harness.core.replay import READ_AHEAD, Track, with_bytes
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.replay.match import Difference, Matcher
+from codex_replay.core.replay.track import READ_AHEAD, Track, with_bytes
+from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.core.wire.jsonrpc import is_reply, kind, label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harness.core.match import Bindings
+    from codex_replay.core.replay.match import Bindings
 
 
 class Miss:
@@ -41,7 +41,7 @@ class Miss:
         return f"no recorded frame matches {said}: {near}, and differs at {self.differences[0]}{more}"
 
 
-class Deck:
+class Player:
     """One recording, or several with a common opening among which the client's frames choose; the first one leads."""
 
     def __init__(self, tracks: list[Track], level: str = "method") -> None:

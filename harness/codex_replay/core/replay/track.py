@@ -1,24 +1,24 @@
 """Replaying one recording as a stream: which server frames may go out now, and which client frame must come next.
 
 A `Track` reads ahead only as far as it must, lets out each server frame once its causes (`causality`) have come, and takes the
-client's frames in their order, replies apart. `deck` plays one track or several to a live client.
+client's frames in their order, replies apart. `player` plays one track or several to a live client.
 
 No files here: a track reads lines from a `Source`, which `shell.cassette.CassetteReader` is. On fake-codex's start-up path.
 """
 
 from __future__ import annotations
 
-from harness.core.causality import UNKNOWN, Causality
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind
-from harness.core.jsontext import dumps
-from harness.core.match import Matcher, splice_id
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.replay.causality import NO_LANE, UNKNOWN, Causality, RecordedOrder, thread_of
+from codex_replay.core.replay.match import Matcher, splice_id
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import is_reply, kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from harness.core.causality import Lane
+    from codex_replay.core.replay.causality import Lane, Methods
 
     class Source(Protocol):
         """Where a track's lines come from."""
@@ -37,16 +37,15 @@ READ_AHEAD = 4096
 class Track:
     """One recording being replayed. Client frames that were read and have not come yet are `awaited`."""
 
-    def __init__(self, name: str, source: Source, table: dict[str, list[str]], matcher: Matcher) -> None:
+    def __init__(self, name: str, source: Source, methods: Methods, matcher: Matcher) -> None:
         self.name = name
         self.matcher = matcher
         self.awaited: dict[int, Frame] = {}
         self.ended = False
         self._source = source
-        self._causality = Causality(table)
-        self._ends_turn = frozenset(table["ends_turn"])
-        self._opens_turn = frozenset(table["opens_turn"])
-        self._never_streams = self._ends_turn | frozenset(table["interrupted_by_request"])
+        self._does = methods.does
+        self._causality = Causality(methods) if methods.known else RecordedOrder()
+        self._one_lane = not methods.known  # in the recorded order nothing overtakes anything
         self._ready: list[Frame] = []  # may go out, found while looking for a client frame
         self._held: list[tuple[Frame, Lane, tuple[int, ...]]] = []
         self._blocked: set[Lane] = set()
@@ -119,8 +118,9 @@ class Track:
         return None
 
     def _is_blocked(self, lane: Lane, waits: tuple[int, ...]) -> bool:
-        if lane in self._blocked or any(self._is_awaited(n, lane) for n in waits):
-            self._blocked.add(lane)
+        blocks = NO_LANE if self._one_lane else lane
+        if blocks in self._blocked or any(self._is_awaited(n, lane) for n in waits):
+            self._blocked.add(blocks)
             return True
         return False
 
@@ -147,7 +147,7 @@ class Track:
             recorded, live = frame.value["id"], self._live_ids.pop(lane[1])
             return with_bytes(frame, splice_id(frame.raw, recorded, live))
         if lane[0] == "thread" and kind(frame.value) == "notification":
-            if frame.value["method"] in self._ends_turn:
+            if self._does("ends_turn", frame.value["method"]):
                 self._open_turns -= 1
             self._remember(frame, frame.value, lane)
         return frame
@@ -157,8 +157,8 @@ class Track:
 
         A quote inside a JSON string is escaped, so these bytes can only be the members that they look like.
         """
-        params, thread = value.get("params"), dumps(lane[1])
-        if type(params) is not dict or value["method"] in self._never_streams:
+        params, thread, does = value.get("params"), dumps(lane[1]), self._does
+        if type(params) is not dict or does("ends_turn", value["method"]) or does("interrupted_by_request", value["method"]):
             return
         method = b'{"method":' + dumps(value["method"])
         if type(params.get("turnId")) is str:
@@ -205,7 +205,7 @@ class Track:
         self.matcher.bind(frame.value, live.value)
         if kind(frame.value) == "request":
             self._live_ids[frame.n] = live.value["id"]
-            if frame.value["method"] in self._opens_turn:
+            if thread_of(frame.value.get("params")) is not None and self._does("opens_turn", frame.value["method"]):
                 self._open_turns += 1
 
     def upcoming(self, most: int = 1000) -> list[Frame]:

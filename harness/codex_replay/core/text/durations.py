@@ -6,7 +6,7 @@ from __future__ import annotations
 MOST = 1_000_000.0
 
 
-def seconds(text: object) -> float:
+def parse_seconds(text: object) -> float:
     """Return a number of seconds above 0; raises `ValueError` with the end of a sentence for anything else (nan, inf, -1)."""
     try:
         value = float(str(text))

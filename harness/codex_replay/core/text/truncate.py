@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 CUT = "..."
 
 
-def cut(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """Return `text`, or so much of its start that no more than `most` characters are shown, with what tells that it is cut."""
     return text if len(text) <= most else text[: max(0, most - len(CUT))] + CUT
 
@@ -28,4 +28,4 @@ def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
         return list(texts)
     parted = next((at for at, signs in enumerate(zip(*texts, strict=False)) if len(set(signs)) > 1), min(map(len, texts)))
     begin = parted - before if len(texts) > 1 and parted > before + len(CUT) else 0
-    return [(CUT if begin else "") + cut(text[begin:], most) for text in texts]
+    return [(CUT if begin else "") + truncate(text[begin:], most) for text in texts]

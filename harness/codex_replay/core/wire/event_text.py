@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from harness.core.jsonspan import Path, span, written
-from harness.core.jsontext import NotJson, loads
+from codex_replay.core.wire.json_span import Path, span, written
+from codex_replay.core.wire.json_text import NotJson, loads
 
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from harness.core.jsontext import NotJson, dumps, loads
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 _TOKEN = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 

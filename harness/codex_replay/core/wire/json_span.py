@@ -8,7 +8,7 @@ from __future__ import annotations
 from json.decoder import JSONDecoder
 from typing import Any
 
-from harness.core.jsontext import NotJson, ascii_dumps, dumps, loads, skip
+from codex_replay.core.wire.json_text import NotJson, ascii_dumps, dumps, loads, skip
 
 #: Keys and positions, from the outermost value to the one that is meant.
 Path = tuple[str | int, ...]

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 
 class NotJson(ValueError):
     """The bytes are not one JSON text in UTF-8; the message says why."""
+
+
+class OutOfBounds(NotJson):
+    """The JSON text is nested too deeply, or too large, to be read; it may be valid JSON."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -62,10 +66,11 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
 _SPACE = " \t\n\r"
 
 
-def loads(data: bytes) -> Any:
+def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> Any:
     """Return the value of one JSON text; white space around it is allowed, anything else is not.
 
-    Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`.
+    Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`. `scan` is the
+    scanner of a caller who is stricter still.
     """
     try:
         text = str(data, "utf-8")
@@ -74,15 +79,15 @@ def loads(data: bytes) -> Any:
     start = len(text) - len(text.lstrip(_SPACE))
     try:
         try:
-            value, end = _scan(text, start)
+            value, end = scan(text, start)
         except SystemError:  # the C scanner wants json.decoder loaded before it can say what is wrong
             import json.decoder  # noqa: F401
 
-            value, end = _scan(text, start)
+            value, end = scan(text, start)
     except StopIteration as stop:
         raise NotJson(f"no JSON value at character {stop.value}") from None
     except RecursionError:
-        raise NotJson("nested too deeply") from None
+        raise OutOfBounds("nested too deeply") from None
     except NotJson:
         raise
     except ValueError as error:
@@ -140,21 +145,30 @@ def member_span(data: bytes, key: str) -> tuple[int, int] | None:
     """
     text = str(data, "utf-8")
     found = None
+    for name, start, end in members(text):
+        if name == key:
+            found = (len(text[:start].encode()), len(text[:end].encode()))
+    return found
+
+
+def members(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the top-level members of one JSON object: the name, and where its value starts and ends, in characters.
+
+    A name that occurs twice comes twice. Of any other text nothing is yielded.
+    """
     at = skip(text, 0)
     if text[at : at + 1] != "{":
-        return None
+        return
     at = skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = _scan(text, at)
         start = skip(text, skip(text, at) + 1)
         _, at = _scan(text, start)
-        if name == key:
-            found = (len(text[:start].encode()), len(text[:at].encode()))
+        yield name, start, at
         at = skip(text, at)
         if text[at : at + 1] != ",":
             break
         at = skip(text, at + 1)
-    return found
 
 
 def skip(text: str, at: int) -> int:

@@ -1,6 +1,6 @@
 """What sort of JSON-RPC message a value is, judged by its keys alone as both sides of Codex do.
 
-Frames of the real app-server have no `jsonrpc` key and clients may leave it out (real-codex-0.92.md section 4), so it plays
+Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so it plays
 no part here.
 """
 

@@ -1,7 +1,7 @@
 """Newline-delimited framing: bytes in, whole lines out, in whatever pieces they come.
 
 Lines keep their terminator, so that joining them gives the bytes back. Only b"\\n" ends a line: the real app-server takes a
-carriage return for white space (real-codex-0.92.md section 4, "Bad input": CRLF is fine).
+carriage return for white space (REAL-84: CRLF is fine).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The rules of interpretation are those of the HTML standard, section 9.2 (server-
 
 from __future__ import annotations
 
-from harness.core.value import Value
+from codex_replay.core.value import Value
 
 BOM = b"\xef\xbb\xbf"
 

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.plugin.checking import judge, make_checkers
-from harness.plugin.coverage import seen
-from harness.plugin.record import header_of, write_cassette
-from harness.protocol.bundle import DEFAULT_VERSION
-from harness.protocol.schema_files import versions
-from harness.shell.client import SubjectFailure, describe
+import pytest
+
+from codex_replay.plugin.app_server.record import header_of, write_cassette
+from codex_replay.plugin.base.checking import judge, make_checkers
+from codex_replay.plugin.reporting.coverage import seen
+from codex_replay.protocol import data_tables
+from codex_replay.shell.rpc.client import SubjectFailure, describe
 
 if TYPE_CHECKING:
-    from harness.core.frames import Frame
-    from harness.plugin.app_server import AppServer
-    from harness.plugin.options import Settings
-    from harness.plugin.record import CaseName
-    from harness.plugin.server import Server
-    from harness.plugin.subjects import Subject
+    from codex_replay.core.cassette.frames import Frame
+    from codex_replay.plugin.app_server.server import Server
+    from codex_replay.plugin.app_server.start import AppServer
+    from codex_replay.plugin.base.naming import CaseName
+    from codex_replay.plugin.base.options import Settings
+    from codex_replay.plugin.base.subjects import Subject
 
+CASE: pytest.StashKey[Case] = pytest.StashKey()
 #: The suite of which is told how much of the protocol it has shown.
 COVERED = "app_server"
 
@@ -47,8 +49,8 @@ class Case:
 
     @property
     def version(self) -> str:
-        """The Codex that the subject is or plays; for one that is not known, the default."""
-        return self._subject.version if self._subject.version in versions() else DEFAULT_VERSION
+        """The Codex that the subject is or plays, "unknown" if that is not known."""
+        return self._subject.version
 
     # -- the end ---------------------------------------------------------------------------------------------------------
 
@@ -59,7 +61,7 @@ class Case:
             raise SubjectFailure("The case has started no server, so it has verified nothing; drop its app_server fixture.")
         for server in self.servers:
             self._finish(server)
-        if self.name.suite == COVERED and self._subject.version in versions():
+        if self.name.suite == COVERED and self._subject.version in data_tables.versions():
             self.shown = {each for server in self.servers for each in seen(server.timeline, self._subject.version)}
         if self._settings.record != "none":
             for server in self.servers:

@@ -1,6 +1,7 @@
 """Keeps what was said in each case, both seams, passed or not: what behavioural drift is told from.
 
-Not part of every run: `python -m pytest suites/app_server -p harness.plugin.behaviour --keep-behaviour DIR` loads it (in each
+Not part of every run: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs --keep-behaviour DIR` loads
+it (in each
 worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one cassette for each server that it started,
 redacted as every cassette is, and then DIR/cases/<module>/<case>.json, which says how it ended. DIR/collected.json says
 how many cases there are.
@@ -22,18 +23,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.frames import Frame, Header
-from harness.core.jsontext import dumps
-from harness.core.streamed import clean
-from harness.plugin.record import LONGEST_LINE, without_long_strings
-from harness.plugin.server import Server
-from harness.plugin.session import CASE, SESSION
-from harness.shell.cassette import CassetteError, CassetteWriter
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.redact.streamed import clean
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.plugin.app_server.case import CASE
+from codex_replay.plugin.app_server.record import LONGEST_LINE, without_long_strings
+from codex_replay.plugin.app_server.server import Server
+from codex_replay.plugin.reporting.session import SESSION
+from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from harness.plugin.run import Case
+    from codex_replay.plugin.app_server.case import Case
 
 #: 0.116 refuses dynamicTools (and more) to a client that has not asked for them; 0.92 does not know the member and ignores it.
 OPENING = {"capabilities": {"experimentalApi": True}}

@@ -8,38 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.core.frames import Frame, Header, encode_header, parse_line
-from harness.core.jsontext import dumps
-from harness.core.streamed import clean
-from harness.shell.cassette import CassetteError, CassetteReader, CassetteWriter
+from codex_replay.core.cassette.frames import Frame, Header, encode_header, parse_line
+from codex_replay.core.redact.streamed import clean
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, CassetteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from harness.core.redact import Redactor
+    from codex_replay.core.redact.redactor import Redactor
+    from codex_replay.plugin.base.naming import CaseName
 
 LONGEST_LINE = 1 << 18
-
-
-@dataclass(frozen=True, slots=True)
-class CaseName:
-    """Which case: `suite/module/case`, as its cassette's path has it."""
-
-    suite: str
-    module: str
-    case: str
-
-    def __str__(self) -> str:
-        return f"{self.suite}/{self.module}/{self.case}"
-
-    def path(self, folder: Path, number: int) -> Path:
-        """Return the cassette's path under `folder`; `number` counts the servers that the case starts, from 1."""
-        ending = "" if number == 1 else f".{number}"
-        return folder / self.suite / self.module / f"{self.case}{ending}.ndjson"
 
 
 def without_long_strings(value: Any, longest: int) -> Any:
@@ -61,7 +44,7 @@ def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Head
     `upstream` is what stood behind the server: the script and the configuration, for whoever wants to play the case to another
     server (`codex-replay replay`). The server's requests are its own, what the model answers is ours.
     """
-    from harness.shell.codex_origin import bundle_of
+    from codex_replay.shell.codex.origin import bundle_of
 
     origin = {"rpc": "recorded", "http.client": "recorded", "http.server": "authored"}
     return Header(version, bundle_of(version), str(name), origin, {"upstream": dict(upstream)})
@@ -92,13 +75,13 @@ def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor
 
 
 def _same(old: Path, new: Path) -> bool:
-    from harness.protocol.compare import equal_after_normalisation
+    from codex_replay.protocol.recordings.compare import equal_after_normalisation
 
     try:
         with CassetteReader(old) as before, CassetteReader(new) as now:
             return (
                 _masked(before.header) == _masked(now.header)
-                and equal_after_normalisation(list(before), list(now))
+                and equal_after_normalisation(list(before), list(now), now.header.codex)
                 and before.truncated is None
             )
     except CassetteError:
@@ -107,10 +90,10 @@ def _same(old: Path, new: Path) -> bool:
 
 def _masked(header: Header) -> str:
     """The header without what changes from run to run: a configuration may name the port of a server of the case's own."""
-    from harness.core.normalise import Rules
-    from harness.protocol.tables import load
+    from codex_replay.core.normalise.normaliser import Rules
+    from codex_replay.protocol.data_tables import choose
 
-    return Rules(load("normalise")).mask_string(encode_header(header).decode())
+    return Rules(choose("normalise", header.codex)[0]).mask_string(encode_header(header).decode())
 
 
 def _shortened(frame: Frame, cut: int | None) -> Frame:

@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.core.redact import Redactor
-from harness.plugin.upstream import RecordedUpstream
-from harness.shell.client import Client, SubjectFailure
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.plugin.app_server.upstream import RecordedUpstream
+from codex_replay.shell.rpc.client import Client, SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.shell.backend_process import BackendSession
+    from codex_replay.shell.http.backend_process import BackendSession
 
 CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
 
@@ -33,7 +33,7 @@ class Server(Client):
     upstream: BackendSession | None = None
     recorded: RecordedUpstream | None = None
     behind: Mapping[str, Any]
-    #: What every client tells at initialize besides its clientInfo; empty but when versions are compared (plugin/behaviour.py).
+    #: What every client sends at initialize besides its clientInfo; empty unless versions are compared (see kept_runs).
     opening: ClassVar[Mapping[str, Any]] = {}
 
     def initialize(self, **client_info: Any) -> Any:

@@ -10,18 +10,19 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.core.redact import Redactor
-from harness.plugin.server import Server
-from harness.plugin.upstream import RecordedUpstream
-from harness.shell.client import SubjectFailure
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.plugin.app_server.server import Server
+from codex_replay.plugin.app_server.upstream import RecordedUpstream
+from codex_replay.shell.files.archive import is_file
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.plugin.options import Settings
-    from harness.plugin.record import CaseName
-    from harness.plugin.subjects import Subject
-    from harness.shell.backend_process import BackendProcess
+    from codex_replay.plugin.base.naming import CaseName
+    from codex_replay.plugin.base.options import Settings
+    from codex_replay.plugin.base.subjects import Subject
+    from codex_replay.shell.http.backend_process import BackendProcess
 
 RECORDED_HOME = "/home/user"
 WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
@@ -62,6 +63,7 @@ class AppServer:
         config: Mapping[str, Any] | None = None,
         auth: str | Mapping[str, Any] | None = None,
         prepare: Callable[[Path], None] | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Server:
         """Start the app-server under test.
 
@@ -70,7 +72,7 @@ class AppServer:
         or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
         server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
         status that the server must come to (negative: the signal it dies by; None: it never ends of itself, and is stopped).
-        `refused` declares that the upstream turns down the login of a live server on purpose.
+        `refused` declares that the upstream turns down the login of a live server on purpose. `env` adds to the environment.
 
         For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
         `prepare` is called with the folder that holds `home`, `tmp` and `work` before it starts.
@@ -86,17 +88,17 @@ class AppServer:
             upstream = self._backend().session(session, self.played(script if script is not None else {"turns": []}))
             if self.both_seams:
                 recorded = RecordedUpstream(upstream.url, redactor)
-            env, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)
+            given, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)
             if prepare is not None:
                 prepare(root)
         else:
-            if not cassette.exists():
+            if not is_file(str(cassette)):
                 raise SubjectFailure(
                     f"There is no recording of {self._name} ({cassette}); "
                     f"make it with --app-server codex@{self._subject.version} --record new."
                 )
-            env, work = _fake_home(root, cassette, match)
-        server = Server(self._subject.argv, env=env, cwd=work, timeout=self._wait)
+            given, work = _fake_home(root, cassette, match)
+        server = Server(self._subject.argv, env={**given, **(env or {})}, cwd=work, timeout=self._wait)
         server.work, server.live, server.bad_input = work, self._subject.live, bad_input
         server.cut, server.racy, server.ends, server.refused = cut, racy, ends, refused
         server.cassette, server.upstream, server.redactor, server.recorded = cassette, upstream, redactor, recorded
@@ -111,11 +113,9 @@ class AppServer:
     def _live_home(
         self, root: Path, url: str, config: Mapping[str, Any] | None, auth: str | Mapping[str, Any] | None
     ) -> tuple[dict[str, str], str]:
-        from harness.shell.codex import HermeticHome
-        from harness.shell.codex.home import ApiKey, ChatGpt
+        from codex_replay.shell.codex.home import ApiKey, ChatGpt, HermeticHome
 
-        version = self._subject.version if self._subject.version[:1].isdigit() else "0.92.0"
-        home = HermeticHome(root, url, version=version, extra_config=config)
+        home = HermeticHome(root, url, version=self._subject.version, extra_config=config)
         if auth is not None:
             known = {"api_key": ApiKey, "chatgpt": ChatGpt}
             home.write_auth(known[auth]().encode() if isinstance(auth, str) else auth)

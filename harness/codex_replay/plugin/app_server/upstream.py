@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from harness.shell.http_recorder import HttpRecorder
-from harness.shell.record_log import Log
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.recorder import HttpRecorder
 
 if TYPE_CHECKING:
-    from harness.core.frames import Frame
-    from harness.core.redact import Redactor
+    from codex_replay.core.cassette.frames import Frame
+    from codex_replay.core.redact.redactor import Redactor
 
 
 class Frames:

@@ -17,14 +17,15 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from harness.core.reason import reason
-from harness.core.sse import Block, Decoder
-from harness.shell.client import SubjectFailure
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire.sse import Block, Decoder
+from codex_replay.protocol.versions import DEFAULT
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.shell.backend_process import BackendSession
+    from codex_replay.shell.http.backend_process import BackendSession
 
 __all__ = ["Answer", "Backend", "SubjectFailure", "event_problems", "stream_problems"]
 
@@ -37,14 +38,14 @@ KEY = "sk-backend-1"
 
 def event_problems(event: object) -> list[str]:
     """Return a sentence for each thing that is wrong with one decoded event by its type (the openai package's, Codex's own)."""
-    from harness.protocol.events import event_schemas
+    from codex_replay.protocol.responses.events import event_schemas
 
     return event_schemas().problems(event)
 
 
 def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence for each thing in which the events of one stream do not hang together."""
-    from harness.protocol.stream import StreamChecker
+    from codex_replay.protocol.responses.stream import StreamChecker
 
     checker = StreamChecker()
     return [*(problem for event in events for problem in checker.feed(event)), *checker.close()]
@@ -165,11 +166,14 @@ class Backend:
             pytest.skip(f"not verified on {self.name}: it cannot be told what this check is about")
         self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **script})
 
-    def login(self, mode: str = "chatgpt", **state: Any) -> None:
-        """Have a fake take a login: "chatgpt" or "api_key", and in what state its tokens are (docs/scripts.md, "auth")."""
+    def login(self, mode: str = "chatgpt", *, base: str = "", **state: Any) -> None:
+        """Have a fake take a login: "chatgpt" or "api_key", and in what state its tokens are (docs/scripts.md, "auth").
+
+        `base` is the path that requests go below; without one it is that of the login.
+        """
         self._told = {"mode": mode, **(LOGIN if mode == "chatgpt" else {"api_key": KEY}), **state}
         self._tell({})
-        self._base = CHATGPT if mode == "chatgpt" else API
+        self._base = base or (CHATGPT if mode == "chatgpt" else API)
         self._credentials = credentials(LOGIN if mode == "chatgpt" else {"api_key": KEY})
 
     def says(self, *items: object) -> None:
@@ -189,7 +193,7 @@ class Backend:
             "accept": "text/event-stream",
             **self._credentials,
             "originator": "codex_cli_rs",
-            "user-agent": "codex_cli_rs/0.92.0",
+            "user-agent": f"codex_cli_rs/{DEFAULT}",
             "session_id": str(uuid.uuid4()),
         }
         for name, value in (headers or {}).items():
@@ -235,7 +239,7 @@ class Backend:
             response = connection.getresponse()
             answer = Answer(f"{method} {path}", response.status, response.getheaders(), response.read())
         except (OSError, HTTPException) as error:
-            why = f" within {self._wait:g} s" if isinstance(error, TimeoutError) else f": {reason(error)}"
+            why = f" within {self._wait:g} s" if isinstance(error, TimeoutError) else f": {error_text(error)}"
             raise SubjectFailure(f"{method} {path} got no whole answer{why}") from None
         finally:
             connection.close()

@@ -5,7 +5,7 @@
     URL               a backend that runs already: requests go to URL/responses, with the login of `--backend-auth FILE`
 
 Asking a backend on another host may cost money, so it is announced and must be confirmed with `--backend-cost-ok`. Each check
-bears `@pytest.mark.spec(id, where, line)`, as those of the other suites do.
+bears `@pytest.mark.spec(id, statements...)`, as those of the other suites do.
 """
 
 from __future__ import annotations
@@ -18,20 +18,23 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.core.loopback import is_loopback
-from harness.core.reason import reason
-from harness.plugin import unread
-from harness.plugin.backend import LOGIN, Backend, credentials
-from harness.plugin.commands import BadCommand, command_of
-from harness.plugin.options import settings_of
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire.loopback import is_loopback
+from codex_replay.plugin.backend.conversation import LOGIN, Backend, credentials
+from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.subjects import SubjectOption, usage_errors
+from codex_replay.plugin.reporting.trace import trace_frames_of
+from codex_replay.plugin.reporting.trace_frames import answer_frames, request_frame
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from harness.shell.backend_process import BackendProcess
+    from codex_replay.report.data import Frame
+    from codex_replay.shell.http.backend_process import BackendProcess
 
 #: How long one answer may take, in seconds, unless `--wait` says otherwise.
 WAIT, WAIT_LIVE = 10.0, 120.0
+OPTION = SubjectOption("--backend", "fake, fake:COMMAND, or a URL", ("fake",), fake=True, url=True, command=False)
 
 
 def read_login(path: Path) -> dict[str, Any]:
@@ -52,26 +55,10 @@ def read_login(path: Path) -> dict[str, Any]:
 
 
 def parse_backend(text: str) -> tuple[str, ...] | str:
-    """Return what `--backend` names: the words that follow Python's or another program, or a URL; raises `pytest.UsageError`."""
-    if text == "fake":
-        return ()
-    if text.startswith(("http://", "https://")):
-        return text.rstrip("/")
-    if not text.startswith("fake:"):
-        raise pytest.UsageError(f"--backend {text}: say fake, fake:COMMAND, or a URL.")
-    try:
-        return command_of(f"--backend {text}", text.removeprefix("fake:"), "fake, fake:COMMAND, or a URL")
-    except BadCommand as error:
-        raise pytest.UsageError(str(error)) from None
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare what only a backend behind a URL needs."""
-    group = parser.getgroup("codex-replay")
-    group.addoption("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
-    group.addoption(
-        "--backend-cost-ok", action="store_true", help="A --backend on another host may be asked, and may cost money."
-    )
+    """Return what `--backend` names: a command (empty for the fake), or a URL; raises `pytest.UsageError`."""
+    with usage_errors():
+        choice = OPTION.parse(text)
+    return choice.value if choice.kind == "url" else choice.argv
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,9 +87,17 @@ def pytest_runtest_makereport(
     report = yield
     backend = getattr(item, "funcargs", {}).get("backend")
     if report.failed and report.when == "call" and isinstance(backend, Backend) and backend.answers:
-        unread.tell(report, call)
         report.sections.append(("What the backend answered", "\n\n".join(answer.tell() for answer in backend.answers)))
     return report
+
+
+def backend_frames(backend: Backend) -> Iterator[Frame]:
+    """What a case asked of a backend, and was answered."""
+    start = backend.said[0].started if backend.said else 0.0
+    for conn, one in enumerate(backend.said, 1):
+        yield request_frame(one.started - start, conn, one.method, one.path, one.headers.items(), one.body)
+        if one.answer is not None:
+            yield from answer_frames(one.ended - start, conn, one.answer.status, one.answer.headers, one.answer.body)
 
 
 class Programs:
@@ -119,7 +114,7 @@ class Programs:
 
     def get(self, command: tuple[str, ...]) -> BackendProcess:
         """Return the running program of a command; fails the case where it does not start."""
-        from harness.shell.backend_process import BackendError, BackendProcess
+        from codex_replay.shell.http.backend_process import BackendError, BackendProcess
 
         if self._process is None or command != self._command:
             self._tried(command)
@@ -127,7 +122,7 @@ class Programs:
             try:
                 self._process, self._command = BackendProcess(command=command or None), command
             except (BackendError, OSError) as error:
-                self._fail(command, reason(error))
+                self._fail(command, error_text(error))
         return self._process
 
     def reach(self, url: str, seconds: float) -> None:
@@ -140,7 +135,7 @@ class Programs:
             port = parts.port or (443 if parts.scheme == "https" else 80)
             socket.create_connection((parts.hostname or "", port), seconds).close()
         except (OSError, ValueError) as error:
-            why = f"within {seconds:g} s" if isinstance(error, TimeoutError) else f"({reason(error)})"
+            why = f"within {seconds:g} s" if isinstance(error, TimeoutError) else f"({error_text(error)})"
             self._fail(url, f"--backend {url} cannot be reached {why}: see that it runs.")
         self._reached.add(url)
 
@@ -183,8 +178,12 @@ def backend(
         auth = request.config.getoption("backend_auth")
         login = read_login(Path(auth)) if auth else LOGIN
         backend_programs.reach(backend_subject, settings.wait or WAIT)
-        yield Backend(backend_subject, backend_subject, None, credentials(login), settings.wait or WAIT_LIVE)
+        backend = Backend(backend_subject, backend_subject, None, credentials(login), settings.wait or WAIT_LIVE)
+        trace_frames_of(request.node, lambda: backend_frames(backend))
+        yield backend
         return
     session = backend_programs.get(backend_subject).session(f"backend:{request.node.nodeid}", {"turns": []})
-    yield Backend("fake", session.url, session, credentials(LOGIN), settings.wait or WAIT)
+    backend = Backend("fake", session.url, session, credentials(LOGIN), settings.wait or WAIT)
+    trace_frames_of(request.node, lambda: backend_frames(backend))
+    yield backend
     session.close()

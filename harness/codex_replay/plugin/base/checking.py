@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from harness.core.jsonrpc import label
+from codex_replay.core.wire.jsonrpc import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.core.frames import Frame
-    from harness.protocol.validate import Validator
+    from codex_replay.core.cassette.frames import Frame
+    from codex_replay.protocol.schema.validate import Validator
 
 Blame = Literal["subject", "harness"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FrameFinding:
     """One thing wrong with one frame, in a sentence."""
 
     blame: Blame
@@ -41,7 +41,7 @@ class BundleChecker:
     """Judges frames by the JSON-schema bundle of a Codex version: valid, and no key that the bundle does not know."""
 
     def __init__(self, version: str) -> None:
-        from harness.protocol.validate import RpcChecker
+        from codex_replay.protocol.schema.validate import RpcChecker
 
         validator = _validator(version)
         self._checker = RpcChecker(validator.bundle, validator)
@@ -54,15 +54,15 @@ class BundleChecker:
 
 @cache
 def _validator(version: str) -> Validator:
-    from harness.protocol.bundle import load
-    from harness.protocol.validate import Validator
+    from codex_replay.protocol.schema.bundle import load
+    from codex_replay.protocol.schema.validate import Validator
 
     return Validator(load(version))
 
 
 def has_bundle(version: str) -> bool:
     """Tell whether frames of this Codex version can be judged."""
-    from harness.protocol.schema_files import versions
+    from codex_replay.protocol.data_tables import versions
 
     return version in versions()
 
@@ -72,14 +72,14 @@ def make_checkers(version: str) -> list[FrameChecker]:
     return [BundleChecker(version)] if has_bundle(version) else []
 
 
-def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[Finding]:
+def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[FrameFinding]:
     """Show every frame to every checker; with `bad_input` the client's faults are no findings."""
     findings = []
     for frame in frames:
         for checker in checkers:
             for text in checker.check(frame):
                 if frame.sender == "server":
-                    findings.append(Finding("subject", frame.n, f"frame {frame.n} ({label(frame.value)}): {text}"))
+                    findings.append(FrameFinding("subject", frame.n, f"frame {frame.n} ({label(frame.value)}): {text}"))
                 elif not bad_input:
-                    findings.append(Finding("harness", frame.n, f"frame {frame.n} ({label(frame.value)}): {text}"))
+                    findings.append(FrameFinding("harness", frame.n, f"frame {frame.n} ({label(frame.value)}): {text}"))
     return findings

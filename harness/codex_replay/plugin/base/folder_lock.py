@@ -15,7 +15,7 @@ from pathlib import Path
 LOCK = ".run.lock"
 
 
-class Held:
+class FolderLock:
     """A folder that this process holds until `release`."""
 
     def __init__(self, folder: Path, lock: int, made: bool) -> None:
@@ -35,7 +35,7 @@ class Held:
                 self.folder.rmdir()
 
 
-def hold(folder: Path) -> Held | None:
+def lock_folder(folder: Path) -> FolderLock | None:
     """Hold a folder, made if need be; None when another run holds it. Raises `OSError` where nothing can be put into it."""
     made = not folder.exists()
     while True:
@@ -55,17 +55,17 @@ def hold(folder: Path) -> Held | None:
             os.close(lock)
             with contextlib.suppress(OSError):
                 (folder / LOCK).unlink()
-            return Held(folder, -1, made)
+            return FolderLock(folder, -1, made)
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(lock), os.stat(folder / LOCK)):
-                return Held(folder, lock, made)
+                return FolderLock(folder, lock, made)
         os.close(lock)  # it was the lock of a run that ended between our two steps
 
 
-def hold_free(folder: Path) -> Held:
+def lock_free_folder(folder: Path) -> FolderLock:
     """Hold a folder or, where another run holds it, the first free one of NAME-2, NAME-3, ...; raises `OSError`."""
     for number in count(2):
-        held = hold(folder if number == 2 else folder.with_name(f"{folder.name}-{number - 1}"))
+        held = lock_folder(folder if number == 2 else folder.with_name(f"{folder.name}-{number - 1}"))
         if held is not None:
             return held
     raise AssertionError  # there is always one number more

@@ -27,6 +27,12 @@ class Request:
         return ", ".join(found) if found else None
 
     @property
+    def payload(self) -> dict[str, Any]:
+        """The request as the payload of an http frame."""
+        payload = {"method": self.method, "path": self.path, "headers": [list(pair) for pair in self.headers]}
+        return payload if self.body is None else {**payload, "body": self.body}
+
+    @property
     def line(self) -> str:
         """What was asked, and what it got, on one line."""
         why = f" ({self.sentence})" if self.sentence else ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from codex_replay.shell.files.archive import packed
 
 if TYPE_CHECKING:
     import pytest
@@ -20,10 +23,25 @@ ROLE_OF_FIXTURE = {
 }
 
 
-def case_name(item: Any, root: Path) -> Any:
-    """Return the `CaseName` of a test function: its folder below `suites` (or the root), its module, its name and parameters."""
-    from harness.plugin.record import CaseName
+@dataclass(frozen=True, slots=True)
+class CaseName:
+    """Which case: `suite/module/case`, as its cassette's path has it."""
 
+    suite: str
+    module: str
+    case: str
+
+    def __str__(self) -> str:
+        return f"{self.suite}/{self.module}/{self.case}"
+
+    def path(self, folder: Path, number: int) -> Path:
+        """Return the cassette's path under `folder`; `number` counts the servers that the case starts, from 1."""
+        ending = "" if number == 1 else f".{number}"
+        return folder / self.suite / self.module / f"{self.case}{ending}.ndjson"
+
+
+def case_name(item: Any, root: Path) -> CaseName:
+    """Return the `CaseName` of a test function: its folder below `suites` (or the root), its module, its name and parameters."""
     path: Path = item.path
     parts = path.parts
     below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
@@ -34,10 +52,8 @@ def case_name(item: Any, root: Path) -> Any:
     return CaseName("/".join(below) or "tests", path.stem, case)
 
 
-def name_of_node(nodeid: str, root: Path) -> Any:
+def name_of_node(nodeid: str, root: Path) -> CaseName:
     """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that cannot be asked any more."""
-    from harness.plugin.record import CaseName
-
     place, _, rest = nodeid.partition("::")
     path = root / place
     parts = path.parts
@@ -55,7 +71,7 @@ def role_of(item: pytest.Item) -> str | None:
     """
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for name, role in ROLE_OF_FIXTURE.items():
-        if name in known and str(getattr(known[name][-1].func, "__module__", "")).startswith("harness.plugin."):
+        if name in known and str(getattr(known[name][-1].func, "__module__", "")).startswith("codex_replay.plugin."):
             return role
     return None
 
@@ -65,8 +81,8 @@ def _below(path: Path, root: Path) -> tuple[str, ...]:
 
 
 def cassette_folder(path: Path, root: Path) -> Path:
-    """Return the folder `cassettes` beside the `suites` folder that `path` lies in, or in the root."""
+    """Return the folder `cassettes` beside the `suites` folder that `path` lies in (in a wheel an archive), or in the root."""
     for parent in path.parents:
         if parent.name == "suites":
-            return parent.parent / "cassettes"
+            return Path(packed(str(parent.parent / "cassettes")))
     return root / "cassettes"

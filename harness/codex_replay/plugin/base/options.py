@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.reason import reason
-from harness.core.seconds import seconds
+from codex_replay.core.text.durations import parse_seconds
+from codex_replay.core.text.error_text import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.plugin.held import Held
+    from codex_replay.plugin.base.folder_lock import FolderLock
 
 RECORD_MODES = ("none", "new", "all")
 #: The profiles of the suites; a suite of the user's own may have others (`@pytest.mark.profile`).
@@ -51,6 +51,17 @@ KEYS: dict[str, tuple[Any, str, str]] = {
     "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),
 }
 
+#: The options without a value: they have no key in the table.
+FLAGS = {
+    "backend-cost-ok": "A --backend on another host may be asked, and may cost money.",
+    "update-baseline": "Write the file of --baseline anew from what fails.",
+    "no-early-stop": "Run every case, even if the first ones all fail for one cause.",
+}
+#: The options' group in `pytest --help`.
+GROUP = "codex-replay"
+_LOGIN = ("backend-auth", "FILE", "The auth.json to ask a --backend URL with.")
+_SHARD = ("shard", "I/N", "Run each N-th case from the I-th on; `codex-replay report merge` joins the reports of all N shards.")
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -80,11 +91,20 @@ class Settings:
         }
 
 
+def option_names() -> list[str]:
+    """Return the options of the suites, with their dashes."""
+    return [f"--{key}" for key in (*KEYS, *FLAGS, _LOGIN[0], _SHARD[0])]
+
+
 def add_options(parser: pytest.Parser) -> None:
     """Declare the command line options."""
-    group = parser.getgroup("codex-replay", "record, replay and verify the Codex protocols")
+    group = parser.getgroup(GROUP, "record, replay and verify the Codex protocols")
     for key, (_, metavar, text) in KEYS.items():
         group.addoption(f"--{key}", dest=_dest(key), default=None, metavar=metavar, help=text)
+    for name, metavar, text in (_LOGIN, _SHARD):
+        group.addoption(f"--{name}", metavar=metavar, help=text)
+    for key, text in FLAGS.items():
+        group.addoption(f"--{key}", action="store_true", default=False, help=text)
 
 
 _TABLE: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
@@ -117,7 +137,7 @@ def read_settings(config: pytest.Config) -> Settings:
     values["validate"] = values["validate"] == "yes"
     if values["wait"] is not None:
         try:
-            values["wait"] = seconds(values["wait"])
+            values["wait"] = parse_seconds(values["wait"])
         except ValueError as error:
             raise pytest.UsageError(f"--wait {values['wait']}: {error}") from None
     for key in ("report", "cassettes", "baseline"):
@@ -129,22 +149,22 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def check_report(folder: Path) -> Held:
+def check_report(folder: Path) -> FolderLock:
     """Hold the folder in which a report was asked for.
 
     Raises `pytest.UsageError` if none can be written there, or if another run holds it: whoever asked for it hears of it before
     the run.
     """
-    from harness.plugin.held import hold
+    from codex_replay.plugin.base.folder_lock import lock_folder
 
     try:
-        held = hold(folder)
+        held = lock_folder(folder)
         if held is not None:
             return held
     except FileExistsError:
         raise pytest.UsageError(f"--report {folder}: no report can be written there (it is no folder).") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or reason(error)
+        why = getattr(error, "strerror", None) or error_text(error)
         raise pytest.UsageError(f"--report {folder}: no report can be written there ({why}).") from None
     raise pytest.UsageError(
         f"--report {folder}: another run puts its report there; wait until it has ended, or name another folder."

@@ -8,13 +8,16 @@ from pathlib import Path
 #: The configuration that `codex-replay run` gives to installed suites.
 PACKAGED = Path(__file__).with_name("packaged.ini")
 
+#: The pytest plugin of the suites, as `-p` takes it.
+SUITES_PLUGIN = "codex_replay.suites"
+
 
 @cache
 def installed_suites() -> Path:
     """Return the folder of the suites that came with this package: from its wheel, or from its checkout."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     packaged = package / "packaged" / "suites"
-    return packaged if packaged.is_dir() else package.parent / "suites"
+    return packaged if packaged.is_dir() else package.parent.parent / "suites"
 
 
 def installed_id(path: Path, root: Path) -> str | None:

@@ -7,8 +7,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.plugin.options import KEYS
-from harness.plugin.places import PACKAGED, installed_suites, place_of
+from codex_replay.core.text.substitute import substitute
+from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,7 +33,7 @@ _SHOWN = ("-q", "--color=yes")
 _HOME = "\ue000"
 
 
-class Again:
+class RerunCommand:
     """Makes the commands of one run. They are to be given in the folder in which the run was started."""
 
     def __init__(self, config: pytest.Config, report: Path) -> None:
@@ -115,7 +116,8 @@ def _pytest(config: pytest.Config) -> list[str]:
             words += [flag, str(given)]
     for flag, values in (("-p", getattr(config.option, "plugins", None)), ("-o", getattr(config.option, "override_ini", None))):
         for value in dict.fromkeys(values or ()):
-            if any(str(value) in word for word in given_words):
+            ours = value == SUITES_PLUGIN and value not in config.getini("addopts")
+            if ours or (value != SUITES_PLUGIN and any(str(value) in word for word in given_words)):
                 words += [flag, str(value)]
     return words
 
@@ -128,7 +130,7 @@ def shell_line(words: Iterable[str], redact: Callable[[Iterable[str]], list[str]
 
 def _without_home(word: str, home: str) -> str:
     able = len(home) > 1 and home in word and not any(c in word for c in '"\\$`!\n')
-    return word.replace(home, _HOME) if able else word
+    return substitute(word, lambda _: _HOME, [home.rstrip("/")]) if able else word
 
 
 def _quoted(word: str) -> str:

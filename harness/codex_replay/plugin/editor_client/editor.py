@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.core.ndjson import LineSplitter
-from harness.plugin.editor_wire import Wire, short
-from harness.shell.client import SubjectFailure
-from harness.shell.process import CannotStart, Gone, Process
+from codex_replay.core.text.last_words import last_words
+from codex_replay.core.wire.ndjson import LineSplitter
+from codex_replay.plugin.editor_client.wire import Wire, short
+from codex_replay.shell.process.subject import CannotStart, Disconnected, Process
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.shell.backend_process import BackendSession
+    from codex_replay.shell.http.backend_process import BackendSession
 
 KINDS = ("text", "reasoning", "output", "diff", "plan", "approval", "error", "end")
 #: Lines of stderr that are shown: Node.js writes a dozen below the one that tells what went wrong.
@@ -145,7 +146,7 @@ class Editor(Wire):
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
-            raise SubjectFailure(self.tell(f"The editor did not end within {self.timeout:g} s"))
+            raise SubjectFailure(self.tell(f"{self.cause()}: the editor did not end within {self.timeout:g} s"))
         self.process.output_ended.wait(self.timeout)
         return status
 
@@ -153,8 +154,8 @@ class Editor(Wire):
         __tracebackhide__ = True
         try:
             self.process.write(json.dumps(command).encode() + b"\n", self.timeout)
-        except Gone as gone:
-            raise SubjectFailure(self.tell(f"The editor could not be told {command}: {gone}")) from None
+        except Disconnected as gone:
+            raise SubjectFailure(self._gone(f"The editor could not be given the command {command}: {gone}")) from None
 
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
@@ -170,7 +171,7 @@ class Editor(Wire):
             return None
 
         named = "".join(f" with {key} {value!r}" for key, value in fields.items())
-        report: dict[str, Any] = self._until(found, f"A report {kind!r}{named}")
+        report: dict[str, Any] = self._until(found, f"a report {kind!r}{named}")
         return report
 
     def end(self) -> Turn:
@@ -190,7 +191,7 @@ class Editor(Wire):
     def wait_shown(self, text: str) -> None:
         """Wait until the user has seen just this text since the prompt."""
         __tracebackhide__ = True
-        self._until(lambda: self._text() == text or None, f"The text {text!r} (on show: {self.shown[:200]!r})")
+        self._until(lambda: self._text() == text or None, f"the text {text!r} (shown: {self.shown[:200]!r})")
 
     def _text(self) -> str:
         return Turn("", self.reports[self._since :]).text
@@ -208,8 +209,16 @@ class Editor(Wire):
                     break
                 self._changed.wait(left)
         if self._ended:
-            self.process.wait(0.5)  # its status is worth a moment: it tells why
-        raise SubjectFailure(self.tell(f"{what} " + ("never came" if self._ended else f"did not come within {self.timeout:g} s")))
+            raise SubjectFailure(self._gone(f"The test waited for {what}"))
+        raise SubjectFailure(self.tell(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
+
+    def _gone(self, what: str) -> str:
+        """Return `tell`, after a first line with the cause: how the editor ended, and its last words."""
+        status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
+        if status is None:
+            return self.tell(f"The editor has closed its stdin or stdout, but still runs. {what}")
+        how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+        return f"The editor {how} too early{last_words(self.process.stderr_tail(60))}\n{self.tell(what)}"
 
     # -- for people ----------------------------------------------------------------------------------------------------------
 

@@ -7,36 +7,44 @@ environment that the case wants and nothing of the editor's, one of
     the app-server that `--app-server` names, the scripted fake or the real Codex, behind a tap  `editor_client(script=[...])`
     the byte server, which plays the steps that the case gives it                               `editor_client(server=[...])`
 
-Each check bears `@pytest.mark.spec(id, where, line)`, as those of the lite client do.
+Each check bears `@pytest.mark.spec(id, statements...)`, as those of the lite client do.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.commands import BadCommand, command_of
-from harness.plugin.editor import Editor, Turn
-from harness.plugin.options import settings_of
-from harness.plugin.programs import program
-from harness.shell.client import SubjectFailure
-from harness.shell.process import MARK
+from codex_replay.plugin.base.launcher import write_launcher
+from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.programs import program
+from codex_replay.plugin.base.subjects import SubjectOption, fill, parse_app_server, usage_errors
+from codex_replay.plugin.editor_client.editor import Editor, Turn
+from codex_replay.plugin.reporting.trace import trace_frames_of
+from codex_replay.plugin.reporting.trace_frames import rpc_frames, wire_lines
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
-    from harness.plugin.subjects import Subject
-    from harness.shell.backend_process import BackendProcess, BackendSession
+    from codex_replay.plugin.base.subjects import Subject
+    from codex_replay.report.data import Frame
+    from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
 __all__ = ["Editor", "EditorClient", "SubjectFailure", "Turn"]
 
 #: How long a check waits for one report, in seconds, unless `--wait` says otherwise.
 WAIT, WAIT_LIVE = 10.0, 30.0
+OPTION = SubjectOption(
+    "--editor-client",
+    "reference, or a command line with {codex} in it",
+    ("reference",),
+    must_hold=("{codex}", "which becomes the path of the codex to start; see docs/editor-client.md"),
+)
 #: Bytes in a piece where lines are split.
 SPLIT = "7"
 #: A Codex that asks before commands and changes, and may do anything once it is allowed to.
@@ -98,13 +106,12 @@ class EditorClient:
         for step in (step for run in runs for step in run):
             if "gate" in step:
                 os.mkfifo(root / "gates" / step["gate"])
-        return stand_in(root / "codex", [*program("fake_server.byte_server"), str(root)], {})
+        return write_launcher(root / "codex", [*program("codex_fakes.stdio.byte_server"), str(root)], {})
 
     def _app_server(
         self, root: Path, script: object, config: Mapping[str, Any], env: Mapping[str, str], fault: str | None
     ) -> tuple[str, BackendSession | None]:
-        from harness.plugin.subjects import parse_app_server
-        from harness.shell.codex import HermeticHome
+        from codex_replay.shell.codex.home import HermeticHome
 
         subject = self.subject if fault is None else parse_app_server("fake")
         argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
@@ -117,43 +124,31 @@ class EditorClient:
         else:
             (root / "script.json").write_text(json.dumps(script if script is not None else []), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
-        version = subject.version if subject.version[:1].isdigit() else "0.92.0"
-        environ = {**HermeticHome(root, url, version=version, extra_config={**ASKS, **config}).env, **added}
+        environ = {**HermeticHome(root, url, version=subject.version, extra_config={**ASKS, **config}).env, **added}
         # The tap hands on whole lines, so a fault that splits them must be the tap's own.
         piece = [SPLIT] if fault is not None and fault.startswith("split-bytes") else []
-        tap = [*program("harness.shell.wire_tap"), str(root / "ledger.ndjson"), *piece, "--"]
-        return stand_in(root / "codex", [*tap, *argv], environ), upstream
-
-
-def stand_in(path: Path, argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """Write an executable that becomes `argv`, its own arguments after them, with this environment alone; return its path."""
-    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
-    # The mark is how a process is found again that has left its group.
-    mark = f'{MARK}="${{{MARK}-}}"'
-    path.write_text(f'#!/bin/sh\nexec env -i {settings} {mark} {shlex.join(argv)} "$@"\n', encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
+        tap = [*program("codex_replay.shell.rpc.wire_tap"), str(root / "ledger.ndjson"), *piece, "--"]
+        return write_launcher(root / "codex", [*tap, *argv], environ), upstream
 
 
 def editor_argv(command: str, codex: str) -> list[str]:
     """Return the command line of an editor; raises `pytest.UsageError` with a sentence."""
-    if command == "reference":
-        return [
-            *program("harness.reference.editor_client.__main__"),
-            codex,
-        ]  # `python -m harness.reference.editor_client`, but sooner
-    try:
-        words = command_of(f"--editor-client {command}", command, "reference, or a command line with {codex} in it")
-    except BadCommand as error:
-        raise pytest.UsageError(str(error)) from None
-    if not any("{codex}" in word for word in words[1:]):
-        raise pytest.UsageError(
-            f"--editor-client {command}: it must hold {{codex}}, which becomes the path of the codex to start; "
-            "see docs/editor-client.md."
-        )
+    with usage_errors():
+        choice = OPTION.parse(command)
+    if choice.kind == "name":  # `python -m codex_replay.reference.editor_client` is the same program, but starts later
+        return [*program("codex_replay.reference.editor_client.__main__"), codex]
     # The editor runs in a folder of its own, so what is relative to this one must be made absolute.
-    rest = [os.path.abspath(word) if os.path.exists(word) else word for word in words[1:]]
-    return [words[0], *(word.replace("{codex}", codex) for word in rest)]
+    rest = [os.path.abspath(word) if os.path.exists(word) else word for word in choice.argv[1:]]
+    return [choice.argv[0], *(fill(word, {"{codex}": codex}) for word in rest)]
+
+
+def editor_frames(client: EditorClient) -> Iterator[Frame]:
+    """What the editors and their servers said to each other."""
+    starts = 0
+    for editor in client.editors:
+        ledger = editor.ledger()
+        yield from rpc_frames(wire_lines(ledger, starts))
+        starts += sum("run" in entry for entry in ledger)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -186,15 +181,12 @@ def editor_client(
     editor_client_command: str,
 ) -> Iterator[EditorClient]:
     """Start the editor that `--editor-client` names: `editor = editor_client(script=["Hi"]); editor.turn("Hello").text`."""
-    from harness.plugin.subjects import BadSubject, parse_app_server
-
     settings = settings_of(request.config)
-    try:
+    with usage_errors():
         subject = parse_app_server(settings.app_server)
-    except BadSubject as error:
-        raise pytest.UsageError(str(error)) from None
     wait = settings.wait or (WAIT_LIVE if subject.live else WAIT)
     client = EditorClient(editor_client_command, subject, tmp_path, wait, lite_client_backend, f"editor:{request.node.nodeid}")
+    trace_frames_of(request.node, lambda: editor_frames(client))
     yield client
     for editor in client.editors:
         editor.stop()

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.core.brief import shortened
-from harness.shell.client import SubjectFailure
+from codex_replay.core.text.truncate import shortened
+from codex_replay.core.wire.jsonrpc import label
+from codex_replay.shell.process.subject import runs
+from codex_replay.shell.rpc.client import SubjectFailure
+from codex_replay.shell.rpc.progress import progress, turn_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.shell.process import Process
+    from codex_replay.shell.process.subject import Process
 
 
 class Wire:
@@ -32,7 +36,8 @@ class Wire:
         raise NotImplementedError
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What the server has taken down so far, in order; see `fake_server.byte_server` and `harness.shell.wire_tap`."""
+        """What the server has taken down so far, in order; see `codex_fakes.stdio.byte_server` and
+        `codex_replay.shell.rpc.wire_tap`."""
         try:
             lines = self._ledger_path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -82,7 +87,34 @@ class Wire:
         deadline = time.monotonic() + self.timeout
         while not true():
             if self.process.wait(0.005) is not None or time.monotonic() > deadline:
-                raise SubjectFailure(self.tell(what))
+                raise SubjectFailure(self.tell(f"{what}: {progress(self.said())}"))
+
+    def cause(self) -> str:
+        """Return why a wait for the editor may be in vain, by what passed on the wire so far: the beginning of a sentence."""
+        said, sent = self.said(), self._messages()
+        replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
+        for each in said:
+            if "method" in each and "id" in each and json.dumps(each["id"]) not in replied:
+                return f"The editor has not answered the server's request {each['method']}"
+        refused = [each for each in said if "error" in each and "method" not in each]
+        methods = {json.dumps(each.get("id")): each.get("method") for each in sent if "method" in each and "id" in each}
+        if refused:
+            method = methods.get(json.dumps(refused[-1].get("id")), "a request")
+            return f"The server refused {method} with the error {short(json.dumps(refused[-1]['error'], ensure_ascii=False))}"
+        if not sent:
+            return "The editor has sent its server nothing"
+        if turn_state(said) == "no turn had started":
+            return f"The editor has started no turn; the last message that it sent was {label(sent[-1])}"
+        state = turn_state(said)
+        return f"{state[0].upper()}{state[1:]}; the last message of the server was {label(said[-1])}"
+
+    def _messages(self) -> list[dict[str, Any]]:
+        """Return the messages that the editor has written, without the lines that are none."""
+        found = []
+        for line in self.lines():
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+        return [each for each in found if isinstance(each, dict)]
 
     def answers(self) -> list[dict[str, Any]]:
         """The editor's answers to the server's requests, in order."""
@@ -103,15 +135,15 @@ class Wire:
 
         Judged by the schema bundle, with every object closed.
         """
-        from harness.core.frames import Frame
-        from harness.plugin.checking import BundleChecker
-        from harness.protocol.bundle import DEFAULT_VERSION
+        from codex_replay.core.cassette.frames import Frame
+        from codex_replay.plugin.base.checking import BundleChecker
+        from codex_replay.protocol.versions import DEFAULT
 
-        checker = BundleChecker(DEFAULT_VERSION)
+        checker = BundleChecker(DEFAULT)
         found = []
         for number, entry in enumerate(self.ledger(), 1):
             if "run" in entry:
-                checker = BundleChecker(DEFAULT_VERSION)
+                checker = BundleChecker(DEFAULT)
             for key, sender in (("got", "client"), ("said", "server")):
                 if key in entry:
                     raw = entry[key].encode("utf-8", "surrogateescape") + b"\n"
@@ -122,6 +154,10 @@ class Wire:
     def server_pids(self) -> list[int]:
         """The process ids of the servers that the editor has started."""
         return [entry["pid"] for entry in self.ledger() if "run" in entry]
+
+    def running_servers(self) -> list[int]:
+        """The process ids of the servers that still run."""
+        return [pid for pid in self.server_pids() if runs(pid)]
 
     def wait_gate(self, name: str) -> None:
         """Wait until a byte server holds at a gate."""

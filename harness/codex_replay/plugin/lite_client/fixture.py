@@ -2,8 +2,8 @@
 
 `--lite-client` names the subject: `reference`, or a command line that keeps to docs/lite-client.md. Every run gets a folder with
 its auth.json and a session of the fake Responses backend with the case's script; `Run` is what came of it. Each check of the
-suite bears `@pytest.mark.spec(id, where, line)`: a name that stays, the section of the specification, and the line it holds a
-client to; a failure shows them beside the traffic.
+suite bears `@pytest.mark.spec(id, statements...)`: a name that stays, and the statements of the
+contract that it asserts; a failure shows them beside the traffic.
 """
 
 from __future__ import annotations
@@ -16,21 +16,25 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.core.brief import shortened
-from harness.plugin import unread
-from harness.plugin.asked import Request, request_of
-from harness.plugin.commands import BadCommand, command_of
-from harness.plugin.options import settings_of
-from harness.plugin.programs import program
-from harness.shell.client import SubjectFailure
+from codex_replay.core.text.last_words import last_words
+from codex_replay.core.text.truncate import shortened
+from codex_replay.plugin.base.ledger import Request, request_of
+from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.programs import program
+from codex_replay.plugin.base.subjects import SubjectOption, usage_errors
+from codex_replay.plugin.reporting.spec import section_of, spec_of
+from codex_replay.plugin.reporting.trace import trace_frames_of
+from codex_replay.plugin.reporting.trace_frames import ledger_frames
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-    from harness.shell.backend_process import BackendProcess, BackendSession
+    from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
 #: How long a client may take, in seconds, unless `--wait` says otherwise.
 WAIT = 20.0
+OPTION = SubjectOption("--lite-client", "reference, or a whole command line", ("reference",))
 #: The status with which the fake answers what no turn of the script is left for: a client that asked once more than was meant.
 UNSCRIPTED = 501
 #: What is no message to a user but the noise of a program that fell over.
@@ -52,12 +56,12 @@ LOGIN: dict[str, Any] = {
 class Run:
     """One run of the client, ended: `status` (negative: the signal it died by), `stdout`, `stderr` and all its `requests`."""
 
-    def __init__(self, folder: Path, status: int, stdout: bytes, stderr: str, requests: list[Request], unused: list[int]) -> None:
+    def __init__(self, file: Path, status: int, stdout: bytes, stderr: str, requests: list[Request], unused: list[int]) -> None:
         self.status = status
         self.stdout = stdout
         self.stderr = stderr
         self.requests = requests
-        self.auth_bytes = (folder / "auth.json").read_bytes() if (folder / "auth.json").exists() else b""
+        self.auth_bytes = file.read_bytes() if file.exists() else b""
         self._unused = unused
 
     @property
@@ -81,7 +85,7 @@ class Run:
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401)]:
             raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._brief()}")
         if self.status != 0:
-            raise SubjectFailure(f"The client failed (exit status {self.status}), {self._after()}.\n{self._brief()}")
+            raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._brief()}")
         if self._unused:
             raise SubjectFailure(f"The client never asked for these turns of the script: {self._unused}\n{self._brief()}")
         try:
@@ -106,10 +110,9 @@ class Run:
         if not self.stderr.strip():
             raise SubjectFailure(f"The client failed without a message on stderr.\n{self._brief()}")
         if any(noise in self.stderr for noise in CRASHES):
-            raise SubjectFailure(f"The client fell over instead of saying what went wrong.\n{self._brief()}")
+            raise SubjectFailure(f"The client crashed with a traceback; it should print an error message.\n{self._brief()}")
         if asked and not self.turns:
-            failed = f"The client failed (exit status {self.status})"
-            raise SubjectFailure(f"{failed}, and had asked the model nothing.\n{self._brief()}")
+            raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._brief()}")
         return self.stderr
 
     def tell(self) -> str:
@@ -127,12 +130,14 @@ class Run:
         return [f"exit status {self.status}", f"stdout: {shortened(repr(self.stdout), most)}", f"stderr: {stderr}"]
 
     def _after(self) -> str:
-        """What a failure that the case did not mean came after."""
-        if not self.requests:
-            return "and had asked the backend nothing"
-        return (
-            f"after {self.requests[-1].line}" if self.requests[-1].status != 200 else "though nothing was wrong with the answers"
-        )
+        """When a failure came that the case did not mean, and the last words of the client."""
+        if not self.turns:
+            when = "before it asked the model"
+        elif self.requests[-1].status != 200:
+            when = f"after {self.requests[-1].line}"
+        else:
+            when = "although every request was answered 200"
+        return when + last_words(self.stderr.splitlines())
 
 
 class LiteClient:
@@ -158,6 +163,7 @@ class LiteClient:
         schema: object = None,
         base: str = "/backend-api/codex",
         token_url: str = "/oauth/token",
+        at_home: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> Run:
         """Run the client on a prompt and return what came of it; raises `SubjectFailure` when it does not end in its time.
@@ -165,31 +171,29 @@ class LiteClient:
         `script` is what the model says (docs/scripts.md); None leaves the session as it is. `auth` is the content of auth.json
         (values, or bytes as they stand, b"" for no file); None is the login of before, at first `LOGIN`. `tools` and `schema`
         are the contents of LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are whole URLs or paths at the backend.
-        `env` adds to the environment.
+        `at_home` puts the login at ~/.codex/auth.json and leaves LITE_AUTH_FILE unset. `env` adds to the environment.
         """
         __tracebackhide__ = True
         if script is not None:
             self._session.script(script)
-        path = self.folder / "auth.json"
+        path = self.folder / "home" / ".codex" / "auth.json" if at_home else self.folder / "auth.json"
+        path.parent.mkdir(exist_ok=True)
         if auth is not None or not self.runs:
             _write(path, LOGIN if auth is None else auth)
-        given = {
-            "LITE_BASE_URL": self._at(base),
-            "LITE_TOKEN_URL": self._at(token_url),
-            "LITE_AUTH_FILE": str(path),
-            "LITE_TIMEOUT": "10",
-        }
+        given = {"LITE_BASE_URL": self._at(base), "LITE_TOKEN_URL": self._at(token_url), "LITE_TIMEOUT": "10"}
+        if not at_home:
+            given["LITE_AUTH_FILE"] = str(path)
         for name, content in (("LITE_TOOLS", tools), ("LITE_OUTPUT_SCHEMA", schema)):
             if content is not None:
                 given[name] = str(_write(self.folder / f"{name.lower()}.json", content))
-        run = self._run(prompt, {**given, **(env or {})})
+        run = self._run(prompt, path, {**given, **(env or {})})
         self.runs.append(run)
         return run
 
     def _at(self, where: str) -> str:
         return where if "://" in where else self._session.url + where
 
-    def _run(self, prompt: str, given: Mapping[str, str]) -> Run:
+    def _run(self, prompt: str, file: Path, given: Mapping[str, str]) -> Run:
         __tracebackhide__ = True
         kept = {name: value for name in ("PATH", "SYSTEMROOT", "TMPDIR") if (value := os.environ.get(name))}
         env = {**kept, "HOME": str(self.folder / "home"), "LANG": "C.UTF-8", "NO_PROXY": "*", **given}
@@ -197,7 +201,7 @@ class LiteClient:
         ledger = self._session.ledger()[self._seen :]
         self._seen += len(ledger)
         requests = [request_of(entry, self._session.url) for entry in ledger]
-        run = Run(self.folder, -9 if status is None else status, stdout, stderr, requests, self._session.unused_turns())
+        run = Run(file, -9 if status is None else status, stdout, stderr, requests, self._session.unused_turns())
         if status is None:
             raise SubjectFailure(f"The client did not end within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}")
         return run
@@ -206,7 +210,7 @@ class LiteClient:
     def execute(argv: list[str], env: Mapping[str, str], cwd: str, seconds: float) -> tuple[int | None, bytes, str]:
         """Run a command to its end, at most so long: its status (None: it had to be ended), stdout and stderr."""
         __tracebackhide__ = True
-        from harness.shell.process import CannotStart, Process
+        from codex_replay.shell.process.subject import CannotStart, Process
 
         stdout: list[bytes] = []
         try:
@@ -232,17 +236,15 @@ def _write(path: Path, content: object) -> Path:
 
 def parse_lite_client(text: str) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence."""
-    if text == "reference":
-        return tuple(program("harness.reference.lite_client.__main__"))  # `python -m harness.reference.lite_client`, but sooner
-    try:
-        return command_of(f"--lite-client {text}", text, "reference, or a whole command line")
-    except BadCommand as error:
-        raise pytest.UsageError(str(error)) from None
+    with usage_errors():
+        choice = OPTION.parse(text)
+    # `python -m codex_replay.reference.lite_client` is the same program, but starts later.
+    return choice.argv or tuple(program("codex_replay.reference.lite_client.__main__"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option before anything is collected."""
-    config.addinivalue_line("markers", "spec(id, where, line): the line of the specification that the case holds a subject to")
+    config.addinivalue_line("markers", "spec(id, *statements): the statements of the contract that the case asserts")
     parse_lite_client(settings_of(config).lite_client)
 
 
@@ -255,11 +257,11 @@ def pytest_runtest_makereport(
     mark = item.get_closest_marker("spec")
     if mark is not None:
         report.user_properties.append(("check", mark.args[0]))
-        if report.failed:
-            report.sections.append((f"Spec: {mark.args[0]}", f"{mark.args[1]}: {mark.args[2]}"))
+    # What is no statement is shown of a marked check only: a docstring may name any source.
+    if report.failed and (found := spec_of(item, item.name)) is not None and (mark is not None or "links" in found):
+        report.sections.append((f"Spec: {found['check']}", section_of(found)))
     client = getattr(item, "funcargs", {}).get("lite_client")
     if report.failed and report.when == "call" and isinstance(client, LiteClient) and client.runs:
-        unread.tell(report, call)
         report.sections.append(("The client's runs", "\n\n".join(run.tell() for run in client.runs)))
     return report
 
@@ -267,8 +269,8 @@ def pytest_runtest_makereport(
 @pytest.fixture(scope="session")
 def lite_client_backend(request: pytest.FixtureRequest) -> Iterator[Callable[[], BackendProcess]]:
     """Start the fake Responses backend at first use, or share the one that the run has already."""
-    from harness.plugin.session import SESSION
-    from harness.shell.backend_process import BackendProcess
+    from codex_replay.plugin.reporting.session import SESSION
+    from codex_replay.shell.http.backend_process import BackendProcess
 
     shared = request.config.stash.get(SESSION, None)
     if shared is not None:
@@ -294,5 +296,7 @@ def lite_client(
     """Run the lite client that `--lite-client` names: `run = lite_client("Hello", script=[{"items": ["Hi"]}])`."""
     session = lite_client_backend().session(f"lite:{request.node.nodeid}", {"turns": []})
     wait = settings_of(request.config).wait or WAIT
-    yield LiteClient(lite_client_command, request.config.invocation_params.dir, tmp_path, session, wait)
+    client = LiteClient(lite_client_command, request.config.invocation_params.dir, tmp_path, session, wait)
+    trace_frames_of(request.node, lambda: ledger_frames([asked for run in client.runs for asked in run.requests]))
+    yield client
     session.close()

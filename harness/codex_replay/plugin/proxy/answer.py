@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.brief import shortened
-from harness.shell.client import SubjectFailure
+from codex_replay.core.text.truncate import shortened
+from codex_replay.shell.rpc.client import SubjectFailure
 
 #: How much of a value a sentence shows.
 SHOWN = 300

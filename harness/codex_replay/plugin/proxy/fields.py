@@ -1,7 +1,7 @@
 """Three verdicts on every field that a proxy sends: is it as specified, is it valid, does Codex 0.92 know it.
 
-*As specified*: the field stands in app-server-payloads.md (or responses-handoff.md). *Valid*: the bundle's schema holds.
-*Known*: the bundle has the name; an unknown one is accepted and silently ignored (real-codex-0.92.md, section 4). The report
+*As specified*: a statement PAY or HAND has the field. *Valid*: the bundle's schema holds.
+*Known*: the bundle has the name; an unknown one is accepted and silently ignored (REAL-45). The report
 also says whether a proxy sends a value, null, or nothing: "values are omitted when undefined", yet the examples have nulls.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from harness.plugin.proxy_http import Exchange
-    from harness.protocol.validate import Validator
+    from codex_replay.plugin.proxy.http import Exchange
+    from codex_replay.protocol.schema.validate import Validator
 
 #: The names of the three payloads, as the documents give them.
 SPECIFIED: dict[str, tuple[str, ...]] = {
@@ -36,11 +36,6 @@ SPECIFIED: dict[str, tuple[str, ...]] = {
         *("finalOutputJsonSchema", "final_output_json_schema"),
     ),
 }
-#: Said of a proxy that the specification is not about.
-OTHER_METHODS = (
-    "It sends none of the calls that the specification is about ({}). If it is to send others, such as turn/start, "
-    "--profile works-on-0.92 judges it by what its clients and the model see."
-)
 #: The handshake is no payload of a request.
 IGNORED = ("initialize", "initialized")
 _IDS, _SOME_ID = ("conversationId", "threadId"), "01a200de-e178-77f2-b971-666c5f907048"
@@ -49,8 +44,8 @@ _MARKER = re.compile(r"case-[0-9a-f]{12};")
 
 @cache
 def _validator() -> Validator:
-    from harness.protocol.bundle import load
-    from harness.protocol.validate import Validator
+    from codex_replay.protocol.schema.bundle import load
+    from codex_replay.protocol.schema.validate import Validator
 
     return Validator(load())
 

@@ -7,12 +7,11 @@
 
 `--proxy` names the subject (docs/proxy.md). What the model says stands beside the case, as `@pytest.mark.model(*items)`: the
 scripts of all cases become one, in which the marker of each case's prompt chooses its turn, so that cases with the same
-environment share a process. Each check bears `@pytest.mark.spec(id, where, line)`.
+environment share a process. Each check bears `@pytest.mark.spec(id, statements...)`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
 from pathlib import Path
@@ -20,23 +19,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.plugin.options import proxy_table, settings_of
-from harness.plugin.proxy_http import Event, Exchange, exchange
-from harness.plugin.proxy_process import PROFILE, PROFILES, Pool, RunningProxy
-from harness.plugin.proxy_report import tell
-from harness.plugin.proxy_subject import BadProxy, ProxySubject, parse_proxy
-from harness.shell.client import SubjectFailure
+from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
+from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, UNCLAIMED, Fields, needs_of, subject_of
+from codex_replay.plugin.proxy.http import Event, Exchange, exchange
+from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy
+from codex_replay.plugin.proxy.subject import ProxySubject
+from codex_replay.plugin.proxy.timeline import proxy_frames, tell
+from codex_replay.plugin.reporting.trace import trace_frames_of
+from codex_replay.report.group_failures import EARLIER
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-    from harness.shell.backend_process import BackendProcess
+    from codex_replay.shell.http.backend_process import BackendProcess
+    from codex_replay.shell.process.subject import Process
 
 __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 
 #: How long one answer may take, in seconds, unless `--wait` says otherwise.
 WAIT, WAIT_LIVE = 10.0, 30.0
-FIELDS, UNCLAIMED = "codex-replay-proxy-fields", "codex-replay-proxy-unclaimed"
 
 
 class Proxy:
@@ -50,6 +53,7 @@ class Proxy:
         self._wait = wait
         self._attached = attached
         self.running: RunningProxy | None = None
+        self._stderr_from: dict[Process, int] = {}  # how much each process had written before this case used it
 
     def prompt(self, text: str = "Hello") -> str:
         """Return a prompt with the marker in it by which the model knows the case."""
@@ -63,9 +67,16 @@ class Proxy:
         given = {PROFILE: self.profile, **(env or {})}
         if why := self._pool.broken(given, script):
             # The case that found it so has told all that is known, and has shown where.
-            pytest.fail(f"{why} (An earlier case tells the whole.)", pytrace=False)
+            pytest.fail(f"{why}{EARLIER}", pytrace=False)
         self.running = self._pool.get(given, script)
+        if self.running.process is not None:
+            self._stderr_from.setdefault(self.running.process, self.running.process.stderr_bytes)
         return self.running
+
+    def stderr(self) -> list[str]:
+        """Return the last lines that the proxy wrote to stderr during this case."""
+        process = self.running.process if self.running is not None else None
+        return [] if process is None else process.stderr_tail(15, since=self._stderr_from.get(process, 0))
 
     def ask(
         self,
@@ -95,7 +106,7 @@ class Proxy:
         if done.problem:
             raise SubjectFailure(f"{method} {path}: {done.problem}.")
         if ok and not 200 <= done.status < 300:
-            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.status}: {done.body[:500]!r}")
+            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}")
         return done
 
     def chat(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
@@ -173,24 +184,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "model(*items, turns=None): what the model says to this case's marker (docs/scripts.md)")
     config.addinivalue_line("markers", "proxy_profile(*names): the case holds a proxy to these profiles only")
     config.addinivalue_line("markers", "needs(*capabilities): the case is for proxies that can do this")
-    _subject(config)
+    subject_of(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Fields(config), "codex-replay-proxy-collector")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Name the proxy in the verdict as what it is: without `--proxy` it may be the one of the table."""
-    from harness.plugin.session import SESSION
+    from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):
-        found.verdict.others["proxy"] = _subject(session.config).name
-
-
-def _subject(config: pytest.Config) -> ProxySubject:
-    try:
-        return parse_proxy(settings_of(config).proxy, proxy_table(config))
-    except BadProxy as error:
-        raise pytest.UsageError(str(error)) from None
+        found.verdict.others["proxy"] = subject_of(session.config).name
+        if isinstance(fields := session.config.pluginmanager.get_plugin("codex-replay-proxy-collector"), Fields):
+            found.advisers.append(fields.advice)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -210,58 +216,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     proxy = getattr(item, "funcargs", {}).get("proxy")
     if report.when == "call" and isinstance(proxy, Proxy):
-        from harness.plugin.proxy_fields import fields
+        from codex_replay.plugin.proxy.fields import fields
 
         report.user_properties.append((FIELDS, {proxy.profile: fields(proxy.exchanges)}))
+        report.user_properties.append((NEEDS, needs_of(item)))
         if report.failed and proxy.exchanges:
-            stderr = proxy.running.process.stderr_tail(15) if proxy.running and proxy.running.process else []
+            stderr = proxy.stderr()
             report.sections.append(("HTTP and JSON-RPC", tell(proxy.exchanges, stderr)))
     return report
-
-
-class Fields:
-    """Collects what the proxy sent, in the process that ends the run."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
-        self.rows: dict[str, list[list[Any]]] = {}
-        self.unclaimed: dict[str, int] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in the fields of one case, or what the proxy would have to be capable of for it to be judged."""
-        for name, found in report.user_properties:
-            if name == UNCLAIMED and report.when == "setup":
-                self.unclaimed[str(found)] = self.unclaimed.get(str(found), 0) + 1
-            if name == FIELDS and isinstance(found, dict):
-                for profile, rows in ((profile, rows) for profile, rows in found.items() if rows):
-                    self.rows.setdefault(profile, []).extend(rows)
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
-        from harness.plugin.proxy_fields import OTHER_METHODS, SPECIFIED, table, write
-        from harness.plugin.session import SESSION
-
-        out = terminalreporter
-        if self.unclaimed:
-            cases = ", ".join(f"{count} for {name}" for name, count in sorted(self.unclaimed.items()))
-            out.section("not judged")
-            out.write_line(f"{_subject(self.config).name} does not claim to be capable of what these cases need: {cases}.")
-        for profile in sorted(self.rows):
-            out.section(f"what the proxy sends to app-server, field by field ({profile})")
-            for line in table(self.rows[profile]):
-                out.write_line(line)
-            if profile == "as-specified" and not any(row[0] in SPECIFIED for row in self.rows[profile]):
-                out.write_line(OTHER_METHODS.format(", ".join(SPECIFIED)))
-        session = self.config.stash.get(SESSION, None)
-        if self.rows and session is not None:
-            with contextlib.suppress(OSError):  # the verdict has said already that the folder cannot be written to
-                out.write_line(f"Fields: {write(self.rows, session.report_folder, _subject(self.config).name)}")
 
 
 @pytest.fixture(scope="session")
 def proxy_subject(request: pytest.FixtureRequest) -> ProxySubject:
     """The proxy under test."""
-    return _subject(request.config)
+    return subject_of(request.config)
 
 
 @pytest.fixture(scope="session")
@@ -272,12 +240,8 @@ def proxy_pool(
     lite_client_backend: Callable[[], BackendProcess],
 ) -> Iterator[Pool]:
     """The processes of the run."""
-    from harness.plugin.subjects import BadSubject, parse_app_server
-
-    try:
+    with usage_errors():
         app_server = parse_app_server(settings_of(request.config).app_server)
-    except BadSubject as error:
-        raise pytest.UsageError(str(error)) from None
     shared = script_of(request.session.items)
     cwd = str(request.config.invocation_params.dir)
 
@@ -296,8 +260,7 @@ def proxy_pool(
 def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_pool: Pool) -> Proxy:
     """Ask the proxy that `--proxy` names."""
     settings = settings_of(request.config)
-    needed = [each for mark in request.node.iter_markers("needs") for each in mark.args]
-    if lacking := [each for each in dict.fromkeys(needed) if each not in proxy_subject.capabilities]:
+    if lacking := [each for each in needs_of(request.node) if each not in proxy_subject.capabilities]:
         request.node.user_properties.append((UNCLAIMED, ", ".join(lacking)))
         pytest.skip(f"not verified: {proxy_subject.name} does not claim to be capable of {', '.join(lacking)}")
     mark = request.node.get_closest_marker("proxy_profile")
@@ -306,4 +269,6 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
         profile = settings.profile
     live = settings.app_server not in ("fake",) and not settings.app_server.startswith("fake:")
     wait = settings.wait or (WAIT_LIVE if live else WAIT)
-    return Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject.url is not None)
+    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject.url is not None)
+    trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))
+    return proxy

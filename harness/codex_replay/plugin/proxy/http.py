@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harness.core.reason import reason
-from harness.core.sse import Decoder
-from harness.plugin.proxy_answer import placed
-from harness.shell.client import SubjectFailure
+from codex_replay.core.text.error_text import error_text
+from codex_replay.core.wire.sse import Decoder
+from codex_replay.plugin.proxy.answer import placed
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.plugin.proxy_wire import WireFrame
+    from codex_replay.plugin.proxy.wire import WireFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,17 @@ class Exchange:
             return placed(json.loads(self.body), "the answer")
         except ValueError:
             raise SubjectFailure(f"The answer ({self.status}) is no JSON: {self.body[:300]!r}") from None
+
+    @property
+    def answered(self) -> str:
+        """The status and, of an error in OpenAI's form, its code (else its type): "404 (not_found)"."""
+        try:
+            error = json.loads(self.body)["error"]
+            code = error.get("code") or error.get("type")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            code = None
+        word = "".join(c for c in code if c.isalnum() or c in "_-. ")[:40] if isinstance(code, str) else ""
+        return f"{self.status} ({word})" if word else str(self.status)
 
     @property
     def is_stream(self) -> bool:
@@ -158,7 +169,7 @@ def exchange(
     except ConnectionRefusedError:
         done.problem = f"a refused connection: nobody listens at {url}"
     except (OSError, http.client.HTTPException) as error:
-        done.problem = f"the connection failed ({type(error).__name__}: {reason(error)})"
+        done.problem = f"the connection failed ({type(error).__name__}: {error_text(error)})"
     finally:
         connection.close()
         done.body = b"".join(pieces)

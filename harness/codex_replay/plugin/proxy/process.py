@@ -17,16 +17,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.plugin.programs import program
-from harness.plugin.proxy_http import exchange
-from harness.plugin.proxy_wire import Wire
-from harness.shell.client import SubjectFailure
-from harness.shell.process import MARK, CannotStart, Process
+from codex_replay.plugin.base.programs import program
+from codex_replay.plugin.base.subjects import fill
+from codex_replay.plugin.proxy.http import exchange
+from codex_replay.plugin.proxy.wire import Wire
+from codex_replay.report.group_failures import STDERR
+from codex_replay.shell.process.subject import MARK, CannotStart, Process
+from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
-    from harness.plugin.proxy_subject import ProxySubject
-    from harness.plugin.subjects import Subject
-    from harness.shell.backend_process import BackendProcess, BackendSession
+    from codex_replay.plugin.base.subjects import Subject
+    from codex_replay.plugin.proxy.subject import ProxySubject
+    from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
 #: How many processes of one run may stand side by side.
 MOST = 5
@@ -65,7 +67,7 @@ class RunningProxy:
         self._await_ready()
 
     def _codex(self, subject: Subject, script: Any, backend: Callable[[], BackendProcess]) -> str:
-        from harness.shell.codex import HermeticHome
+        from codex_replay.shell.codex.home import HermeticHome
 
         argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
         url, added = "http://127.0.0.1:9", {}
@@ -75,10 +77,9 @@ class RunningProxy:
         else:
             (self.folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(self.folder / "script.json")
-        version = subject.version if subject.version[:1].isdigit() else "0.92.0"
-        environ = {**HermeticHome(self.folder / "codex-home", url, version=version).env, **added}
+        environ = {**HermeticHome(self.folder / "codex-home", url, version=subject.version).env, **added}
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
-        tap = shlex.join(program("harness.shell.timed_tap"))
+        tap = shlex.join(program("codex_replay.shell.rpc.timed_tap"))
         piece = self.env.pop(PIECE, "")
         where = shlex.quote(str(self.folder))
         path = self.folder / "codex"
@@ -109,8 +110,8 @@ class RunningProxy:
             "PROXY_API_KEYS": self.key,
         }
         filled = {"{port}": port, "{codex}": codex, "{key}": self.key}
-        argv = [_fill(word, filled) for word in self.subject.argv]
-        given.update({name: _fill(value, filled) for name, value in {**self.subject.env, **self.env}.items()})
+        argv = [fill(word, filled) for word in self.subject.argv]
+        given.update({name: fill(value, filled) for name, value in {**self.subject.env, **self.env}.items()})
         self.url = f"http://127.0.0.1:{port}"
         try:
             self.process = Process(argv, env=given, cwd=cwd)
@@ -145,7 +146,7 @@ class RunningProxy:
     def _not_ready(self, why: str) -> SubjectFailure:
         said = "\n".join(self.process.stderr_tail(15)) if self.process is not None else ""
         self.stop()
-        return SubjectFailure(f"{why}{' It said on stderr:' if said else ''}\n{said}".rstrip())
+        return SubjectFailure(f"{why}{STDERR if said else ''}\n{said}".rstrip())
 
     @property
     def alive(self) -> bool:
@@ -159,12 +160,6 @@ class RunningProxy:
         if self.upstream is not None:
             self.upstream.close()
             self.upstream = None
-
-
-def _fill(text: str, filled: Mapping[str, str]) -> str:
-    for name, value in filled.items():
-        text = text.replace(name, value)
-    return text
 
 
 def free_port() -> int:
@@ -192,7 +187,7 @@ class Pool:
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
         """Return why there can be no process with this environment, in one line, if an earlier case has tried; else ""."""
         why = self._never or self._broken.get(_key(env, script), "")
-        return why.partition("\n")[0].removesuffix(" It said on stderr:")
+        return why.partition("\n")[0].removesuffix(STDERR)
 
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
         """Return a process with this environment, started if none runs. Raises `SubjectFailure`."""

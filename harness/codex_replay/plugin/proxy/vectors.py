@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-PATH = Path(__file__).parent.parent / "protocol" / "data" / "tool-calls.ndjson"
+PATH = Path(__file__).parents[2] / "protocol" / "data" / "tool-calls.ndjson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +25,24 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One text of a model. The first of `outcomes` is the best one; the others are allowed too."""
+    """One text of a model. The first of `outcomes` is the best one; the others are allowed too.
+
+    `cuts` are the offsets at which the stream is cut; None leaves them to the suite. `statements` are those of the contract.
+    """
 
     id: str
+    feature: str
     why: str
+    statements: tuple[str, ...]
     text: str
+    cuts: tuple[int, ...] | None
     outcomes: tuple[Outcome, ...]
     verbatim: tuple[str | None, ...]
 
     def pieces(self, size: int) -> list[str]:
-        """Return the text cut into pieces of so many characters; 0 leaves it whole."""
-        if size == 0:
-            return [self.text]
-        return [self.text[i : i + size] for i in range(0, len(self.text), size)]
+        """Return the text cut at the vector's own cuts, else into pieces of so many characters; 0 leaves it whole."""
+        cuts = self.cuts if self.cuts is not None else range(size, len(self.text), size) if size else ()
+        return [self.text[begin:end] for begin, end in pairwise((0, *cuts, len(self.text))) if begin < end]
 
 
 def load_vectors() -> list[Vector]:
@@ -49,7 +55,9 @@ def _vector(row: dict[str, Any]) -> Vector:
     filled = {name: text * times for name, (text, times) in row.get("fill", {}).items()}
     outcomes = [_outcome(each, filled) for each in (row, *row.get("or", []))]
     verbatim = tuple(call.get("verbatim") for call in row["calls"])
-    return Vector(row["id"], row["why"], _fill(row["text"], filled), tuple(outcomes), verbatim)
+    cuts = tuple(row["cuts"]) if "cuts" in row else None
+    text, statements = _fill(row["text"], filled), tuple(row["statements"])
+    return Vector(row["id"], row["feature"], row["why"], statements, text, cuts, tuple(outcomes), verbatim)
 
 
 def _outcome(row: dict[str, Any], filled: dict[str, str]) -> Outcome:

@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.core.jsonrpc import kind
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.shell.process.subject import runs
 
 #: A line of `timed_tap` that has a frame in it.
 _FRAME = re.compile(rb'\{"t": ?([0-9.]+), ?"(got|said)": ?(".*")\}')
@@ -46,6 +47,10 @@ class WireFrame:
     def kind(self) -> str:
         """What the line is in JSON-RPC: request, notification, response, error or other."""
         return kind(self.value)
+
+    def child_runs(self) -> bool:
+        """Return True if the app-server that this frame passed still runs."""
+        return runs(int(self.child))
 
 
 class Wire:

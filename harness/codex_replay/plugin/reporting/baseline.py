@@ -15,6 +15,7 @@ modules or cases were named: a part of the suites may have the list of all.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from harness.core.counted import counted
-from harness.plugin.options import settings_of
+from codex_replay.core.text.plural import plural
+from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.shard import shard_of
+from codex_replay.plugin.reporting.session import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -95,7 +98,7 @@ def _a_part(config: pytest.Config) -> bool:
 
 def names_of(item: pytest.Item) -> list[str]:
     """Return the names by which a baseline may call a case, the shortest first."""
-    from harness.plugin.naming import case_name
+    from codex_replay.plugin.base.naming import case_name
 
     found = []
     mark = item.get_closest_marker("spec")
@@ -125,16 +128,11 @@ def pytest_testnodedown(node: Any, error: object) -> None:
         raise pytest.UsageError(found)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare what is not in the table of options: a flag."""
-    group = parser.getgroup("codex-replay")
-    text = "Write the file of --baseline anew from what fails."
-    group.addoption("--update-baseline", action="store_true", default=False, help=text)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Read the baseline before anything is collected."""
-    path, update = settings_of(config).baseline, bool(config.getoption("--update-baseline"))
+    path, update = settings_of(config).baseline, bool(config.getoption("update_baseline"))
+    if update and shard_of(config) is not None:
+        raise pytest.UsageError("--update-baseline needs every case: leave --shard out.")
     if path is None:
         if update:
             raise pytest.UsageError("--update-baseline: say which file, with --baseline FILE.")
@@ -157,20 +155,22 @@ def pytest_configure(config: pytest.Config) -> None:
             f"--baseline {path}: nobody has said yet why {_some(unexplained)} may fail; "
             f"put the reason in the place of {UNEXPLAINED!r}."
         )
-    config.pluginmanager.register(Gate(path, lines, update), "codex-replay-baseline-gate")
+    config.pluginmanager.register(Gate(path, lines, update, shard_of(config) is not None), "codex-replay-baseline-gate")
 
 
 class Gate:
     """Applies a baseline to a run. With pytest-xdist the workers judge the cases, and the controller what concerns many."""
 
-    def __init__(self, path: Path, lines: list[Line], update: bool) -> None:
-        self.path, self.lines, self.update = path, lines, update
+    def __init__(self, path: Path, lines: list[Line], update: bool, sharded: bool = False) -> None:
+        self.path, self.lines, self.update, self._sharded = path, lines, update, sharded
         self._of: dict[str, list[int]] = {}
         self._names: dict[str, list[str]] = {}
+        self._totals: Counter[int] = Counter()  # how many cases each line means, those of other shards included
         #: For each case of the run that has a verdict: whether it failed, its names and its lines.
         self.seen: dict[str, tuple[bool, list[str], list[int]]] = {}
         self.stale: list[str] = []
         self.written = self.unexplained = 0
+        self.stopped = False  # the run stopped early
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -178,7 +178,8 @@ class Gate:
         for item in items:
             names = self._names[item.nodeid] = names_of(item)
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
-        used = {i for found in self._of.values() for i in found}
+        self._totals = Counter(i for found in self._of.values() for i in found)
+        used = set(self._totals)
         unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
         if unmatched and not self.update and not _a_part(config):
             refuse(config, items, self._complaint(unmatched))
@@ -197,7 +198,8 @@ class Gate:
         if report.when == "teardown" or (report.when == "setup" and report.passed) or report.skipped:
             return report
         failed = report.failed
-        report.user_properties.append((PROPERTY, [failed, self._names[item.nodeid], mine]))
+        totals = [[i, self._totals[i]] for i in mine]
+        report.user_properties.append((PROPERTY, [failed, self._names[item.nodeid], mine, totals]))
         if not mine or self.update:
             return report
         lines = [self.lines[i] for i in mine]
@@ -218,6 +220,7 @@ class Gate:
         for name, value in report.user_properties:
             if name == PROPERTY and isinstance(value, list):
                 self.seen[report.nodeid] = (bool(value[0]), list(value[1]), list(value[2]))
+                self._totals |= Counter({int(number): int(total) for number, total in value[3]})
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -227,7 +230,9 @@ class Gate:
         if exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         if self.update:
-            self._write()
+            self.stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
+            if not self.stopped:
+                self._write()
         else:
             self.stale = [line.check for i, line in enumerate(self.lines) if not line.flaky and self._passes(i)]
             if self.stale and exitstatus == pytest.ExitCode.OK:
@@ -235,6 +240,8 @@ class Gate:
 
     def _passes(self, number: int) -> bool:
         verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
+        if self._sharded and len(verdicts) < self._totals.get(number, 0):
+            return False  # other shards have the other cases of this line
         return bool(verdicts) and not any(verdicts)
 
     def _write(self) -> None:
@@ -257,20 +264,35 @@ class Gate:
         """The shortest name that means no case that passes."""
         return next((name for name in names if name not in passing), names[-1])
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
+    def pytest_terminal_summary_first(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        """Leave known failures out of pytest's own list, unless -v asks for them: `baseline` counts them in one line."""
+        stats = terminalreporter.stats
+        everything = stats.get("xfailed", [])
+        if terminalreporter.verbosity <= 0 and everything:
+            stats["xfailed"] = [each for each in everything if PROPERTY not in dict(each.user_properties)]
+        try:
+            return (yield)
+        finally:
+            if everything:
+                stats["xfailed"] = everything
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-        """Say what the baseline came to."""
+        """Report what the baseline came to."""
         out = terminalreporter
         if exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         out.section("baseline")
-        if self.update:
-            out.write_line(f"{self.path} has {counted(self.written, 'line')} now.")
+        if self.stopped:
+            out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
+        elif self.update:
+            out.write_line(f"{self.path} has {plural(self.written, 'line')} now.")
             if self.unexplained:
                 out.write_line(
                     f"{self.unexplained} of them want a reason, in the place of {UNEXPLAINED!r}: the gate refuses these words."
                 )
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
-            out.write_line(f"{counted(known, 'known failure')}, {counted(len(self.stale), 'stale line')} of {len(self.lines)}.")
+            out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")
             for check in self.stale:
                 out.write_line(f"stale: {check!r} passes now; take its line out of {self.path}.", red=True)

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.core.jsonrpc import kind
-from harness.protocol import bundle, tables
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.protocol import data_tables, versions
+from codex_replay.protocol.schema import bundle
 
 if TYPE_CHECKING:
-    from harness.core.frames import Frame
+    from codex_replay.core.cassette.frames import Frame
 
 #: The kinds of things to see, in the order of the table. A client method that was only ever refused counts, and is said to be.
 KINDS = ("client method", "client notification", "server request", "server notification", "event")
@@ -42,7 +43,7 @@ class Sight:
 class Coverage:
     """What was seen so far of one Codex version."""
 
-    version: str = bundle.DEFAULT_VERSION
+    version: str = versions.DEFAULT
     _first: dict[str, str] = field(default_factory=dict)
 
     def add(self, case: str, seen: Iterable[str]) -> None:
@@ -52,7 +53,7 @@ class Coverage:
 
     def sights(self) -> list[Sight]:
         """Return everything there is to see, in the bundle's order, with what was seen of it and why the rest was not."""
-        reasons = tables.load("unreachable", self.version)["reasons"]
+        reasons = data_tables.load("unreachable", self.version)["reasons"]
         found = []
         for sort, names in everything(self.version).items():
             for name in names:
@@ -127,7 +128,7 @@ def everything(version: str) -> dict[str, tuple[str, ...]]:
         "server notification": known.methods("server-notification"),
         "event": known.events(),
     }
-    for row in tables.load("coverage", version)["enums"]:
+    for row in data_tables.load("coverage", version)["enums"]:
         names = values_of(known, row["type"], row.get("tag", "type"))
         found[row["name"]] = tuple(snake(name) for name in names) if row.get("snake") else names
     return found
@@ -159,9 +160,9 @@ def snake(name: str) -> str:
 # -- what was seen -------------------------------------------------------------------------------------------------------------
 
 
-def seen(frames: Iterable[Frame], version: str = bundle.DEFAULT_VERSION) -> set[str]:
+def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
     """Return what the rpc frames of one connection show, as `kind: name`; `... answered` of a client method that got a result."""
-    rows = tables.load("coverage", version)["enums"]
+    rows = data_tables.load("coverage", version)["enums"]
     places: dict[str, list[tuple[str, str, str]]] = {}
     for row in rows:
         for method, path in row["at"]:

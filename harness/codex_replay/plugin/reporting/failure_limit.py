@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.counted import counted
+from codex_replay.core.text.plural import plural
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from harness.plugin.session import Session
+    from codex_replay.plugin.reporting.session import Session
 
 #: How many failures are told in whole when there are more.
 WHOLE = 25
+#: The same, of a run that stopped early: its failures have one cause.
+WHOLE_OF_ONE_CAUSE = 3
 _KINDS = ("error", "failed")
 
 
-class Terse:
+class FailureLimit:
     """Keeps from pytest, which prints what failed before it asks other plugins, what is not to be told in whole."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self._verdict = session.verdict
+        self._limit = WHOLE
         self._kept_back: dict[str, list[Any]] = {}
         self._told: set[str] = set()
         self._more: dict[str, int] = {}
@@ -37,7 +40,9 @@ class Terse:
         """Choose before anything is printed; with -v everything is."""
         stats = terminalreporter.stats
         checks = [check for kind in _KINDS for report in stats.get(kind, ()) if (check := self._check(report)) is not None]
-        if terminalreporter.verbosity <= 0 and len(checks) > WHOLE:
+        if self._verdict.stopped_early:
+            self._limit = WHOLE_OF_ONE_CAUSE
+        if terminalreporter.verbosity <= 0 and len(checks) > self._limit:
             self._kept_back = {kind: stats[kind] for kind in _KINDS if kind in stats}
             for kind, reports in self._kept_back.items():
                 stats[kind] = [report for report in reports if self._whole(self._check(report))]
@@ -53,7 +58,7 @@ class Terse:
     def _whole(self, check: str | None) -> bool:
         if check is None:  # no case of ours: whoever has other tests in this run looks for them here
             return True
-        if check not in self._told and len(self._told) < WHOLE:
+        if check not in self._told and len(self._told) < self._limit:
             self._told.add(check)
             return True
         self._more[check] = self._more.get(check, 0) + 1
@@ -64,7 +69,7 @@ class Terse:
         out.stats.update(self._kept_back)
         if not self._more:
             return
-        out.section(f"{counted(sum(self._more.values()), 'failure')} more")
+        out.section(f"{plural(sum(self._more.values()), 'failure')} more")
         for check, number in sorted(self._more.items()):
             out.write_line(f"{number:5}  {check}" + (", as above" if check in self._told else ""))
         out.write_line("The report has each of them in whole, with the command that runs it again.")
@@ -73,7 +78,7 @@ class Terse:
 class _Between:
     """What is asked after the failures were printed and before the list of them is."""
 
-    def __init__(self, terse: Terse) -> None:
+    def __init__(self, terse: FailureLimit) -> None:
         self._terse = terse
 
     @pytest.hookimpl(tryfirst=True)

@@ -8,23 +8,24 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from harness.core.redact import Redactor
-from harness.plugin.again import Again, shell_line
-from harness.plugin.spool import Spool, key_of
-from harness.report.files import write_all
-from harness.report.model import Case, Report
-from harness.report.stories import StoryText, finite, told
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.plugin.base.rerun_command import RerunCommand, shell_line
+from codex_replay.plugin.reporting.spool import Spool, key_of
+from codex_replay.report.data import Case, Report
+from codex_replay.report.files import write_all
+from codex_replay.report.next_steps import next_steps
+from codex_replay.report.traces import TraceText, finite, told
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     import pytest
 
-    from harness.plugin.verdict import Verdict
+    from codex_replay.plugin.reporting.verdict import Verdict
 
 #: What other commands leave beside a report, and what it takes in.
 BESIDE = ("strength", "drift")
@@ -35,9 +36,9 @@ DEEPEST = 100
 def machine_paths() -> dict[str, str]:
     """Return the folders of this machine that tell who is at work, and what they become."""
     root = Path(tempfile.gettempdir())
-    with contextlib.suppress(Exception):  # a user without a name
-        from getpass import getuser
+    from getpass import getuser
 
+    with contextlib.suppress(ImportError, KeyError, OSError):  # a user without a name, as pytest takes it
         return {str(root / f"pytest-of-{getuser()}"): str(root / "pytest")}
     return {}
 
@@ -69,8 +70,11 @@ def _shallow(value: Any) -> bool:
 class Reporter:
     """Writes the report of one run; `began` is when, in UTC."""
 
-    def __init__(self, config: pytest.Config, folder: Path, began: datetime) -> None:
+    def __init__(self, config: pytest.Config, folder: Path, began: datetime, advice: Iterable[str] = ()) -> None:
+        """`advice` are sentences for `next`, the steps that the report recommends."""
         self.folder = folder
+        self._advice = advice
+        self.next: list[str] = []
         self._config = config
         self._started = began.strftime("%Y-%m-%dT%H:%M:%SZ")
         self._redactor = Redactor(paths=machine_paths())
@@ -78,7 +82,7 @@ class Reporter:
     def write(self, verdict: Verdict, spool: Spool | None) -> list[Path]:
         """Write all files and return their paths; raises `OSError`."""
         report = verdict.report("", self._started)
-        again = Again(self._config, self.folder)
+        again = RerunCommand(self._config, self.folder)
         places = spool.index() if spool is not None else {}
         stories: dict[int, tuple[Path, int]] = {}
         for number, case in enumerate(report["cases"]):
@@ -100,6 +104,9 @@ class Reporter:
         redact = plain.argv
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
             case["again"] = again.line(dirty["nodeid"], redact)
+        self.next = next_steps(clean, map(self._redactor.text, self._advice))
+        if self.next:
+            clean["next"] = self.next
         return write_all(self.folder, clean, self._stories(clean["cases"], stories))
 
     @staticmethod
@@ -109,7 +116,7 @@ class Reporter:
             said, _ = Spool.read(found)
             case["expected"], case["actual"] = said.get("expected"), said.get("actual")
 
-    def _stories(self, cases: list[Case], stories: dict[int, tuple[Path, int]]) -> Iterator[StoryText]:
+    def _stories(self, cases: list[Case], stories: dict[int, tuple[Path, int]]) -> Iterator[TraceText]:
         for number, place in stories.items():
             said, frames = Spool.read(place)
             said["cassette"] = self._relative(said["cassette"]) if said["cassette"] else None

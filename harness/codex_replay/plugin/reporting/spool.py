@@ -1,6 +1,6 @@
-"""Where the processes of a run put the stories of their cases until the report is written.
+"""Where the processes of a run put the traces of their cases until the report is written.
 
-Strategy. A folder that only this user can read, one file a process, two lines a story; of two stories of one case the later
+Strategy. A folder that only this user can read, one file a process, two lines a trace; of two traces of one case the later
 counts. Its lock is held while the run lives, so that the next run can take away what a killed one has left.
 """
 
@@ -14,23 +14,26 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.report.stories import frames_text
+from codex_replay.report.traces import frames_text
+
+if TYPE_CHECKING:
+    from codex_replay.plugin.reporting.trace import CollectedTrace
 
 #: A spool's name begins so. Its lock is held while its run lives, in whatever container: a number of a process would not tell.
-_PREFIX, _LOCK = "codex-replay-stories-", "lock"
+_PREFIX, _LOCK = "codex-replay-traces-", "lock"
 
 
 def key_of(nodeid: str) -> str:
-    """Return the name of a case's story in the spool; it tells nothing of the node id, which may hold a secret."""
+    """Return the name of a case's trace in the spool; it tells nothing of the node id, which may hold a secret."""
     return hashlib.sha256(nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class Spool:
-    """Where the processes of a run put stories until the report is written: `folder`/<pid>.ndjson.
+    """Where the processes of a run put traces until the report is written: `folder`/<pid>.ndjson.
 
-    Two lines a story: what is said of it, and its frames, which nobody need read again to write them into the report.
+    Two lines a trace: what is said of it, and its frames, which nobody need read again to write them into the report.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
@@ -52,29 +55,29 @@ class Spool:
                 os.close(self._lock)
                 self._lock = -1
 
-    def put(self, nodeid: str, story: dict[str, Any]) -> None:
-        """Add a story, in one write; raises `OSError`."""
-        head = {"key": key_of(nodeid), **{name: value for name, value in story.items() if name != "frames"}}
-        lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(story["frames"]))
+    def put(self, nodeid: str, trace: CollectedTrace) -> None:
+        """Add a trace, in one write; raises `OSError`."""
+        head = {"key": key_of(nodeid), **{name: value for name, value in trace.items() if name != "frames"}}
+        lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(trace["frames"]))
         with open(self.folder / f"{os.getpid()}.ndjson", "ab") as file:
             file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return where each story lies: the file and the offset of its lines; of two of one case the later."""
+        """Return where each trace lies: the file and the offset of its lines; of two of one case the later."""
         found: dict[str, tuple[Path, int]] = {}
         for path in sorted(self.folder.glob("*.ndjson"), key=lambda path: path.stat().st_mtime_ns):
             with open(path, "rb") as file:
                 at = 0
                 for head in file:
                     frames = file.readline()
-                    if frames.endswith(b"\n"):  # a process that was killed may have left half a story
+                    if frames.endswith(b"\n"):  # a process that was killed may have left half a trace
                         found[head[8:32].decode("ascii", "replace")] = (path, at)
                     at += len(head) + len(frames)
         return found
 
     @staticmethod
     def read(place: tuple[Path, int]) -> tuple[dict[str, Any], bytes]:
-        """Return what is said of the story that lies at a place of the index, and the text of its frames."""
+        """Return what is said of the trace that lies at a place of the index, and the text of its frames."""
         with open(place[0], "rb") as file:
             file.seek(place[1])
             head: dict[str, Any] = json.loads(file.readline())

@@ -6,15 +6,17 @@ Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from harness.core.brief import shortened
-from harness.core.counted import counted
-from harness.report import model
-from harness.report.model import ROLES, Case, Outcome, Report
+from codex_replay.core.text.plural import plural
+from codex_replay.core.text.truncate import shortened
+from codex_replay.report import data
+from codex_replay.report.data import ROLES, Case, Outcome, Report
 
 if TYPE_CHECKING:
-    from harness.plugin.coverage import Coverage
+    from codex_replay.plugin.base.naming import CaseName
+    from codex_replay.plugin.reporting.case_result import CaseResult
+    from codex_replay.plugin.reporting.coverage import Coverage
 
 #: How many characters of a message and of a whole failure are kept.
 LONGEST_MESSAGE, LONGEST_DETAILS = 1000, 1 << 16
@@ -31,37 +33,51 @@ class Verdict:
         self.seconds = 0.0
         self.validated = True
         self.interrupted = False
+        self.stopped_early = False
+        self.planned = 0  # how many cases were chosen
         self.stale: list[str] = []
         self.coverage: Coverage | None = None
         self._of_node: dict[str, str] = {}
+        self._ended: set[str] = set()
         self._roles: set[str] = set()
 
     def add(
-        self, nodeid: str, said: Mapping[str, Any], outcome: Outcome, seconds: float, message: str = "", details: str = ""
+        self, nodeid: str, result: CaseResult, outcome: Outcome, seconds: float, message: str = "", details: str = ""
     ) -> None:
         """Take in one phase of a case; of several phases the worst outcome is the case's."""
-        case = self._case(nodeid, said)
-        self._roles.add(said.get("role") or ROLES.get(said["suite"], "app-server"))
+        case = self._case(nodeid, result.name)
+        self._roles.add(result.role or ROLES.get(result.name.suite, "app-server"))
         case["seconds"] = round(case["seconds"] + seconds, 4)
-        case["recorded"] = said.get("recorded") or case["recorded"]
-        case["title"] = said.get("title") or case["title"]
-        case["spec"] = said.get("spec") or case["spec"]
-        worst = model.worst([case["outcome"], outcome])
+        case["recorded"] = list(result.recorded) or case["recorded"]
+        case["title"] = result.title or case["title"]
+        case["spec"] = result.spec or case["spec"]
+        worst = data.worst([case["outcome"], outcome])
         if outcome != "passed" and (worst != case["outcome"] or not case["message"]):
             case["outcome"] = worst
             case["message"] = shortened(message, LONGEST_MESSAGE)
             case["details"] = shortened(details, LONGEST_DETAILS)
-            case["expected"], case["actual"] = said.get("compared") or (None, None)
+            case["expected"], case["actual"] = result.compared or (None, None)
+
+    def end(self, nodeid: str) -> None:
+        """Note that the last phase of a case was seen."""
+        self._ended.add(nodeid)
+
+    def interrupt(self) -> None:
+        """Leave out the cases that did not end: that they began well is no pass."""
+        self.interrupted = True
+        for nodeid in [nodeid for nodeid in self._of_node if nodeid not in self._ended]:
+            if self.cases[self._of_node[nodeid]]["outcome"] == "passed":
+                del self.cases[self._of_node.pop(nodeid)]
 
     def case_of(self, nodeid: str) -> Case | None:
         """Return the case with this node id, if one of its phases was seen."""
         key = self._of_node.get(nodeid)
         return self.cases[key] if key is not None else None
 
-    def _case(self, nodeid: str, said: Mapping[str, Any]) -> Case:
+    def _case(self, nodeid: str, case: CaseName) -> Case:
         key = self._of_node.get(nodeid)
         if key is None:
-            key = name = "{suite}/{module}/{case}".format(**said)
+            key = name = str(case)
             for number in range(2, len(self.cases) + 2):  # two classes of one module may have methods of one name
                 if key not in self.cases:
                     break
@@ -69,9 +85,9 @@ class Verdict:
             self._of_node[nodeid] = key
             self.cases[key] = {
                 "id": key,
-                "suite": said["suite"],
-                "module": said["module"],
-                "case": said["case"],
+                "suite": case.suite,
+                "module": case.module,
+                "case": case.case,
                 "nodeid": nodeid,
                 "title": "",
                 "spec": None,
@@ -94,7 +110,7 @@ class Verdict:
     @property
     def word(self) -> str:
         """`failed`, `verified` or `nothing verified`."""
-        return "failed" if self.stale or self.interrupted else model.verdict(self.cases.values())
+        return "failed" if self.stale or self.interrupted else data.verdict(self.cases.values())
 
     def table(self) -> list[str]:
         """Return the verdict table, a line per module and the sums."""
@@ -128,21 +144,24 @@ class Verdict:
             of += ", frames not validated"
         if self.interrupted:
             failed = f", {self.count('failed')} failed" if self.count("failed") else ""
-            return f"INTERRUPTED: after {counted(len(self.cases), 'case')}{failed}, so nothing is said of the others; {of}."
+            return f"INTERRUPTED: after {plural(len(self.cases), 'case')}{failed}, so nothing is said of the others; {of}."
+        if self.stopped_early:
+            ran = plural(len(self.cases), "case")
+            return f"FAILED: stopped early after {ran} of {self.planned}, which all failed for one cause; {of}."
         if self.count("failed"):
             unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
-            return f"FAILED: {self.count('failed')} of {counted(len(self.cases), 'case')}{unjudged}; {of}."
+            return f"FAILED: {self.count('failed')} of {plural(len(self.cases), 'case')}{unjudged}; {of}."
         if self.stale:
-            return f"FAILED: {counted(len(self.stale), 'stale line')} of the baseline; {of}."
+            return f"FAILED: {plural(len(self.stale), 'stale line')} of the baseline; {of}."
         if self.word == "nothing verified":
             return f"NOTHING VERIFIED: no case passed; {of}."
         more = [f", {self.count(each)} {word}" for each, word in _BESIDES if self.count(each)]
-        return f"VERIFIED: {counted(self.count('passed'), 'case')}{''.join(more)}; {of}."
+        return f"VERIFIED: {plural(self.count('passed'), 'case')}{''.join(more)}; {of}."
 
     def report(self, command: str, started: str) -> Report:
         """Return the data of the report; nothing in it is redacted yet."""
         report: Report = {
-            "report": model.FORMAT,
+            "report": data.FORMAT,
             "verdict": self.word,
             "subject": self.subjects,
             "codex": self.codex,
@@ -157,6 +176,8 @@ class Verdict:
         }
         if self.interrupted:
             report["interrupted"] = True
+        if self.stopped_early:
+            report["stopped_early"] = self.planned
         if self.stale:
             report["stale"] = list(self.stale)
         if self.coverage is not None:

@@ -1,8 +1,7 @@
 """Fixtures of the schema suite: the schema files under test, and the repository's cassettes frame by frame.
 
 Strategy: the files are what the subject of ``--app-server`` generates when asked as the real Codex is; the fake then writes
-the vendored ones, and the suite cannot tell the difference. Each cassette is a case of its own, so that a report names it. A case
-here starts no app-server, so it tells the verdict about itself by the same property that cases with a server use.
+the vendored ones, and the suite cannot tell the difference. Each cassette is a case of its own, so that a report names it.
 """
 
 from __future__ import annotations
@@ -15,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from harness.plugin.naming import case_name, cassette_folder
-from harness.plugin.session import PROPERTY, SESSION
-from harness.protocol import bundle, schema_files
-from harness.protocol.validate import RpcChecker, Validator, Violation
-from harness.shell import schema_gen
-from harness.shell.cassette import CassetteReader, cassettes_in
+from codex_replay.plugin.base.naming import cassette_folder
+from codex_replay.plugin.reporting.session import SESSION
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.schema import bundle
+from codex_replay.protocol.schema.validate import RpcChecker, Validator, Violation
+from codex_replay.shell.cassettes.file import CassetteReader, cassettes_in
+from codex_replay.shell.codex import schema_gen
+from codex_replay.shell.files.folder import Folder
 
 
 class BundleFiles(Mapping[str, bytes]):
@@ -60,13 +61,13 @@ def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     """The schema files under test: what the subject of ``--app-server`` generates, or the vendored ones without one."""
     session = request.config.stash.get(SESSION, None)
     if session is None:
-        return BundleFiles(dict(schema_files.schema_files()), "vendored")
+        return BundleFiles(dict(data_tables.schema()), "vendored")
     out = str(tmp_path_factory.mktemp("schema"))
     try:
         schema_gen.generate(session.subject.argv, out)
     except schema_gen.GenerateError as error:
         pytest.fail(str(error), pytrace=False)
-    return BundleFiles({name: schema_files.read(out, name) for name in schema_files.names(out)}, session.subject.name)
+    return BundleFiles(dict(Folder(out)), session.subject.name)
 
 
 @pytest.fixture
@@ -98,16 +99,6 @@ def _validator(version: str) -> tuple[bundle.Bundle, Validator]:
     return _VALIDATORS[version].bundle, _VALIDATORS[version]
 
 
-@pytest.fixture(autouse=True)
-def _schema_case(request: pytest.FixtureRequest) -> None:
-    """Tell the verdict which case this is."""
-    session = request.config.stash.get(SESSION, None)
-    if session is not None:
-        name = case_name(request.node, session.root)
-        said = {"suite": name.suite, "module": name.module, "case": name.case, "recorded": []}
-        request.node.user_properties.append((PROPERTY, said))
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one case of each cassette for whoever asks for `cassette`."""
     if "cassette" not in metafunc.fixturenames:
@@ -115,5 +106,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     session = metafunc.config.stash.get(SESSION, None)
     given = session.settings.cassettes if session is not None else None
     folder = given or cassette_folder(Path(metafunc.module.__file__ or "."), metafunc.config.rootpath)
-    paths = sorted(map(Path, cassettes_in(str(folder))[0])) if folder.is_dir() else []
+    paths = sorted(map(Path, cassettes_in(str(folder))[0])) if folder.exists() else []
     metafunc.parametrize("cassette", paths, ids=[path.relative_to(folder).as_posix() for path in paths])

@@ -1,15 +1,4 @@
-"""The `fake_codex` and `codex_backend` fixtures, for the tests of any project in which codex-replay is installed.
-
-    def test_my_client(fake_codex: FakeCodex) -> None:
-        fake_codex.script(["Hello."])
-        assert my_client(fake_codex.command).ask("Hi") == "Hello."
-        assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start"]
-        assert len(fake_codex.model_calls) == 1
-
-Both fakes are programs of their own, reached over the same pipes and sockets as the real ones; docs/fixtures.md is the page for
-their users. A request to the model for which the script has no turn fails the test at its end, unless `lenient` is set; so does
-what a client left out of a recording that it was to be told.
-"""
+"""The object behind the fixture `fake_codex`: a drop-in `codex` for one test, and the record of what its client did."""
 
 from __future__ import annotations
 
@@ -20,19 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from harness.plugin.asked import Request, request_of
-from harness.plugin.editor_client import stand_in
-from harness.plugin.programs import program
-from harness.plugin.replayed import Replays
+from codex_replay.plugin.base.launcher import write_launcher
+from codex_replay.plugin.base.programs import program
+from codex_replay.plugin.user_fixtures.replayed import Replays
+from codex_replay.protocol import versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from harness.shell.backend_process import BackendProcess, BackendSession
-
-__all__ = ["CodexBackend", "FakeCodex", "ModelCall", "Request"]
+    from codex_replay.protocol.recordings.conversation import Conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +55,9 @@ class FakeCodex:
         self._folder = folder
         self._program = program
         self._env: dict[str, str] = {}
-        self._replays = Replays(program)
+        self._replays = Replays(program, folder)
         self._partial = False
+        self._codex = versions.DEFAULT
         self._start = ""
         for name in ("home", "models"):
             (folder / name).mkdir(parents=True)
@@ -83,10 +67,11 @@ class FakeCodex:
 
     def script(self, script: object) -> None:
         """Say what the model says: turns, or a whole script (docs/scripts.md). `BadScript` says what is wrong with one."""
-        from harness.protocol.script import parse
+        from codex_replay.protocol.script.script import parse
 
         parse(script)
         (self._folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
+        self._codex = versions.DEFAULT
         self._env.pop("FAKE_CODEX_CASSETTE", None)
         self._env["FAKE_CODEX_SCRIPT"] = str(self._folder / "script.json")
         self._write()
@@ -96,15 +81,15 @@ class FakeCodex:
 
         ValueError for what TOML has no form for, and for a key that Codex does not have: it would be left unread.
         """
-        from harness.protocol.known import nearest
-        from harness.protocol.tables import load
-        from harness.shell.codex.home import toml
+        from codex_replay.protocol.data_tables import load
+        from codex_replay.protocol.schema.known import nearest
+        from codex_replay.shell.codex.home import toml
 
         keys: list[str] = load("config-keys")["keys"]
         for key in settings:
             if key not in keys:
                 meant = f"; did you mean {near!r}?" if (near := nearest(key, keys)) else ", which leaves it unread."
-                raise ValueError(f"{key!r} is no key of the config.toml of Codex 0.92.0{meant}")
+                raise ValueError(f"{key!r} is no key of the config.toml of Codex {versions.DEFAULT}{meant}")
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
     def cassette(self, path: Path | str, *, partial: bool = False) -> None:
@@ -112,13 +97,14 @@ class FakeCodex:
 
         At the end of the test each start must have been sent all that was recorded of the client; `partial` lets it leave out.
         """
-        from harness.shell.cassette import CassetteReader
-        from harness.shell.lint import find_files
+        from codex_replay.shell.cassettes.file import CassetteReader
+        from codex_replay.shell.cassettes.lint import find_files
 
         for file in find_files([str(path)]):
             with CassetteReader(file) as reader:
                 for _ in reader:  # a broken line in it is told here
                     pass
+                self._codex = reader.header.codex
         self._partial = partial
         self._env.pop("FAKE_CODEX_SCRIPT", None)
         self._env["FAKE_CODEX_CASSETTE"] = str(Path(path).absolute())
@@ -154,7 +140,7 @@ class FakeCodex:
     def _write(self) -> None:
         home = str(self._folder / "home")
         env = {"HOME": home, "CODEX_HOME": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **self._env}
-        tap = [*program("harness.shell.wire_tap"), str(self._folder / "wire.ndjson"), "--", "/bin/sh", "-c"]
+        tap = [*program("codex_replay.shell.rpc.wire_tap"), str(self._folder / "wire.ndjson"), "--", "/bin/sh", "-c"]
         # Each start writes a ledger of its own; making a directory is how two that start at once do not get the same.
         ledger = f'cd "{self._folder}/models"; n=0; until mkdir $n 2>/dev/null; do n=$((n+1)); done; cd "$OLDPWD"'
         start = f'{ledger}; FAKE_CODEX_LEDGER="{self._folder}/models/$n/ledger.ndjson" exec "$0" "$@"'
@@ -162,7 +148,7 @@ class FakeCodex:
             start = f": cassette {len(self._replays)}; {start}"  # tells in the ledger of the wire what held for this start
             self._replays.add(start, env, self._partial)
         self._start = start
-        stand_in(Path(self.path), [*tap, start, self._program], env)
+        write_launcher(Path(self.path), [*tap, start, self._program], env)
 
     @property
     def _replaying(self) -> bool:
@@ -208,6 +194,21 @@ class FakeCodex:
         """A sentence for each recorded frame that the client has not sent, and for each that it sent beside the recording."""
         return self._replays.problems(self.wire, self._start)
 
+    @property
+    def conversation(self) -> Conversation:
+        """The frames between client and server so far, in order: for `normalise`, `diff` and snapshots.
+
+        Connections that overlap stand one after the other, ordered by what the clients sent.
+        """
+        from codex_replay.protocol.recordings.conversation import rpc_conversation
+
+        sides = [
+            ("client" if "got" in entry else "server", entry.get("got", entry.get("said")))
+            for entry in by_connection(self.wire())
+        ]
+        lines = ((side, line.encode("utf-8", "surrogateescape") + b"\n") for side, line in sides if line is not None)
+        return rpc_conversation(lines, self._codex)
+
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
         """Wait until the client has sent so many messages of a method; return them. AssertionError when it does not."""
         __tracebackhide__ = True
@@ -221,62 +222,41 @@ class FakeCodex:
             time.sleep(0.005)
 
     def wire(self) -> list[dict[str, Any]]:
-        """What passed so far, in order, as `harness.shell.wire_tap` takes it down."""
+        """What passed so far, in order, as `codex_replay.shell.rpc.wire_tap` takes it down."""
         return _lines(self._folder / "wire.ndjson")
 
 
-class CodexBackend:
-    """A Responses backend of one's own, for one test: script, requests, tokens and gates are nobody else's.
+def by_connection(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines of a wire with those of one connection together.
 
-    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` that of ChatGPT and
-    `{url}/oauth/token` the token URL.
+    Connections keep the order in which they began, but two at once begin in any order: of those that overlap the first is the one
+    whose client's lines are the lesser text.
     """
+    starts: dict[Any, list[tuple[int, dict[str, Any]]]] = {}
+    groups: list[list[tuple[int, dict[str, Any]]]] = []
+    for at, entry in enumerate(entries):
+        if "run" in entry:
+            groups.append(starts.setdefault(entry["pid"], []))
+            if groups[-1]:  # a process id that is used again
+                groups[-1] = starts[entry["pid"]] = []
+            groups[-1].append((at, entry))
+        elif entry.get("of") in starts:
+            starts[entry["of"]].append((at, entry))
+        else:
+            groups.append([(at, entry)])
+    clusters: list[list[list[tuple[int, dict[str, Any]]]]] = []
+    last = -1
+    for group in groups:
+        if group[0][0] > last:
+            clusters.append([])
+        clusters[-1].append(group)
+        last = max(last, group[-1][0])
+    ordered = (group for cluster in clusters for group in sorted(cluster, key=_sent))
+    return [entry for group in ordered for _, entry in group]
 
-    def __init__(self, session: BackendSession) -> None:
-        self.lenient = False
-        self.url = session.url
-        self._session = session
-        self._kept: list[Request] | None = None
 
-    def script(self, script: object) -> None:
-        """Say what the model says; `BackendError` with a sentence when it is no script."""
-        self._session.script(script)
-
-    @property
-    def requests(self) -> list[Request]:
-        """Every request so far, in order."""
-        return self._kept if self._kept is not None else [request_of(entry, self.url) for entry in self._session.ledger()]
-
-    def close(self) -> None:
-        """End it; what was asked can still be told."""
-        self._kept = self.requests
-        self._session.close()
-
-    def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
-        """Wait until so many requests have been answered; return all. AssertionError when there are fewer."""
-        __tracebackhide__ = True
-        found = [request_of(entry, self.url) for entry in self._session.ledger(count, seconds)]
-        if len(found) < count:
-            raise AssertionError(f"There were {len(found)} requests within {seconds:g} s, not {count}.")
-        return found
-
-    @property
-    def unused_turns(self) -> list[int]:
-        """The indexes of the script's turns that no request has used."""
-        return self._session.unused_turns()
-
-    @property
-    def problems(self) -> list[str]:
-        """A sentence for each request that a rule, an expectation or the script refused."""
-        return self._session.problems()
-
-    def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer stands at a gate; return whether one does."""
-        return self._session.wait_at_gate(gate, seconds)
-
-    def release(self, gate: str) -> None:
-        """Open a gate."""
-        self._session.release(gate)
+def _sent(group: list[tuple[int, dict[str, Any]]]) -> list[str]:
+    return [entry["got"] for _, entry in group if "got" in entry]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -292,48 +272,3 @@ def _decoded(line: str) -> Any:
         return json.loads(line)
     except ValueError:
         return line
-
-
-def _judge(fake: FakeCodex | CodexBackend, name: str) -> None:
-    __tracebackhide__ = True
-    if not fake.lenient and (problems := fake.problems):
-        told = "\n    ".join(problems[:5])
-        what = f"The model was asked what the script of {name} does not have"
-        pytest.fail(f"{what} (set {name}.lenient = True where that is meant):\n    {told}", pytrace=False)
-
-
-def _judge_replay(fake: FakeCodex) -> None:
-    __tracebackhide__ = True
-    if not fake.lenient and (found := fake.unplayed):
-        told = "\n    ".join([*found[:5], *([f"... and {len(found) - 5} more"] if len(found) > 5 else [])])
-        meant = "cassette(path, partial=True) where it may leave out, fake_codex.lenient = True where anything may differ"
-        pytest.fail(f"The client did not say what was recorded ({meant}):\n    {told}", pytrace=False)
-
-
-@pytest.fixture
-def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCodex]:
-    """A drop-in `codex`: `fake_codex.script(["Hello."])`, then give a client `fake_codex.command`."""
-    from harness.plugin.subjects import BadSubject, parse_app_server
-
-    try:
-        program = parse_app_server("fake").argv[0]
-    except BadSubject as error:
-        raise pytest.UsageError(str(error)) from None
-    fake = FakeCodex(tmp_path_factory.mktemp("fake_codex"), program)
-    failed = request.session.testsfailed
-    yield fake
-    _judge(fake, "fake_codex")
-    if request.session.testsfailed == failed:  # of a test that failed before its end the rest was never sent
-        _judge_replay(fake)
-
-
-@pytest.fixture
-def codex_backend(request: pytest.FixtureRequest, lite_client_backend: Callable[[], BackendProcess]) -> Iterator[CodexBackend]:
-    """A fake Responses backend: `codex_backend.script(["Hello."])`, then give a client `codex_backend.url`."""
-    session = lite_client_backend().session(f"fixture:{request.node.nodeid}")
-    backend = CodexBackend(session)
-    yield backend
-    try:
-        _judge(backend, "codex_backend")
-    finally:
-        backend.close()

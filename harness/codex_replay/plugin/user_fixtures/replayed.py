@@ -1,11 +1,12 @@
-"""What a client left out of the cassette that `fake_codex` replayed to it, or said beside it, in fake-codex's own sentences.
+"""What a client left out of the cassette that `fake_codex` replayed to it, and what it sent that the cassette does not have.
 
-A client may end its server in a way that lets it tell nothing, and may throw away its stderr. So what each start was sent is
-played to fake-codex once more, which says of it what it would have said at the end of its input.
+A client may kill its server, which then reports nothing. So what each start was sent is played to fake-codex once more, which
+reports as JSON how that replay ended (`FAKE_CODEX_ENDING`).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -13,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-#: How fake-codex says of a recorded frame that the client has not sent it (`fake_server.app_server`).
-_NEVER = (" never came from the client: ", " more frames never came")
 _SECONDS = 1.0  # for what a client that still runs has written last
 
 
 class Replays:
     """The cassettes of one test, by the shell command with which a start that has one begins."""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, folder: Path) -> None:
+        """`program` is fake-codex; it writes its endings into `folder`."""
         self._program = program
+        self._ending = folder / "ending.ndjson"
         self._starts: dict[str, tuple[Mapping[str, str], bool]] = {}
 
     def __len__(self) -> int:
@@ -59,21 +61,29 @@ class Replays:
 
     def _told(self, argv: Sequence[str], sent: Sequence[str]) -> list[str]:
         env, partial = self._starts[argv[1]]
-        said = subprocess.run(
+        self._ending.unlink(missing_ok=True)
+        done = subprocess.run(
             [self._program, *argv[3:]],
             input="".join(line + "\n" for line in sent).encode("utf-8", "surrogateescape"),
-            env={**env, "FAKE_CODEX_MATCH": "method"},  # as by default, without the notes of what may differ
+            env={**env, "FAKE_CODEX_MATCH": "method", "FAKE_CODEX_ENDING": str(self._ending)},
             capture_output=True,
             check=False,
         )
-        lines = [line.removeprefix("fake-codex: ") for line in said.stderr.decode("utf-8", "replace").splitlines()]
-        if said.returncode == 0:
+        if done.returncode == 0:
             return []
-        return [line for line in lines if not (partial and any(words in line for words in _NEVER))]
+        try:
+            ending = json.loads(self._ending.read_bytes())
+        except FileNotFoundError:  # it has not begun to replay, and its stderr has the reason
+            return [line.removeprefix("fake-codex: ") for line in done.stderr.decode("utf-8", "replace").splitlines()]
+        left_out = () if partial else ending["left_out"]
+        return [
+            *(line for sentence in ending["unmatched"] for line in sentence.splitlines()),
+            *(f"frame {each['n']} of {ending['cassette']} never came from the client: {each['message']}" for each in left_out),
+        ]
 
 
 def _runs(entry: Mapping[str, Any]) -> bool:
-    """Tell whether the start of an entry still runs; None does of any other entry."""
+    """Return True if an entry is a start whose process still runs."""
     if "run" not in entry:
         return False
     try:

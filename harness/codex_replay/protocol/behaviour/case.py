@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from harness.protocol.behaviour_form import Form, Said, blank
-from harness.protocol.behaviour_values import GONE, At, Names, differences
+from codex_replay.protocol.behaviour.run_form import Form, Said, blank
+from codex_replay.protocol.behaviour.values import ABSENT, At, Names, differences
 
 #: So many pairs are tried to find which event of one run is which of the other; above that they are taken in order.
 TRIED = 2500
@@ -32,8 +32,8 @@ class Change:
     rule: str
     label: str
     path: str = ""
-    before: Any = GONE
-    after: Any = GONE
+    before: Any = ABSENT
+    after: Any = ABSENT
     note: str = ""
 
     @property
@@ -129,10 +129,10 @@ def _unpaired(
     label: str, only_left: Sequence[Said], only_right: Sequence[Said], left: Sequence[Said], right: Sequence[Said]
 ) -> Iterator[Change]:
     for said in only_left:
-        yield Change("rarer" if right else "vanished", label, "", said.value, GONE)
+        yield Change("rarer" if right else "vanished", label, "", said.value, ABSENT)
     for said in only_right:
         again = sum(each.text == said.text for each in right) > max(1, sum(each.text == said.text for each in left))
-        yield Change(("doubled" if again else "oftener") if left else "appeared", label, "", GONE, said.value)
+        yield Change(("doubled" if again else "oftener") if left else "appeared", label, "", ABSENT, said.value)
 
 
 def _inside(one: Said, other: Said, names: Names) -> Iterator[Change]:
@@ -153,8 +153,8 @@ def _answer(reply: dict[str, Any]) -> Any:
 def _rule(at: At) -> str:
     if at.identity:
         return "identity"
-    if at.before is GONE or at.after is GONE:
-        return "new" if at.before is GONE else "gone"
+    if at.before is ABSENT or at.after is ABSENT:
+        return "new" if at.before is ABSENT else "gone"
     texts = isinstance(at.before, str) and isinstance(at.after, str)
     return "error text" if texts and at.path.endswith((".message", ".additionalDetails")) and "rror" in at.path else "value"
 
@@ -271,7 +271,7 @@ def _longest_rising(values: Sequence[int]) -> set[int]:
 
 
 def _text(value: Any) -> str:
-    return "(absent)" if value is GONE else json.dumps(value, sort_keys=True)
+    return "(absent)" if value is ABSENT else json.dumps(value, sort_keys=True)
 
 
 def labels(kept: Kept) -> Iterable[str]:

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.core.brief import cut, excerpts
-from harness.protocol.behaviour_case import RULES, Change, Kept, changes, labels
-from harness.protocol.behaviour_form import blank
-from harness.protocol.behaviour_values import GONE
+from codex_replay.core.text.truncate import excerpts, truncate
+from codex_replay.protocol.behaviour.case import RULES, Change, Kept, changes, labels
+from codex_replay.protocol.behaviour.run_form import blank
+from codex_replay.protocol.behaviour.values import ABSENT
 
 FORMAT = 1
 #: In so many methods the same change of the same member is one finding; of a family so many kinds must be gone (or new).
@@ -36,7 +36,7 @@ _TIME = re.compile(r"\b20\d\d-\d\d-\d\d(?:T[\d:.-]+Z?)?")
 
 
 @dataclass
-class Finding:
+class BehaviourFinding:
     """One thing that changed: how (`rule`), in which methods or events, where, and in which cases with which values."""
 
     rule: str
@@ -181,13 +181,13 @@ def _obstacle(
 # ------------------------------------------------------------------ gathering
 
 
-def _findings(found: Mapping[str, list[Change]], before: Mapping[str, Kept], after: Mapping[str, Kept]) -> list[Finding]:
-    single: dict[tuple[str, str, str, str], Finding] = {}
+def _findings(found: Mapping[str, list[Change]], before: Mapping[str, Kept], after: Mapping[str, Kept]) -> list[BehaviourFinding]:
+    single: dict[tuple[str, str, str, str], BehaviourFinding] = {}
     for case, loud in found.items():
         for change in loud:
             label = change.label if change.rule != "assertion" else "the case itself"
             key = (change.rule, label, change.path, change.note)
-            finding = single.setdefault(key, Finding(change.rule, [label], change.path, change.note))
+            finding = single.setdefault(key, BehaviourFinding(change.rule, [label], change.path, change.note))
             finding.seen.setdefault(examples(change.before, change.after), set()).add(case)
     shown_before = {label for case in found for label in labels(before[case])}
     shown_after = {label for case in found for label in labels(after[case])}
@@ -196,10 +196,10 @@ def _findings(found: Mapping[str, list[Change]], before: Mapping[str, Kept], aft
     return sorted(rest, key=lambda each: (_RANK[each.rule], -len(each.cases), each.labels, each.path, each.note))
 
 
-def _families(findings: list[Finding], before: set[str], after: set[str]) -> list[Finding]:
+def _families(findings: list[BehaviourFinding], before: set[str], after: set[str]) -> list[BehaviourFinding]:
     """Make one finding of all kinds of a family (`codex/event/`) of which the other version shows nothing at all."""
     for rule, here, there in (("vanished", before, after), ("appeared", after, before)):
-        groups: dict[str, list[Finding]] = {}
+        groups: dict[str, list[BehaviourFinding]] = {}
         for finding in findings:
             head = finding.labels[0].partition(" ")[0].rpartition("/")[0]
             if finding.rule == rule and head and not any(label.startswith(f"{head}/") for label in there):
@@ -208,16 +208,16 @@ def _families(findings: list[Finding], before: set[str], after: set[str]) -> lis
             if len(group) >= TOGETHER:
                 kinds = [finding.labels[0] for finding in group]
                 total = sum(label.startswith(f"{head}/") for label in here)
-                merged = _merged(group, Finding(rule, kinds, "", f"{total} kinds, and none is left", family=f"{head}/*"))
+                merged = _merged(group, BehaviourFinding(rule, kinds, "", f"{total} kinds, and none is left", family=f"{head}/*"))
                 if rule == "appeared":
                     merged.note = f"{total} kinds, and none was there before"
                 findings = [*(finding for finding in findings if finding not in group), merged]
     return findings
 
 
-def _together(findings: list[Finding]) -> list[Finding]:
+def _together(findings: list[BehaviourFinding]) -> list[BehaviourFinding]:
     """Make one finding of the same change of the same member in several methods."""
-    groups: dict[tuple[str, str, str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str, str, str], list[BehaviourFinding]] = {}
     for finding in findings:
         if finding.rule in ("value", "new", "gone", "identity", "error text") and finding.path:
             first = max(finding.seen, key=lambda pair: (len(finding.seen[pair]), pair))
@@ -228,16 +228,16 @@ def _together(findings: list[Finding]) -> list[Finding]:
     for (_, _, member, _), group in groups.items():
         if len({finding.labels[0] for finding in group}) >= TOGETHER:
             names = sorted({finding.labels[0] for finding in group})
-            merged = _merged(group, Finding(group[0].rule, names, f"$..{member}", ""))
+            merged = _merged(group, BehaviourFinding(group[0].rule, names, f"$..{member}", ""))
             findings = [*(finding for finding in findings if finding not in group), merged]
     return findings
 
 
-def _seam(finding: Finding) -> str:
+def _seam(finding: BehaviourFinding) -> str:
     return "http" if finding.labels[0].startswith("upstream ") else "rpc"
 
 
-def _merged(group: Iterable[Finding], into: Finding) -> Finding:
+def _merged(group: Iterable[BehaviourFinding], into: BehaviourFinding) -> BehaviourFinding:
     for finding in group:
         for pair, cases in finding.seen.items():
             into.seen.setdefault(pair, set()).update(cases)
@@ -257,8 +257,8 @@ def _shape(text: str) -> str:
 def examples(before: Any, after: Any) -> tuple[str, str]:
     """Return two values as they are shown: of long ones what stands around the first difference."""
     one, other = (_plain(value) for value in (before, after))
-    if (len(one) <= SHOWN and len(other) <= SHOWN) or before is GONE or after is GONE:
-        return cut(one, SHOWN), cut(other, SHOWN)
+    if (len(one) <= SHOWN and len(other) <= SHOWN) or before is ABSENT or after is ABSENT:
+        return truncate(one, SHOWN), truncate(other, SHOWN)
     one, other = excerpts((one, other), SHOWN, SHOWN // 3)
     return one, other
 
@@ -267,8 +267,8 @@ def shown(text: str) -> str:
     """Return a sentence for people: names of one run reduced, one line, not too long."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
     plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
-    return cut(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)
+    return truncate(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)
 
 
 def _plain(value: Any) -> str:
-    return "(absent)" if value is GONE else _TIME.sub("<date>", blank(json.dumps(value, ensure_ascii=False)))
+    return "(absent)" if value is ABSENT else _TIME.sub("<date>", blank(json.dumps(value, ensure_ascii=False)))

@@ -1,7 +1,8 @@
 """One kept run of a case, made ready to be compared with the same case on another version.
 
 Strategy: as for any comparison the frames become events (output pieces put together), these are brought into the canonical order
-and normalised in it (`harness.protocol.compare`). What is left out are the client's own frames and the model's answers, for
+and normalised in it (`codex_replay.protocol.recordings.compare`). What is left out are the client's own frames and the model's
+answers, for
 those are the suite's; what is kept of each other event is where it was seen, for the order that no race excuses.
 
 A reply is labelled as one, whether it is a result or an error, so that a request which is refused from some version on is
@@ -16,11 +17,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.core.deltas import events
-from harness.core.frames import Frame
-from harness.core.normalise import Normaliser
-from harness.core.order import Mark, Order, canonical
-from harness.protocol import tables
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.deltas import events
+from codex_replay.core.normalise.normaliser import Normaliser
+from codex_replay.core.normalise.order import Mark, Order, canonical
+from codex_replay.protocol import data_tables
 
 #: A name that the normaliser has bound: `<thread:1>`, `<id:turn/start:2>`.
 NAME = re.compile(r"<([a-z-]+(?::[^<>]*)?):(\d+)>")
@@ -87,7 +88,7 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
 
     `version` names the table of what is volatile in it; `closed` is when the client ended its input, in the frames' seconds.
     """
-    table = tables.load("normalise", version)
+    table, _ = data_tables.choose("normalise", version)
     frames = list(frames)
     after = {frame.n for frame in frames if closed is not None and frame.t > closed}
     seen = events(frames, table)

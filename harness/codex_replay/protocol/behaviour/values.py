@@ -14,22 +14,22 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from harness.core.normalise import is_headers
-from harness.protocol.behaviour_form import NAME, blank, role
+from codex_replay.core.normalise.normaliser import is_headers
+from codex_replay.protocol.behaviour.run_form import NAME, blank, role
 
 
-class Gone:
+class Absent:
     """Stands for a member that is not there."""
 
     def __repr__(self) -> str:
         return "(absent)"
 
 
-GONE = Gone()
+ABSENT = Absent()
 
 
 class At(NamedTuple):
-    """One difference: where, and what stands there in each run (`GONE` for nothing). `identity` tells one of names only."""
+    """One difference: where, and what stands there in each run (`ABSENT` for nothing). `identity` tells one of names only."""
 
     path: str
     before: Any
@@ -59,7 +59,7 @@ def differences(one: Any, other: Any, names: Names, path: str = "$") -> Iterator
     """Yield where two values differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in {**one, **other}:
-            yield from _member(one.get(key, GONE), other.get(key, GONE), names, f"{path}{_step(key)}")
+            yield from _member(one.get(key, ABSENT), other.get(key, ABSENT), names, f"{path}{_step(key)}")
     elif isinstance(one, list) and isinstance(other, list):
         yield from _lists(one, other, names, path)
     elif isinstance(one, str) and isinstance(other, str):
@@ -72,7 +72,7 @@ def differences(one: Any, other: Any, names: Names, path: str = "$") -> Iterator
 
 
 def _member(one: Any, other: Any, names: Names, path: str) -> Iterator[At]:
-    if one is GONE or other is GONE:
+    if one is ABSENT or other is ABSENT:
         yield At(path, one, other)
     else:
         yield from differences(one, other, names, path)
@@ -82,13 +82,13 @@ def _lists(one: list[Any], other: list[Any], names: Names, path: str) -> Iterato
     if is_headers(one) and is_headers(other):
         left, right = _by_name(one), _by_name(other)
         for name in {**left, **right}:
-            for before, after in zip_longest(left.get(name, ()), right.get(name, ()), fillvalue=GONE):
+            for before, after in zip_longest(left.get(name, ()), right.get(name, ()), fillvalue=ABSENT):
                 yield from _member(before, after, names, f"{path}[{name}]")
         return
     for left_item, right_item in aligned([_sort(item) for item in one], [_sort(item) for item in other]):
-        before = GONE if left_item is None else one[left_item]
-        after = GONE if right_item is None else other[right_item]
-        yield from _member(before, after, names, f"{path}[{selector(after if before is GONE else before)}]")
+        before = ABSENT if left_item is None else one[left_item]
+        after = ABSENT if right_item is None else other[right_item]
+        yield from _member(before, after, names, f"{path}[{selector(after if before is ABSENT else before)}]")
 
 
 def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:

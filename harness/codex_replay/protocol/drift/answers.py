@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.protocol.bundle import DIRECTIONS, Bundle, Direction
+from codex_replay.protocol.schema.bundle import DIRECTIONS, Bundle, Direction
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 

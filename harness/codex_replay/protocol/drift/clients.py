@@ -12,22 +12,22 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from harness.protocol.drift_change import Change, Path, Step
-from harness.protocol.drift_findings import Clients, Finding, Place
-from harness.protocol.drift_rules import RULES, Sender
-from harness.protocol.drift_shapes import PATHS
-from harness.protocol.drift_walk import Walk
+from codex_replay.protocol.drift.findings import Clients, DriftFinding, Place
+from codex_replay.protocol.drift.rules import RULES, Sender
+from codex_replay.protocol.drift.shapes.change import Change, Path, Step
+from codex_replay.protocol.drift.shapes.compare import PATHS
+from codex_replay.protocol.drift.walk import Walk
 
 #: What is told of these by their names alone: what type they had or have may differ between the two bundles of one version.
 _NAMED = ("method-", "property-new", "property-gone", "property-required", "property-optional", "value-", "variant-")
 
 
-def findings(plain: Walk, capable: Walk | None) -> list[Finding]:
+def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
     """Return what a walk over the plain bundles has found, and one over the experimental ones, if there is one."""
     if capable is None:
         return [_finding(sender, change, places) for (sender, change), places in plain.places.items()]
     here, there = _Other(plain), _Other(capable)
-    found: list[Finding] = []
+    found: list[DriftFinding] = []
     for (sender, change), places in plain.places.items():
         both = [place for place in places if there.has(sender, change, place)]
         found += _some(sender, change, both, "all")
@@ -37,13 +37,13 @@ def findings(plain: Walk, capable: Walk | None) -> list[Finding]:
     return found
 
 
-def _some(sender: Sender, change: Change, places: list[Place], clients: Clients) -> Iterator[Finding]:
+def _some(sender: Sender, change: Change, places: list[Place], clients: Clients) -> Iterator[DriftFinding]:
     if places:
         yield _finding(sender, change, places, clients)
 
 
-def _finding(sender: Sender, change: Change, places: Iterable[Place], clients: Clients = "all") -> Finding:
-    return Finding(RULES[change.rule, sender], change, tuple(places), clients)
+def _finding(sender: Sender, change: Change, places: Iterable[Place], clients: Clients = "all") -> DriftFinding:
+    return DriftFinding(RULES[change.rule, sender], change, tuple(places), clients)
 
 
 class _Other:

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.protocol.bundle import Bundle
-from harness.protocol.drift_clients import findings
-from harness.protocol.drift_findings import Drift, counts
-from harness.protocol.drift_walk import Walk
-from harness.protocol.experimental import SAID
+from codex_replay.protocol.drift.clients import findings
+from codex_replay.protocol.drift.experimental import SAID
+from codex_replay.protocol.drift.findings import Drift, counts
+from codex_replay.protocol.drift.walk import Walk
+from codex_replay.protocol.schema.bundle import Bundle
 
 #: Returns the experimental bundle beside a plain one, or None where there is none, or where it cannot be had and a sentence why.
 Beside = Callable[[Bundle], tuple[Bundle | None, str]]

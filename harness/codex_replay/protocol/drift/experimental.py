@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.protocol.bundle import Bundle
-from harness.protocol.drift_read import Reader
+from codex_replay.protocol.drift.shapes.read import Reader
+from codex_replay.protocol.schema.bundle import Bundle
 
 #: The member of ``params.capabilities`` of initialize, which must be true.
 CAPABILITY = "experimentalApi"

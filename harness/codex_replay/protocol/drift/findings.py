@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from harness.protocol.bundle import DIRECTIONS, Bundle, Direction
-from harness.protocol.drift_change import Change, Path, show
-from harness.protocol.drift_rules import BEHIND, GONE, IDS, Rule
-from harness.protocol.experimental import CAPABILITY
+from codex_replay.protocol.drift.experimental import CAPABILITY
+from codex_replay.protocol.drift.rules import BEHIND, GONE, IDS, Rule
+from codex_replay.protocol.drift.shapes.change import Change, Path, show
+from codex_replay.protocol.schema.bundle import DIRECTIONS, Bundle, Direction
 
 Kind = Literal["client-request", "client-notification", "server-request", "server-notification", "event", "envelope"]
 #: Which clients notice a change: all, only those that say the capability (`experimental`), or only those that do not.
@@ -35,7 +35,7 @@ class Place(NamedTuple):
         return show(self.path)
 
 
-class Finding(NamedTuple):
+class DriftFinding(NamedTuple):
     """One change judged: its `rule` (with the class), every place where it stands, and which clients notice it."""
 
     rule: Rule
@@ -89,10 +89,10 @@ class Drift(NamedTuple):
     old: str
     new: str
     counts: dict[str, dict[str, int]]
-    findings: tuple[Finding, ...]
+    findings: tuple[DriftFinding, ...]
     uncompared: tuple[str, ...] = ()
 
-    def of(self, cls: str) -> list[Finding]:
+    def of(self, cls: str) -> list[DriftFinding]:
         """Return the findings of the class "breaking" or "additive"."""
         return [finding for finding in self.findings if finding.rule.cls == cls]
 

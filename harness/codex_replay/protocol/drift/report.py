@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.protocol.drift_findings import Drift, Finding
-from harness.protocol.experimental import CAPABILITY
+from codex_replay.protocol.drift.experimental import CAPABILITY
+from codex_replay.protocol.drift.findings import Drift, DriftFinding
 
 #: The version of the form; a reader refuses what it does not know.
 FORMAT = 1
@@ -48,12 +48,12 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
     return report
 
 
-def _mark(finding: Finding) -> str:
+def _mark(finding: DriftFinding) -> str:
     """Return the key that tells of a finding which clients notice it; "" where all do."""
     return "behind" if finding.behind else "" if finding.clients == "all" else finding.clients
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: DriftFinding) -> dict[str, Any]:
     change, rule, first = finding.change, finding.rule, finding.places[0]
     return {
         "class": rule.cls,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from harness.protocol.experimental import SAID
+from codex_replay.protocol.drift.experimental import SAID
 
 Sender = Literal["client", "server"]
 Class = Literal["breaking", "additive"]

@@ -12,12 +12,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harness.core.jsonrpc import kind
-from harness.protocol.drift_change import Change, Path
-from harness.protocol.drift_findings import Drift, Finding, Place
-from harness.protocol.drift_model import kind_of, text_of
-from harness.protocol.drift_rules import Sender
-from harness.protocol.experimental import asks
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.protocol.drift.experimental import asks
+from codex_replay.protocol.drift.findings import Drift, DriftFinding, Place
+from codex_replay.protocol.drift.rules import Sender
+from codex_replay.protocol.drift.shapes.change import Change, Path
+from codex_replay.protocol.drift.shapes.model import kind_of, text_of
 
 #: One message and who sent it.
 Message = tuple[Sender, Any]
@@ -141,7 +141,7 @@ class Usage:
     """Finds which breaking findings hit a case; holds the findings by the frames in which they may be seen."""
 
     def __init__(self, drift: Drift) -> None:
-        self._by_frame: dict[tuple[Sender, str, str], list[tuple[int, Finding, Place]]] = {}
+        self._by_frame: dict[tuple[Sender, str, str], list[tuple[int, DriftFinding, Place]]] = {}
         for number, finding in enumerate(drift.findings):
             if finding.breaking:
                 for place in finding.places:
@@ -164,7 +164,7 @@ class Usage:
         return sorted(found)
 
 
-def _frames_of(finding: Finding, place: Place) -> tuple[Sender, str, str]:
+def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
     """Return in which frames a finding is seen at a place: (sender, sort of frame, method)."""
     sender = finding.rule.sender
     if place.kind == "envelope":

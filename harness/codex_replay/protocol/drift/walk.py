@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
-from harness.protocol.drift_answers import answers_of
-from harness.protocol.drift_change import Change, Here, Path, Placed
-from harness.protocol.drift_findings import Kind, Place
-from harness.protocol.drift_model import text_of
-from harness.protocol.drift_read import Reader, Readers
-from harness.protocol.drift_rules import Sender
-from harness.protocol.drift_same import Same
-from harness.protocol.drift_shapes import Comparer
+from codex_replay.protocol.drift.answers import answers_of
+from codex_replay.protocol.drift.findings import Kind, Place
+from codex_replay.protocol.drift.rules import Sender
+from codex_replay.protocol.drift.shapes.change import Change, Here, Path, Placed
+from codex_replay.protocol.drift.shapes.compare import Comparer
+from codex_replay.protocol.drift.shapes.model import text_of
+from codex_replay.protocol.drift.shapes.read import Reader, Readers
+from codex_replay.protocol.drift.shapes.same import Same
+from codex_replay.protocol.schema.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
 
 _ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
 #: One root: who writes what at which path of the frames of which method.

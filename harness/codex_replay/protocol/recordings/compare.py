@@ -15,13 +15,13 @@ from typing import Any
 
 from deepdiff import DeepDiff
 
-from harness.core.brief import excerpts
-from harness.core.deltas import Event, events
-from harness.core.frames import Frame
-from harness.core.jsontext import dumps
-from harness.core.normalise import Normaliser, is_headers
-from harness.core.order import Order, canonical
-from harness.protocol import tables
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.deltas import Event, events
+from codex_replay.core.normalise.normaliser import Normaliser, is_headers
+from codex_replay.core.normalise.order import Order, canonical
+from codex_replay.core.text.truncate import excerpts
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol import data_tables, versions
 
 #: So many unequal events are looked at closely; a pair of recordings that differs more often has nothing in common.
 CLOSE_LOOKS = 200
@@ -37,7 +37,7 @@ WRITTEN = " (as written)"
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class NormalEvent:
     """One event as it is compared: `numbers` of its frames, `label`, and as JSON its normalised value with all that counts."""
 
     numbers: tuple[int, ...]
@@ -94,11 +94,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What comparing two runs found: the numbers of events, and the differences, smallest first."""
+    """What comparing two runs found: the numbers of events, and the differences, smallest first.
+
+    `note` is a sentence to print if not both runs were normalised by the table of their own version.
+    """
 
     a: int
     b: int
     differences: tuple[Difference, ...]
+    note: str = ""
 
     @property
     def equal(self) -> bool:
@@ -106,18 +110,24 @@ class Comparison:
         return not self.differences
 
 
-def normal_form(frames: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> list[Normal]:
-    """Return a run's events in canonical order, normalised; equal lists mean equal runs."""
-    table = tables.load("normalise", version)
+def normal_form(frames: Iterable[Frame], version: str = versions.DEFAULT, *, replies_first: bool = False) -> list[NormalEvent]:
+    """Return a run's events in canonical order, normalised; equal lists mean equal runs.
+
+    `replies_first` chooses the order in which people read a conversation, see `canonical`.
+    """
+    return _normal_form(frames, data_tables.choose("normalise", version)[0], replies_first)
+
+
+def _normal_form(frames: Iterable[Frame], table: Any, replies_first: bool = False) -> list[NormalEvent]:
     seen = events(frames, table)
     normaliser = Normaliser(table)
     for event in seen:
         normaliser.learn(event.value)
-    line = canonical([event.mark for event in seen], Order(table))
+    line = canonical([event.mark for event in seen], Order(table), replies_first=replies_first)
     return [_normal(seen[index], normaliser) for index in line]
 
 
-def _normal(event: Event, normaliser: Normaliser) -> Normal:
+def _normal(event: Event, normaliser: Normaliser) -> NormalEvent:
     if event.mark.lane.startswith("rpc"):
         value = normaliser.message(event.value, event.sender)
         counts: dict[str, Any] = {"from": event.sender, "msg": value}
@@ -129,7 +139,7 @@ def _normal(event: Event, normaliser: Normaliser) -> Normal:
     if event.extra:
         # Of the bounds of HTTP chunks the places count; their times are kept and never asserted.
         counts["marks"] = {key: [at for at, _ in value] if key == "cuts" else value for key, value in event.extra.items()}
-    return Normal(event.numbers, event.mark.label, _key(counts))
+    return NormalEvent(event.numbers, event.mark.label, _key(counts))
 
 
 def _key(value: Any) -> bytes:
@@ -139,21 +149,38 @@ def _key(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> Comparison:
-    """Compare two runs; `version` names the Codex whose table of volatile values and races holds."""
-    left, right = normal_form(a, version), normal_form(b, version)
+def ruler(version: str, other: str) -> tuple[Any, str]:
+    """Return the table by which runs of two versions are compared, and a sentence if it is not the own table of both.
+
+    Two runs are comparable only if one table normalises both: the first one's, or else the other one's.
+    """
+    if version == other:
+        table, note = data_tables.choose("normalise", version)
+        return table, note
+    for each in (version, other):
+        if data_tables.has("normalise", each):
+            names = f"{data_tables.named(version)} and {data_tables.named(other)}"
+            return data_tables.load("normalise", each), f"The runs are of {names}; the table of {each} normalises both."
+    (table, note), (_, more) = data_tables.choose("normalise", version), data_tables.choose("normalise", other)
+    return table, f"{note} {more}"
+
+
+def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT, other: str | None = None) -> Comparison:
+    """Compare two runs; `version` is the Codex of `a`, `other` that of `b` (default: the same)."""
+    table, note = ruler(version, other or version)
+    left, right = _normal_form(a, table), _normal_form(b, table)
     found = list(_differences(left, right))
     found.sort(key=lambda difference: (difference.size, difference.a or 0, difference.b or 0))
-    return Comparison(len(left), len(right), tuple(found))
+    return Comparison(len(left), len(right), tuple(found), note)
 
 
-def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = tables.DEFAULT_VERSION) -> bool:
+def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT) -> bool:
     """Tell whether two runs are the same run up to timing and names: then re-recording leaves a file alone."""
     left, right = normal_form(a, version), normal_form(b, version)
     return [one.key for one in left] == [one.key for one in right]
 
 
-def _differences(a: list[Normal], b: list[Normal]) -> Iterator[Difference]:
+def _differences(a: list[NormalEvent], b: list[NormalEvent]) -> Iterator[Difference]:
     start, ends = _common(a, b)
     a, b = a[start : len(a) - ends], b[start : len(b) - ends]
     if len(a) * len(b) > ALIGNED**2:
@@ -172,7 +199,7 @@ def _differences(a: list[Normal], b: list[Normal]) -> Iterator[Difference]:
                 yield Difference("changed", one.label, one.numbers[0], other.numbers[0], "$", one.value, other.value)
 
 
-def _common(a: Sequence[Normal], b: Sequence[Normal]) -> tuple[int, int]:
+def _common(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> tuple[int, int]:
     """Return how many events are equal at the start, and how many of the others at the end."""
     shorter = min(len(a), len(b))
     start = 0
@@ -184,7 +211,7 @@ def _common(a: Sequence[Normal], b: Sequence[Normal]) -> tuple[int, int]:
     return start, ends
 
 
-def _aligned(a: Sequence[Normal], b: Sequence[Normal]) -> Iterator[tuple[Normal | None, Normal | None]]:
+def _aligned(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> Iterator[tuple[NormalEvent | None, NormalEvent | None]]:
     """Pair the events of one label; what has no partner is paired with None."""
     matcher = SequenceMatcher(None, [one.label for one in a], [one.label for one in b], autojunk=False)
     for _, from_a, to_a, from_b, to_b in matcher.get_opcodes():
@@ -195,7 +222,7 @@ def _aligned(a: Sequence[Normal], b: Sequence[Normal]) -> Iterator[tuple[Normal 
             yield from ((None, other) for other in b[from_b:to_b])
 
 
-def _inside(one: Normal, other: Normal) -> Iterator[Difference]:
+def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
     """Yield the differences between two events of one label."""
     values, written = _in_one_form(one.value, other.value)
     if written is not None:

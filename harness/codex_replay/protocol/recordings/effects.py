@@ -1,10 +1,11 @@
 """What a recording would have a live server do on the machine on which it is played: commands, patches, programs of its own.
 
-A cassette comes from somebody, and a live server obeys it: the model's recorded answers ask for commands, and the recorded client
-brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. What is known only to
-speak is left out; whatever is not known counts, since each version of Codex has tools of its own.
+A cassette comes from somebody, and a live server obeys it: the model's recorded answers ask for commands, and the recorded
+client brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. What is known
+only to speak is left out; whatever is not known counts, since each version of Codex has tools of its own.
 
-Source: real-codex-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may send).
+Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
+send).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.hidden import opened
-from harness.core.httpframes import sse_bytes
-from harness.core.jsontext import NotJson, compact, loads
-from harness.core.sse import Decoder
-from harness.core.visible import visible
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.cassette.http_frames import sse_bytes
+from codex_replay.core.redact.encoded_body import opened
+from codex_replay.core.text.escape import escape
+from codex_replay.core.wire.json_text import NotJson, compact, loads
+from codex_replay.core.wire.sse import Decoder
 
 #: Items of an answer that the server carries out, and where each has what it is to do.
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
@@ -130,5 +131,5 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 def _short(value: Any) -> str:
     """One line of a value, without control characters: what is shown on a terminal is somebody else's."""
     text = value if isinstance(value, str) else compact(value)
-    text = visible(text)
+    text = escape(text)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.protocol.compare import Difference
+from codex_replay.protocol.recordings.compare import Difference
 
 
 def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:

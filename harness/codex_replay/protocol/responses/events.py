@@ -7,32 +7,26 @@ reads it would read nothing from the real service. This module shares nothing wi
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from harness.protocol import schema_files
-
-#: The version of the package whose types are vendored.
-OPENAI_VERSION = "3.52.0"
-CODEX_VERSION = "0.92.0"
+from codex_replay.protocol import data_tables, versions
 
 
 class EventSchemas:
     """The types of all events, ready to judge one; `openai` and `codex` are the versions whose data is read."""
 
-    def __init__(self, openai: str = OPENAI_VERSION, codex: str = CODEX_VERSION) -> None:
-        vendored = json.loads(schema_files.read(schema_files.table(f"openai-{openai}", ""), "events.json"))
-        overlay = json.loads(schema_files.read(schema_files.table(codex, "responses"), "overlay.json"))
+    def __init__(self, openai: str = versions.OPENAI, codex: str = versions.DEFAULT) -> None:
+        vendored = data_tables.load("events", f"openai-{openai}")
+        overlay = data_tables.load("responses/overlay", codex)
         self.version: str = vendored["version"]
         self._definitions = _closed(vendored["schema"]["$defs"], overlay)
         self._names = {
             self._definitions[name]["properties"]["type"]["const"]: name
-            for name in (os.path.basename(ref["$ref"]) for ref in vendored["schema"]["anyOf"])
+            for name in (_last(ref["$ref"]) for ref in vendored["schema"]["anyOf"])
         }
         self._validators: dict[str, Draft202012Validator] = {}
 
@@ -107,8 +101,13 @@ def _tags(members: Any, definitions: Mapping[str, Any]) -> dict[str, str] | None
     objects = [member for member in members if member.get("type") != "null"]
     for member in objects:
         ref = member.get("$ref", "")
-        tag = definitions.get(os.path.basename(ref), {}).get("properties", {}).get("type", {}).get("const")
+        tag = definitions.get(_last(ref), {}).get("properties", {}).get("type", {}).get("const")
         if tag is None:
             return None
         tags[tag] = ref
     return tags if len(tags) == len(objects) > 1 else None
+
+
+def _last(reference: str) -> str:
+    """Return the name at the end of a reference (``#/$defs/X``)."""
+    return reference.rpartition("/")[2]

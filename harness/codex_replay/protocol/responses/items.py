@@ -1,23 +1,23 @@
 """From what a model says to what a Responses backend streams: items -> the whole, faithful event sequence.
 
 `reply` is pure: a turn of a script and the request's body in, a list of steps out. A step is an event to send, raw bytes, or a
-reason to wait; the caller moves bytes and clocks. The order of events is that of the Responses API (spec: codex-lite-protocol.md,
-"Response Streaming (SSE)" and "Web search events"; shapes: the event types of the openai package, vendored under
-data/openai-*). All ids follow from the label and the place of an item, so that two runs of one script send the same bytes.
+reason to wait; the caller moves bytes and clocks. The order of events is that of the Responses API (LITE-48 to LITE-62; shapes:
+the event types of the openai package, vendored under data/openai-*). All ids follow from the label and the place of an item, so
+that two runs of one script send the same bytes.
 """
 
 from __future__ import annotations
 
-from harness.core.jsontext import compact
-from harness.protocol.steps import Gate, Raw, Send, Wait
+from codex_replay.core.wire.json_text import compact
+from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from harness.protocol.script import Turn
-    from harness.protocol.steps import Step
+    from codex_replay.protocol.responses.steps import Step
+    from codex_replay.protocol.script.script import Turn
 
 #: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
 CREATED_AT = 1735689600
@@ -279,7 +279,7 @@ def _event(reply: _Reply, item: Mapping[str, Any]) -> Send:
     return Send(item["event"])
 
 
-#: Messages for the codes that the fault table of real-codex-0.92.md section 5 names; authored, for no spec gives their words.
+#: Messages for the codes that the faults REAL-99 to REAL-109 name; authored, for no spec gives their words.
 FAILURES = {
     "server_error": "The server had an error while processing your request.",
     "rate_limit_exceeded": "Rate limit reached. Please try again in 0.05s.",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.core.jsontext import compact
-from harness.core.sse import encode
-from harness.core.value import Value
+from codex_replay.core.value import Value
+from codex_replay.core.wire.json_text import compact
+from codex_replay.core.wire.sse import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

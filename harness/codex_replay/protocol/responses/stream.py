@@ -2,7 +2,7 @@
 
 One event may be valid and the stream still be wrong: a delta before its item was added, a text whose deltas do not join to it,
 a number left out, something after the end. `StreamChecker` takes the events in order and says what is wrong, in sentences with
-the number of the event. Sources: codex-lite-protocol.md, "Response Streaming (SSE)" and the two sections after it;
+the number of the event. Sources: LITE-48 to LITE-56;
 the `sequence_number` of the openai package's types. It shares nothing with the module that builds streams.
 """
 

@@ -8,31 +8,30 @@ those references turned to the types that they mean.
 
 Everything is lazy: a document is parsed when a payload of it is first asked for. Which result type answers which
 method follows from the names (``ThreadStartParams`` -> ``ThreadStartResponse``) and, where it does not, from
-``data/<version>/results.json``.
+``data/any/results.json``, whose rows count where the bundle has the type that they name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.core.reason import reason
-from harness.protocol import schema_files
+from codex_replay.core.text.error_text import error_text
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 #: Who sends, and whether an answer is expected.
 Direction = Literal["client-request", "client-notification", "server-request", "server-notification"]
 DIRECTIONS: tuple[Direction, ...] = ("client-request", "client-notification", "server-request", "server-notification")
 #: ``codex/event/<type>`` notifications carry an EventMsg and are not listed in ServerNotification
-#: (spec/real-codex-0.92.md, section 4).
+#: (REAL-35).
 EVENT_PREFIX = "codex/event/"
-DEFAULT_VERSION = "0.92.0"
 
 _UNION: dict[Direction, str] = {
     "client-request": "ClientRequest",
@@ -104,35 +103,28 @@ def _turn(node: Any, references: Mapping[str, str]) -> Any:
 class Bundle:
     """All schemas of one Codex version.
 
-    `version` is the Codex version, or the name of a user's file. `root` is the folder of the generated files; when it
-    is None, `primary` (the bytes of a primary file) is all there is.
+    `version` is the Codex version, or the name of a user's file. `files` are the generated files by relative name, read as
+    they are asked for; the primary file may be all there is.
     """
 
-    def __init__(self, version: str, root: str | None, primary: bytes | None = None) -> None:
+    def __init__(self, version: str, files: Mapping[str, bytes]) -> None:
         self.version = version
-        self._root = root
-        self._bytes = primary
+        self.files = files
         self._documents: dict[str, Mapping[str, Any] | None] = {}
         self._methods: dict[Direction, dict[str, dict[str, Any]]] = {}
 
     @cached_property
     def sha256(self) -> str:
         """``sha256:<hex>`` of the primary file's bytes: the identity that a cassette's header names."""
-        return "sha256:" + hashlib.sha256(self._primary_bytes()).hexdigest()
-
-    def _primary_bytes(self) -> bytes:
-        if self._bytes is None:
-            assert self._root is not None
-            self._bytes = schema_files.read(self._root, schema_files.PRIMARY)
-        return self._bytes
+        return "sha256:" + hashlib.sha256(self.files[data_tables.PRIMARY]).hexdigest()
 
     @cached_property
     def primary(self) -> Mapping[str, Any]:
         """The decoded primary file; raises `BundleError` when it is not a bundle."""
         try:
-            found = json.loads(self._primary_bytes())
+            found = json.loads(self.files[data_tables.PRIMARY])
         except (OSError, ValueError) as error:
-            raise BundleError(f"The primary file of bundle {self.version} cannot be read: {reason(error)}.") from None
+            raise BundleError(f"The primary file of bundle {self.version} cannot be read: {error_text(error)}.") from None
         if not isinstance(found, dict) or not isinstance(found.get("definitions"), dict):
             raise BundleError(f"Bundle {self.version} is not a schema bundle: it has no `definitions` object.")
         return found
@@ -148,15 +140,14 @@ class Bundle:
         }
 
     @cached_property
-    def _files(self) -> dict[str, str]:
-        if self._root is None:
-            return {}
-        every = [name for name in schema_files.names(self._root) if name.endswith(".json")]
+    def _single(self) -> dict[str, str]:
+        """The file of each type that has one."""
+        every = [name for name in self.files if name.endswith(".json")]
         return {name.rsplit("/", 1)[-1][: -len(".json")]: name for name in every if ".schemas." not in name}
 
     def type_names(self) -> list[str]:
         """Return the names of the types that stand on their own: one a single file, or each definition."""
-        return sorted(self._files) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
+        return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
     def type(self, name: str) -> Schema | None:
         """Return the schema of the type `name` (``ThreadStartParams``), or None when the bundle has no such type."""
@@ -169,10 +160,10 @@ class Bundle:
         return self._documents[name]
 
     def _read(self, name: str) -> Mapping[str, Any] | None:
-        if self._root is not None and name in self._files:
-            found = json.loads(schema_files.read(self._root, self._files[name]))
+        if name in self._single:
+            found = json.loads(self.files[self._single[name]])
             return found if isinstance(found, dict) else None
-        if self._files:
+        if self._single:
             return None
         definitions = self._mended
         found = definitions.get("v2", {}).get(name) or definitions.get(name)
@@ -198,6 +189,11 @@ class Bundle:
         node = self._entries(direction).get(method, {}).get("properties", {}).get("params")
         document = self._document(_UNION[direction])
         return None if node is None or document is None else Schema(node, document)
+
+    def envelope(self, direction: Direction) -> dict[str, Schema]:
+        """Return what every frame of `direction` may have beside its method and params, by key (``emittedAtMs``)."""
+        document = self._document(_UNION[direction]) or {}
+        return {key: Schema(node, document) for key, node in document.get("properties", {}).items()}
 
     def params_required(self, direction: Direction, method: str) -> bool:
         """Tell whether a frame of `method` must have a ``params`` key."""
@@ -226,7 +222,7 @@ class Bundle:
 
         By the names where they are regular (``XParams`` -> ``XResponse``), else by the table ``results.json``.
         """
-        listed = _results(self.version).get(method)
+        listed: str | None = data_tables.load("results", "any")["results"].get(method)
         if listed is not None and self.type(listed) is not None:
             return listed
         params = self.params(direction, method)
@@ -240,56 +236,19 @@ class Bundle:
         name = self.result_type(direction, method)
         return None if name is None else self.type(name)
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield ``(relative name, bytes)`` of each file of the bundle."""
-        if self._root is None:
-            yield schema_files.PRIMARY, self._primary_bytes()
-            return
-        for name in schema_files.names(self._root):
-            yield name, schema_files.read(self._root, name)
-
 
 @cache
-def _results(version: str) -> dict[str, str]:
-    """Return the table method -> result type of `version`, or that of the default version."""
-    path = schema_files.table(version, "results.json")
-    if not os.path.exists(path):
-        path = schema_files.table(DEFAULT_VERSION, "results.json")
-    with open(path, "rb") as file:
-        return dict(json.load(file)["results"])
-
-
-@cache
-def load(version: str = DEFAULT_VERSION) -> Bundle:
-    """Return the vendored bundle of `version` (the same object each time); raises `BundleError` if there is none."""
-    root = schema_files.folder(version)
-    if not os.path.isdir(root):
-        known = ", ".join(schema_files.versions())
+def load(version: str = DEFAULT) -> Bundle:
+    """Return the packaged bundle of `version` (the same object each time); raises `BundleError` if there is none."""
+    try:
+        return Bundle(version, data_tables.schema(version))
+    except data_tables.MissingTable:
         raise BundleError(
-            f"No bundle of Codex {version} is vendored (there are: {known}). Generate it with "
+            f"No bundle of Codex {version} is vendored (there are: {', '.join(data_tables.versions())}). Generate it with "
             f"`codex-replay schema regen {version} --out DIR` and name that directory."
-        )
-    return Bundle(version, root)
+        ) from None
 
 
-def load_file(path: str | os.PathLike[str], version: str | None = None) -> Bundle:
-    """Return a user's own bundle: a generated directory, or a primary file alone.
-
-    A primary file inside a generated directory stands for the whole directory. `version` defaults to the name of the
-    directory or file. Raises `BundleError` when `path` cannot be read or holds no bundle.
-    """
-    path = os.fspath(path)
-    root = path if os.path.isdir(path) else os.path.dirname(path) or "."
-    if os.path.isdir(path) or (
-        os.path.basename(path) == schema_files.PRIMARY and os.path.exists(os.path.join(root, "ClientRequest.json"))
-    ):
-        bundle = Bundle(version or os.path.basename(os.path.abspath(root)), root)
-    else:
-        try:
-            with open(path, "rb") as file:
-                bundle = Bundle(version or os.path.basename(path), None, file.read())
-        except OSError as error:
-            raise BundleError(f"The bundle {path} cannot be read: {error.strerror}.") from None
-    if "ClientRequest" not in bundle.primary["definitions"]:
-        raise BundleError(f"{path} is not a bundle of the app-server protocol: it defines no ClientRequest.")
-    return bundle
+def alone(version: str, primary: bytes) -> Bundle:
+    """Return the bundle of which there is nothing but the bytes of its primary file."""
+    return Bundle(version, {data_tables.PRIMARY: primary})

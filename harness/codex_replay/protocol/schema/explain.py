@@ -3,7 +3,8 @@
 Strategy: a plain walk over schema and value together, used only when the fast check has said no. Unions are entered by
 what tells their members apart: the JSON type, an internal tag (a property that each member fixes to one string), an
 external tag (members that are objects with one required key), or, for untagged ones, the member with the fewest faults.
-The walk never descends into values that the schema leaves open.
+The walk never descends into values that the schema leaves open. A member of a union knows the keys around it
+(`codex_replay.protocol.schema.beside`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.core.brief import cut
-from harness.protocol.bundle import branches, constant, lookup
-from harness.protocol.known import nearest, takes_objects
+from codex_replay.core.text.truncate import truncate
+from codex_replay.protocol.schema.beside import ANY_KEY, NO_KEYS, groups, has_union
+from codex_replay.protocol.schema.bundle import branches, constant, lookup
+from codex_replay.protocol.schema.known import nearest, takes_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from codex_replay.protocol.schema.beside import Keys
 
 Kind = Literal[
     "not-json-rpc",
@@ -63,7 +67,7 @@ def _a(name: str) -> str:
 
 def show(text: str) -> str:
     """Return `text` fit for a sentence: cut to 80 characters, lone surrogates escaped."""
-    return cut(text, 80).encode("utf-8", "backslashreplace").decode()
+    return truncate(text, 80).encode("utf-8", "backslashreplace").decode()
 
 
 def join(path: str, key: str) -> str:
@@ -72,14 +76,20 @@ def join(path: str, key: str) -> str:
 
 
 class Explainer:
-    """Walks one extracted schema (see `harness.protocol.known.extract`)."""
+    """Walks one extracted schema (see `codex_replay.protocol.schema.known.extract`)."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
 
     def faults(self, value: Any, path: str) -> list[Fault]:
         """Return all faults of `value`, whose own path is `path`; an empty list means valid and known."""
-        return self._node(self._schema, value, path)
+        found: dict[tuple[str, str], Fault] = {}
+        for fault in self._node(self._schema, value, path):  # each part of an allOf finds an unknown key
+            found.setdefault((fault.kind, fault.path), fault)
+        return list(found.values())
+
+    def _find(self, reference: str) -> Any:
+        return lookup(self._schema, reference)
 
     def _follow(self, node: Any) -> Any:
         """Return `node` behind references and single allOf wrappers; ``true`` becomes the empty schema."""
@@ -92,23 +102,23 @@ class Explainer:
                 return node
         return {} if node is True else node
 
-    def _node(self, node: Any, value: Any, path: str) -> list[Fault]:
+    def _node(self, node: Any, value: Any, path: str, around: Keys = NO_KEYS) -> list[Fault]:
         node = self._follow(node)
         if node is False:
             return [Fault("other", "valid", path, f"Nothing is allowed at {path}.")]
         faults: list[Fault] = []
-        for each in node.get("allOf", ()):
-            faults += self._node(each, value, path)
-        for key in ("oneOf", "anyOf"):
-            if key in node:
-                faults += self._union(node[key], value, path)
+        for keyword, members, keys in groups(node, around, self._find):
+            if keyword == "allOf":
+                faults += self._node(members[0], value, path, keys)
+            else:
+                faults += self._union(members, value, path, keys)
         types = self._types(node)
         if types and not _admits(types, value):
             return [*faults, _wrong_type(types, value, path)]
         if "enum" in node and not _among(value, node["enum"]):
             return [*faults, _not_allowed([str(each) for each in node["enum"]], value, path)]
-        if isinstance(value, dict) and (takes_objects(node) or "properties" in node):
-            return faults + self._object(node, value, path)
+        if isinstance(value, dict) and (takes_objects(node) or "properties" in node or around != NO_KEYS):
+            return faults + self._object(node, value, path, around)
         if isinstance(value, list) and "items" in node:
             for index, item in enumerate(value):
                 faults += self._node(node["items"], item, f"{path}[{index}]")
@@ -116,7 +126,7 @@ class Explainer:
             faults.append(Fault("other", "valid", path, f"{path} is {value}, below the least value {node['minimum']:g}."))
         return faults
 
-    def _object(self, node: Mapping[str, Any], value: dict[str, Any], path: str) -> list[Fault]:
+    def _object(self, node: Mapping[str, Any], value: dict[str, Any], path: str, around: Keys) -> list[Fault]:
         properties = node.get("properties", {})
         faults = [
             Fault("missing-required", "valid", join(path, name), f"`{name}` is missing from {path}.")
@@ -124,19 +134,22 @@ class Explainer:
             if name not in value
         ]
         rest = node.get("additionalProperties")
+        if rest is None and (has_union(node) or around is ANY_KEY):
+            rest = True
+        known = [*properties, *(around or ())]
         for key, item in value.items():
             if key in properties:
                 faults += self._node(properties[key], item, join(path, key))
-            elif rest is None or rest is False:
-                faults.append(_unknown_key(key, path, properties, value, "known" if rest is None else "valid"))
-            else:
+            elif rest is False or (rest is None and key not in known):
+                faults.append(_unknown_key(key, path, known, value, "known" if rest is None else "valid"))
+            elif rest is not None:
                 faults += self._node(rest, item, join(path, key))
         return faults
 
-    def _union(self, members: list[Any], value: Any, path: str) -> list[Fault]:
+    def _union(self, members: list[Any], value: Any, path: str, around: Keys) -> list[Fault]:
         candidates = self._flatten(members)
         if any(not self._types(each) and not branches(each) for each in candidates):
-            return self._least(candidates, value, path)
+            return self._least(candidates, value, path, around)
         fitting = [each for each in candidates if _admits(self._types(each), value)]
         if not fitting:
             return [_wrong_type(sorted({name for each in candidates for name in self._types(each)}), value, path)]
@@ -144,8 +157,8 @@ class Explainer:
             allowed = [str(name) for each in fitting for name in each["enum"]]
             return [] if value in allowed else [_not_allowed(allowed, value, path, tag=False)]
         if isinstance(value, dict):
-            return self._tagged(fitting, value, path)
-        return self._least(fitting, value, path)
+            return self._tagged(fitting, value, path, around)
+        return self._least(fitting, value, path, around)
 
     def _flatten(self, members: Iterable[Any]) -> list[Any]:
         """Return the members of a union, those of nested unions among them, references followed."""
@@ -155,7 +168,7 @@ class Explainer:
             found += self._flatten(inner) if inner else [each]
         return found
 
-    def _tagged(self, objects: list[Any], value: dict[str, Any], path: str) -> list[Fault]:
+    def _tagged(self, objects: list[Any], value: dict[str, Any], path: str, around: Keys) -> list[Fault]:
         tag, by_tag = self._internal_tag(objects)
         if tag is not None:
             if tag not in value:
@@ -165,14 +178,14 @@ class Explainer:
                 return [_wrong_type(["string"], name, join(path, tag))]
             if name not in by_tag:
                 return [_not_allowed(list(by_tag), name, join(path, tag), tag=True)]
-            return self._node(by_tag[name], value, path)
+            return self._node(by_tag[name], value, path, around)
         by_key = _external_tags(objects)
         if by_key:
             found = [key for key in value if key in by_key]
             if not found:
                 return [_no_variant(list(by_key), value, path)]
-            return self._node(by_key[found[0]], value, path)
-        return self._least(objects, value, path)
+            return self._node(by_key[found[0]], value, path, around)
+        return self._least(objects, value, path, around)
 
     def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
         """Return the property that every one of `objects` requires and fixes to a string of its own, and them by it."""
@@ -185,12 +198,12 @@ class Explainer:
                 return name, {str(text): each for text, each in zip(values, objects, strict=True)}
         return None, {}
 
-    def _least(self, candidates: list[Any], value: Any, path: str) -> list[Fault]:
+    def _least(self, candidates: list[Any], value: Any, path: str, around: Keys) -> list[Fault]:
         """Return the faults of `value` under the member of an untagged union that it comes nearest to.
 
         A key that is unknown to one fitting member but known to another is known.
         """
-        found = [self._node(each, value, path) for each in candidates]
+        found = [self._node(each, value, path, around) for each in candidates]
         fitting = [faults for faults in found if all(fault.verdict == "known" for fault in faults)]
         if fitting:
             shared = set.intersection(*({fault.path for fault in faults} for faults in fitting))
@@ -266,7 +279,7 @@ def _no_variant(allowed: list[str], value: dict[str, Any], path: str) -> Fault:
     return Fault(kind, "valid", path, f"{path} {said}, but must have one of {_list(allowed)}.{hint}")
 
 
-def _unknown_key(key: str, path: str, properties: Mapping[str, Any], value: Mapping[str, Any], verdict: Verdict) -> Fault:
+def _unknown_key(key: str, path: str, properties: Iterable[str], value: Mapping[str, Any], verdict: Verdict) -> Fault:
     absent = [name for name in properties if name not in value]
     hint = meant(key, absent) or meant(key, properties)
     return Fault("unknown-key", verdict, join(path, key), f"`{show(key)}` is not known on {path}.{hint}")

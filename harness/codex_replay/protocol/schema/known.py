@@ -1,10 +1,11 @@
 """The closed world: which keys a bundle knows, and the nearest known name for one that it does not.
 
 Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation is vacuous about
-unknown keys. `closed` gives a copy of a schema in which every object that does not say otherwise is closed; a value that
+unknown keys. `extract` gives a copy of a schema in which every object that does not say otherwise is closed; a value that
 satisfies it is valid *and* known, which is the one check that a good frame needs. Open maps (``additionalProperties``
 true or a schema, ``true`` schemas) stay open. A closed oneOf or anyOf is stricter than the open one only in its members;
-where a value fits two open members at once, `harness.protocol.explain` has the last word.
+where a value fits two open members at once, `codex_replay.protocol.schema.explain` has the last word. Of keys beside a union
+each member knows them all (`codex_replay.protocol.schema.beside`).
 
 This module also cuts a type and what it refers to out of its document, so that a validator is built of little, and
 applies the corrections: the few places where the real binary departs from its own bundle.
@@ -12,19 +13,19 @@ applies the corrections: the few places where the real binary departs from its o
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from harness.protocol import schema_files
-from harness.protocol.bundle import branches, constant, lookup
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.schema.beside import ANY_KEY, NO_KEYS, UNIONS, groups, has_union
+from codex_replay.protocol.schema.bundle import branches, constant, lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
+
+    from codex_replay.protocol.schema.beside import Find, Keys
 
 _ONE = ("items", "additionalProperties")
-_MANY = ("anyOf", "oneOf", "allOf")
 _SILENT = frozenset({"title", "description", "default", "$schema", "writeOnly", "definitions", "format"})
 
 
@@ -34,27 +35,45 @@ def members(node: Any) -> list[tuple[str, Any]]:
         return []
     found = [(key, node[key]) for key in _ONE if isinstance(node.get(key), dict)]
     found += [("properties", each) for each in node.get("properties", {}).values()]
-    found += [(key, each) for key in _MANY for each in node.get(key, ())]
+    found += [(key, each) for key in UNIONS for each in node.get(key, ())]
     return found
 
 
-def rebuild(node: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """Return a copy of the schema `node` without its prose, each object in it passed through `change`, inner ones first."""
+def plain(node: Any) -> Any:
+    """Return a copy of the schema `node` without its prose."""
+    if isinstance(node, list):
+        return [plain(each) for each in node]
     if not isinstance(node, dict):
         return node
-    copy: dict[str, Any] = {}
-    for key, value in node.items():
-        if key in _SILENT:
-            continue
-        if key == "properties":
-            copy[key] = {name: rebuild(each, change) for name, each in value.items()}
-        elif key in _ONE:
-            copy[key] = rebuild(value, change)
-        elif key in _MANY:
-            copy[key] = [rebuild(each, change) for each in value]
-        else:
-            copy[key] = value
-    return change(copy)
+    copy = {key: plain(value) for key, value in node.items() if key not in _SILENT and key != "properties"}
+    if "properties" in node:  # their names may be words of JSON Schema
+        copy["properties"] = {name: plain(each) for name, each in node["properties"].items()}
+    return copy
+
+
+def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...] = ()) -> Any:
+    """Return a copy of the schema `node`, without its prose, in which every object is closed that does not say otherwise.
+
+    `around` are the keys that `node` gets from around it if it is a member of a union; `above` the references behind which it
+    stands as such.
+    """
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node and around != NO_KEYS and node["$ref"] not in above:
+        return closed(find(node["$ref"]), find, around, (*above, node["$ref"]))
+    copy = {key: value for key, value in node.items() if key not in _SILENT and key not in UNIONS}
+    if "properties" in node:
+        copy["properties"] = {name: closed(each, find) for name, each in node["properties"].items()}
+    for key in _ONE:
+        if key in node:
+            copy[key] = closed(node[key], find)
+    for keyword, each, keys in groups(node, around, find):
+        copy.setdefault(keyword, []).extend(closed(member, find, keys, above) for member in each)
+    objects = takes_objects(node) or ("type" not in node and around != NO_KEYS and "$ref" not in node)
+    if objects and around is not ANY_KEY and not has_union(node) and "additionalProperties" not in node:
+        copy["properties"] = {**dict.fromkeys(sorted(around), True), **copy.get("properties", {})}
+        copy["additionalProperties"] = False
+    return copy
 
 
 def takes_objects(node: Mapping[str, Any]) -> bool:
@@ -63,20 +82,20 @@ def takes_objects(node: Mapping[str, Any]) -> bool:
     return named == "object" or (isinstance(named, list) and "object" in named)
 
 
-def _close(node: dict[str, Any]) -> dict[str, Any]:
-    if takes_objects(node) and "additionalProperties" not in node:
-        return {**node, "additionalProperties": False}
-    return node
-
-
 def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool) -> dict[str, Any]:
     """Return `node` as a schema of its own, with only the definitions that it reaches in `document`.
 
     Prose is dropped, the corrections of `version` are applied, and with `close` every object is closed unless it says
     otherwise.
     """
-    change = _close if close else lambda each: each
-    root = rebuild(node, change)
+
+    def find(reference: str) -> Any:
+        return _correct(reference.rsplit("/", 1)[-1], lookup(document, reference), version)
+
+    def copied(each: Any) -> Any:
+        return closed(each, find) if close else plain(each)
+
+    root = copied(node)
     result: dict[str, Any] = {"allOf": [root]} if "$ref" in root else dict(root)
     waiting = [node]
     seen: set[str] = set()
@@ -86,8 +105,8 @@ def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool
         reference = each.get("$ref") if isinstance(each, dict) else None
         if reference is not None and reference not in seen:
             seen.add(reference)
-            found = _correct(reference.rsplit("/", 1)[-1], lookup(document, reference), version)
-            _place(result, reference, rebuild(found, change))
+            found = find(reference)
+            _place(result, reference, copied(found))
             waiting.append(found)
     return result
 
@@ -102,12 +121,11 @@ def _place(result: dict[str, Any], reference: str, node: Any) -> None:
 
 @cache
 def corrections(version: str) -> tuple[dict[str, Any], ...]:
-    """Return the corrections of `version` (see ``data/0.92.0/corrections.json``); none for a version without a table."""
-    path = schema_files.table(version, "corrections.json")
-    if not os.path.exists(path):
+    """Return the corrections of `version` (``data/<version>/corrections.json``); a version without the table has none."""
+    try:
+        return tuple(data_tables.load("corrections", version)["corrections"])
+    except data_tables.MissingTable:
         return ()
-    with open(path, "rb") as file:
-        return tuple(json.load(file)["corrections"])
 
 
 def _correct(name: str, node: Any, version: str) -> Any:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.protocol.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Schema, branches, constant
-from harness.protocol.known import corrections
+from codex_replay.protocol.schema.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Schema, branches, constant
+from codex_replay.protocol.schema.known import corrections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.protocol.bundle import Direction
+    from codex_replay.protocol.schema.bundle import Direction
 
 _WHO: dict[Direction, str] = {
     "client-request": "request, client to server",

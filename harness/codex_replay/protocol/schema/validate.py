@@ -2,7 +2,8 @@
 
 Strategy: one frame schema a method and direction is put together from the JSON-RPC envelope and the method's params (or
 result), closed, and compiled by jsonschema-rs when the first such frame passes. A frame that satisfies it is valid and
-known, and that is all that a good frame costs. Any other goes to `harness.protocol.explain`, which names each fault with
+known, and that is all that a good frame costs. Any other goes to `codex_replay.protocol.schema.explain`, which names each fault
+with
 its path and says which of the two verdicts fails; should it find nothing in a frame that plain jsonschema-rs calls
 invalid, that is said as well.
 
@@ -17,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jsonschema_rs import Draft7Validator
 
-from harness.core import jsonrpc
-from harness.protocol.bundle import EVENT_PREFIX, Bundle, Direction
-from harness.protocol.explain import Explainer, Fault, meant, show, type_name
-from harness.protocol.known import extract
+from codex_replay.core.wire import jsonrpc
+from codex_replay.protocol.schema.bundle import EVENT_PREFIX, Bundle, Direction
+from codex_replay.protocol.schema.explain import Explainer, Fault, meant, show, type_name
+from codex_replay.protocol.schema.known import extract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.protocol.explain import Kind, Verdict
+    from codex_replay.protocol.schema.explain import Kind, Verdict
 
 Sender = Literal["client", "server"]
 
@@ -124,12 +125,14 @@ class Validator:
             if method in self.bundle.methods(direction[sender]):
                 params = self.bundle.params(direction[sender], method)
                 required = ["params"] if self.bundle.params_required(direction[sender], method) else []
-                parts = {} if params is None else {"params": (params.node, params.document)}
+                beside = self.bundle.envelope(direction[sender]).items()
+                parts = {key: (each.node, each.document) for key, each in beside}
+                parts |= {} if params is None else {"params": (params.node, params.document)}
                 return self._build(method, sender, envelope, parts, {"method": {"enum": [method]}}, required)
         return None
 
     def _build_event(self, method: str) -> FrameSchema | None:
-        # The notification's own shape is in no schema file: spec/real-codex-0.92.md, section 4.
+        # The notification's own shape is in no schema file: REAL-38.
         event = self.bundle.event(method.removeprefix(EVENT_PREFIX))
         if event is None:
             return None
@@ -177,7 +180,7 @@ class Validator:
             schema = extract(frame, document, self.bundle.version, close=close)
             properties = {**schema["properties"], **fixed}
             if sender == "client":
-                properties["jsonrpc"] = True  # clients may write any (spec/real-codex-0.92.md, section 4)
+                properties["jsonrpc"] = True  # clients may write any (REAL-37)
             for key, (node, source) in parts.items():
                 part = extract(node, source, self.bundle.version, close=close)
                 merge(schema.setdefault("definitions", {}), part.pop("definitions", {}))
@@ -228,19 +231,24 @@ class RpcChecker:
     """Follows one JSON-RPC connection: remembers each side's requests so that replies are judged by their method.
 
     The ids of the two sides are separate name spaces. An id used twice before it is answered stands for both requests.
+    Each side's frames are judged by its own validator: the two may be of the plain and of the experimental bundle.
     """
 
-    def __init__(self, bundle: Bundle, validator: Validator | None = None) -> None:
-        self._validator = validator or Validator(bundle)
-        self._known = self._validator.built
+    def __init__(self, bundle: Bundle, validator: Validator | None = None, of_server: Validator | None = None) -> None:
+        validator = validator or Validator(bundle)
+        self._validators: dict[str, Validator] = {"client": validator, "server": of_server or validator}
         self._open: dict[str, dict[int | str, list[str]]] = {"client": {}, "server": {}}
+
+    def judge_by(self, sender: Sender, validator: Validator) -> None:
+        """Judge the frames of `sender` by another validator from now on."""
+        self._validators[sender] = validator
 
     def check(self, sender: Sender, value: Any) -> list[Violation]:
         """Return what is wrong with one decoded frame that `sender` wrote; an empty list means valid and known."""
         if type(value) is dict:
             method = value.get("method")
             if method.__class__ is str:
-                schema = self._known[sender].get(method)
+                schema = self._validators[sender].built[sender].get(method)
                 try:
                     if schema is not None and schema.holds(value):
                         if "id" in value:
@@ -268,7 +276,7 @@ class RpcChecker:
         if type(method) is not str:
             text = f"The frame's method is a JSON {type_name(method)}, but must be a string."
             return [Fault("not-json-rpc", "valid", "(frame).method", text)]
-        validator = self._validator
+        validator = self._validators[sender]
         schema = validator.frame_schema(sender, method)
         if "id" in value:
             self._remember(sender, value["id"], method)
@@ -290,7 +298,8 @@ class RpcChecker:
         if not waiting:
             text = f"The {sort} answers the id {show(repr(request_id))}, but no request of the {asker} with that id is open."
             return [Fault("no-such-request", "valid", f"({sort}).id", text)]
-        build = self._validator.result_schema if sort == "response" else self._validator.error_schema
+        validator = self._validators[sender]
+        build = validator.result_schema if sort == "response" else validator.error_schema
         judged = [build(asker, method).faults(value) for method in waiting]
         best = judged.index([]) if [] in judged else 0
         waiting.pop(best)

@@ -9,14 +9,14 @@ Pure: values in, values out.
 
 from __future__ import annotations
 
-from harness.protocol.expect import input_texts, markers_of, mismatch
+from codex_replay.protocol.script.expect import input_texts, markers_of, mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from harness.protocol.script import Turn
+    from codex_replay.protocol.script.script import Turn
 
 _TOLD = 3  # refusals in the sentence of a miss
 _TEXTS = 64  # texts that are remembered; then all are forgotten

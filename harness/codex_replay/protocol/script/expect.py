@@ -12,6 +12,8 @@ Pure: plain values in, a sentence out.
 
 from __future__ import annotations
 
+from codex_replay.protocol.script.keys import near
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +27,7 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
     """Say what is wrong with an expectation itself, or None."""
     for key in wanted:
         if key not in KEYS:
-            return f'"{key}" is not a key of an expectation. Its keys are {", ".join(KEYS)}.'
+            return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
     for key, kind, meaning in (
         ("prompt", (str, list), "a string or a list of strings"),
         ("model", (str,), "a string"),
@@ -138,6 +140,6 @@ def difference(wanted: object, seen: object, where: str = "body") -> str | None:
 
 
 def _short(value: object) -> str:
-    from harness.core.brief import cut  # only for a mistake: it would cost every start of a script
+    from codex_replay.core.text.truncate import truncate  # only for a mistake: it would cost every start of a script
 
-    return cut(repr(value), SHOWN)
+    return truncate(repr(value), SHOWN)

@@ -1,13 +1,13 @@
 """The keys of a script, of its turns and of its items: which there are, what each must hold, and what is wrong where it does not.
 
-The tables are the whole format (docs/scripts.md); `harness.protocol.script` reads a script by them.
+The tables are the whole format (docs/scripts.md); `codex_replay.protocol.script.script` reads a script by them.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 # Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
@@ -161,7 +161,7 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
     """Say which key of an object at `where`, which is `what`, is none of its table, not what it must be, or missing; or None."""
     for key, given in value.items():
         if key not in table:
-            return f'{where}: "{key}" is not a key of {what}{near(key, table)}. Its keys are {listed(table)}.'
+            return f'{where}: "{key}" is not a key of {what}{near(key, table) or elsewhere(key)}. Its keys are {listed(table)}.'
         wanted = table[key][0]
         if isinstance(wanted, tuple):
             if given not in wanted:
@@ -176,11 +176,23 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
     return None
 
 
-def near(word: str, words: Mapping[str, Any]) -> str:
+def elsewhere(word: str) -> str:
+    """Return a question for a key that belongs to another object of a script, or is near such a key; "" if there is none."""
+    tables = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
+    for exact in (True, False):
+        for what, table in tables.items():
+            found = (f' (did you mean "{word}"?)' if word in table else "") if exact else near(word, table)
+            if found:
+                return f"{found.removesuffix('?)')}, a key of {what}?)"
+    return ""
+
+
+def near(word: str, words: Iterable[str]) -> str:
     """Return a question for a word that may be meant, of some known ones; "" if none is near."""
     import difflib  # only for a mistake: it would cost every start
 
-    found = difflib.get_close_matches(word, list(words), 1)
+    # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.
+    found = sorted(difflib.get_close_matches(word, list(words)), key=lambda each: each[:1] != word[:1])
     return f' (did you mean "{found[0]}"?)' if found else ""
 
 
@@ -198,6 +210,6 @@ def named(value: object) -> str:
     if isinstance(value, list):
         return "a list"
     shown = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
-    from harness.core.brief import cut
+    from codex_replay.core.text.truncate import truncate
 
-    return cut(shown, 60)
+    return truncate(shown, 60)

@@ -3,15 +3,15 @@
 A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. A turn answers one request; it is chosen by order, or by a marker in the
 prompt. docs/scripts.md is the page to learn it from; the tables of `script_keys` are the whole format. Nothing is read or
 sent here: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence that says where and
-what to do. The item kinds are those a model sends (spec: codex-lite-protocol.md, "Response Streaming", and the types of the
+what to do. The item kinds are those a model sends (LITE-48 to LITE-62, and the types of the
 openai package).
 """
 
 from __future__ import annotations
 
-from harness.core.value import EMPTY, Value
-from harness.protocol.expect import vocabulary_error
-from harness.protocol.script_keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, listed, named, near, wrong_key
+from codex_replay.core.value import EMPTY, Value
+from codex_replay.protocol.script.expect import vocabulary_error
+from codex_replay.protocol.script.keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, listed, named, near, wrong_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class BadScript(ValueError):
 class Turn(Value):
     """One reply of the model and the request it is meant for; times are in milliseconds, sizes in characters or bytes.
 
-    `match` and `expect` are in the vocabulary of `harness.protocol.expect`; `usage` is None for "leave it out" and an empty
+    `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`; `usage` is None for "leave it out" and
+    an empty
     mapping for "count it"; `write` says how the reply is cut into HTTP chunks: "event", "whole" or a number of bytes.
     """
 

@@ -7,7 +7,7 @@ tells. `TurnDiff` adds the changes of a turn up to one diff in git's form, as th
 
 from __future__ import annotations
 
-from harness.protocol.turn_tools import resolve
+from codex_replay.protocol.turn.tools import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ meant for another kind of listener, and put the values in. On fake-codex's start
 
 from __future__ import annotations
 
-from harness.core.jsontext import loads
-from harness.protocol.schema_files import table
+from codex_replay.core.wire.json_text import loads
+from codex_replay.protocol.data_tables import read
+from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def load_table(version: str = "0.92.0") -> dict[str, Any]:
-    """Return the table of a version (turn.json), fresh from the file; raises `OSError` for a version without one."""
-    with open(table(version, "turn.json"), "rb") as file:
-        loaded: dict[str, Any] = loads(file.read())
+def load_table(version: str = DEFAULT) -> dict[str, Any]:
+    """Return the table of a version (turn.json), not shared; raises `MissingTable` for a version without one."""
+    loaded: dict[str, Any] = loads(read("turn.json", version))
     return loaded
 
 
@@ -60,7 +60,7 @@ def _text(template: str, values: Mapping[str, Any]) -> str:
 def frames(rows: list[dict[str, Any]], api: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the frames of one happening for a listener of `api` ("v1" or "v2").
 
-    A frame that is a request of the server has an `id` of None, for the caller to number (real-codex-0.92.md section 4: its
+    A frame that is a request of the server has an `id` of None, for the caller to number (REAL-36: its
     own ids are integers from 0). `values` must have "thread" and "turn".
     """
     made: list[dict[str, Any]] = []
@@ -162,7 +162,7 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
     """Return what a fault upstream becomes: message, info, retry (a list of "request" and "stream"), streamStatus, full.
 
     `cause` has one of "status" (with reason, body, url), "code" (with text) or "break" (with url); see the table "errors" and
-    real-codex-0.92.md section 5.
+    REAL-98.
     """
     if "status" in cause:
         statuses = errors["statuses"]

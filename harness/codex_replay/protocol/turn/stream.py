@@ -3,7 +3,7 @@
 A state machine over decoded events: it knows the item that is open, collects what goes into the history, the calls that are to
 be run and the usage, and says how the reply ended. Which event becomes what is the table's ("model" in turn.json); the rules
 here are those of the real binary: a delta without an open item is lost, an item that was not announced is announced when it is
-done, an item of an unknown shape is ignored (recordings; real-codex-0.92.md section 5). On fake-codex's start-up path.
+done, an item of an unknown shape is ignored (recordings; REAL-110). On fake-codex's start-up path.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 Nothing is executed here or anywhere: what a call gives comes from the script's `result`. What is computed is what the frames
 show beside it: the argv, its one-line form, whether the policy asks for an approval and which rule is proposed (recordings of
-the real binary; real-codex-0.92.md section 4). On fake-codex's start-up path.
+the real binary; REAL-65 to REAL-67). On fake-codex's start-up path.
 """
 
 from __future__ import annotations
 
-from harness.core.jsontext import NotJson, loads
+from codex_replay.core.wire.json_text import NotJson, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The reference editor client: what codex.nvim does, without the editor. It runs as a program:
 
-    python -m harness.reference.editor_client CODEX
+    python -m codex_replay.reference.editor_client CODEX
 
-It starts `CODEX app-server`, speaks JSON-RPC with it as codex-nvim-integration.txt has it, and is driven by the NDJSON lines
+It starts `CODEX app-server`, speaks JSON-RPC with it as docs/contract/editor.md has it, and is driven by the NDJSON lines
 of docs/editor-client.md on its own stdin and stdout. It imports the standard library and nothing else, of which the start
 loads no more than a turn needs: `TYPE_CHECKING` is a name that type checkers know, with or without `typing`.
 

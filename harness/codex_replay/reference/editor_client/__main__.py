@@ -1,4 +1,5 @@
-"""Run the client: `python -m harness.reference.editor_client CODEX`; see docs/editor-client.md for what it reads and writes."""
+"""Run the client: `python -m codex_replay.reference.editor_client CODEX`; see docs/editor-client.md for what it reads and
+writes."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import os
 import select
 import sys
 
-from harness.reference.editor_client.session import DECISIONS, Session
-from harness.reference.jsontext import dumps, loads
+from codex_replay.reference.editor_client.session import DECISIONS, Session
+from codex_replay.reference.json_text import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def run(session: Session) -> None:
 def main(argv: list[str]) -> int:
     """Run until the driver ends it; return the exit status."""
     if len(argv) != 1:
-        sys.stderr.write("Give the codex to start: python -m harness.reference.editor_client CODEX\n")
+        sys.stderr.write("Give the codex to start: python -m codex_replay.reference.editor_client CODEX\n")
         return 2
     session = Session(argv[0], report)
     try:

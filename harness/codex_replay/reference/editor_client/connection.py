@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from harness.reference.editor_client.process import Process
-from harness.reference.jsontext import dumps, loads
+from codex_replay.reference.editor_client.process import Process
+from codex_replay.reference.json_text import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ METHOD_NOT_FOUND = -32601
 GRACE = 1.0
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The server is no longer there, or could not be started; the text says what happened."""
 
 
 class Connection:
-    """One run of the server. `on_message` gets its notifications and requests. Raises `Gone` if it cannot be started."""
+    """One run of the server. `on_message` gets its notifications and requests. Raises `Disconnected` if it cannot be started."""
 
     def __init__(self, command: Sequence[str], on_message: Callable[[Message], None]) -> None:
         self._on_message = on_message
@@ -40,7 +40,7 @@ class Connection:
         try:
             self._process = Process(command)
         except OSError as error:
-            raise Gone(f"{command[0]} cannot be started ({error.strerror}).") from None
+            raise Disconnected(f"{command[0]} cannot be started ({error.strerror}).") from None
 
     def fileno(self) -> int:
         """The descriptor to wait on until the server says something."""
@@ -49,33 +49,33 @@ class Connection:
     # -- out -------------------------------------------------------------------------------------------------------------
 
     def request(self, method: str, params: Any, then: Then, failed: Failed) -> None:
-        """Ask; `then` gets the result, or `failed` the words of the error. Raises `Gone`."""
+        """Ask; `then` gets the result, or `failed` the words of the error. Raises `Disconnected`."""
         asked = self._next_id
         self._next_id += 1
         self._waiting[asked] = (then, failed)
         self.write({"id": asked, "method": method, "params": params})
 
     def notify(self, method: str) -> None:
-        """Send a notification. Raises `Gone`."""
+        """Send a notification. Raises `Disconnected`."""
         self.write({"method": method})
 
     def answer(self, request: Message, result: Any) -> None:
-        """Answer a request of the server. Raises `Gone`."""
+        """Answer a request of the server. Raises `Disconnected`."""
         self.write({"id": request["id"], "result": result})
 
     def refuse(self, request: Message) -> None:
-        """Tell the server that its request is none that we know. Raises `Gone`."""
+        """Tell the server that its request is none that we know. Raises `Disconnected`."""
         error = {"code": METHOD_NOT_FOUND, "message": f"Method not found: {request['method']}"}
         self.write({"id": request["id"], "error": error})
 
     def write(self, message: Message) -> None:
-        """Write one message as one line. Raises `Gone`."""
+        """Write one message as one line. Raises `Disconnected`."""
         view = memoryview(self.encode(message))
         try:
             while view:
                 view = view[os.write(self._process.stdin, view) :]
         except OSError:
-            raise Gone(self._epitaph()) from None
+            raise Disconnected(self._epitaph()) from None
 
     def encode(self, message: Message) -> bytes:
         """Return the line of a message."""
@@ -84,10 +84,10 @@ class Connection:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def receive(self) -> None:
-        """Read once and hand on each message that is whole. Raises `Gone` at the end of the server's stdout."""
+        """Read once and hand on each message that is whole. Raises `Disconnected` at the end of the server's stdout."""
         data = os.read(self._process.stdout, 1 << 16)
         if not data:
-            raise Gone(self._epitaph())
+            raise Disconnected(self._epitaph())
         for line in self.lines(data):
             self._line(line)
 

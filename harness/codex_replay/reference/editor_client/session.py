@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 
-from harness.reference.editor_client.connection import Connection, Gone
+from codex_replay.reference.editor_client.connection import Connection, Disconnected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harness.reference.editor_client.connection import Message
+    from codex_replay.reference.editor_client.connection import Message
 
     Report = Callable[..., None]
 
@@ -92,7 +92,7 @@ class Session:
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
             step()
-        except Gone as gone:
+        except Disconnected as gone:
             self.gone(str(gone))
 
     def receive(self) -> None:

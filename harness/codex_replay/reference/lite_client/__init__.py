@@ -1,6 +1,6 @@
-"""A small, honest client of the Codex Responses backend: `python -m harness.reference.lite_client PROMPT`.
+"""A small, honest client of the Codex Responses backend: `python -m codex_replay.reference.lite_client PROMPT`.
 
-It is what codex-lite-protocol.md describes and no more: auth.json, one refresh on a 401, a streamed request, the tools it is
+It is what docs/contract/lite.md describes and no more: auth.json, one refresh on a 401, a streamed request, the tools it is
 given with their canned results, a follow-up with every call and its output. docs/lite-client.md is the contract it is run by.
 It stands on the standard library alone, so that it shares no line with the fake that answers it or the suite that judges it.
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-from harness.reference.lite_client.auth import Auth
-from harness.reference.lite_client.client import Client
-from harness.reference.lite_client.errors import Problem
-from harness.reference.lite_client.settings import from_env
-from harness.reference.lite_client.tools import Tools
+from codex_replay.reference.lite_client.auth import Auth
+from codex_replay.reference.lite_client.client import Client
+from codex_replay.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client.settings import from_env
+from codex_replay.reference.lite_client.tools import Tools
 
 
 def main(argv: list[str]) -> int:
     """Answer one prompt; return the exit status."""
     if len(argv) != 1:
-        sys.stderr.write('Give one prompt: python -m harness.reference.lite_client "What is 2 + 3?"\n')
+        sys.stderr.write('Give one prompt: python -m codex_replay.reference.lite_client "What is 2 + 3?"\n')
         return 2
     try:
         text = answer(argv[0])

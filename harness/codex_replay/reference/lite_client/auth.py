@@ -1,12 +1,12 @@
-"""auth.json: who we are, and where rotated tokens are kept (codex-lite-protocol.md, "Auth")."""
+"""auth.json: who we are, and where rotated tokens are kept (LITE-03 to LITE-08)."""
 
 from __future__ import annotations
 
 import os
 
-from harness.reference.jsontext import loads
-from harness.reference.lite_client.errors import Problem
-from harness.reference.lite_client.settings import read_json
+from codex_replay.reference.json_text import loads
+from codex_replay.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client.settings import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

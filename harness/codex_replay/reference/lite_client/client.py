@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 
-from harness.reference.jsontext import dumps, loads
-from harness.reference.lite_client import refresh as tokens
-from harness.reference.lite_client import reply, sse, transport
-from harness.reference.lite_client.errors import Problem, Unauthorized
+from codex_replay.reference.json_text import dumps, loads
+from codex_replay.reference.lite_client import refresh as tokens
+from codex_replay.reference.lite_client import reply, sse, transport
+from codex_replay.reference.lite_client.errors import Problem, Unauthorized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from harness.reference.lite_client.auth import Auth
-    from harness.reference.lite_client.reply import Reply
-    from harness.reference.lite_client.settings import Settings
-    from harness.reference.lite_client.tools import Item, Tools
+    from codex_replay.reference.lite_client.auth import Auth
+    from codex_replay.reference.lite_client.reply import Reply
+    from codex_replay.reference.lite_client.settings import Settings
+    from codex_replay.reference.lite_client.tools import Item, Tools
 
 VERSION = "0.92.0"
 ORIGINATOR = "codex_cli_rs"

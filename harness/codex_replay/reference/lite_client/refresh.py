@@ -1,10 +1,10 @@
-"""The token refresh (codex-lite-protocol.md, "Token Refresh (ChatGPT)"; sentences: real-codex-0.92.md section 2)."""
+"""The token refresh (LITE-10 to LITE-23; sentences: REAL-17 to REAL-20)."""
 
 from __future__ import annotations
 
-from harness.reference.jsontext import dumps, loads
-from harness.reference.lite_client import transport
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.json_text import dumps, loads
+from codex_replay.reference.lite_client import transport
+from codex_replay.reference.lite_client.errors import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

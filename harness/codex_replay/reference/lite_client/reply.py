@@ -5,8 +5,8 @@ Pieces belong to an item by its id, whatever comes between them, so that two cal
 
 from __future__ import annotations
 
-from harness.reference.jsontext import loads
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.json_text import loads
+from codex_replay.reference.lite_client.errors import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from harness.reference.jsontext import loads
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.json_text import loads
+from codex_replay.reference.lite_client.errors import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

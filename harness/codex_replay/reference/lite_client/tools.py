@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 
-from harness.reference.jsontext import loads
-from harness.reference.lite_client.errors import Problem
-from harness.reference.lite_client.settings import read_json
+from codex_replay.reference.json_text import loads
+from codex_replay.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client.settings import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import _socket as socket
 
-from harness.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client.errors import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

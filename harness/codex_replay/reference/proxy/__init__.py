@@ -1,7 +1,7 @@
-"""A small, honest proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m harness.reference.proxy` runs it.
+"""A small, honest proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m codex_replay.reference.proxy` runs it.
 
 It exists to be judged: the suite for proxies is proven on it, and its broken variants prove the suite's checks. It shares no
-module with that suite. Written from app-server-payloads.md and responses-handoff.md (profile `as-specified`), and from what the
+module with that suite. Written from the statements PAY and HAND (profile `as-specified`), and from what the
 real Codex does (profile `works-on-0.92`). docs/reference-proxy.md is its manual.
 
     __main__  app  http                     a request comes in, an answer goes out

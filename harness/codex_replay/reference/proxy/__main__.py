@@ -1,4 +1,4 @@
-"""`python -m harness.reference.proxy`: listen, say where in one line of JSON, serve until SIGTERM or SIGINT."""
+"""`python -m codex_replay.reference.proxy`: listen, say where in one line of JSON, serve until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import signal
 import sys
 from contextlib import suppress
 
-from harness.reference.proxy.app import App
-from harness.reference.proxy.http import Connection
-from harness.reference.proxy.pool import Pool
-from harness.reference.proxy.settings import BadSetting, Settings, from_env
+from codex_replay.reference.proxy.app import App
+from codex_replay.reference.proxy.settings import BadSetting, Settings, from_env
+from codex_replay.reference.proxy.wire.http import Connection
+from codex_replay.reference.proxy.wire.pool import Pool
 
 
 async def serve(settings: Settings) -> int:

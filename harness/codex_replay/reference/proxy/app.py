@@ -7,21 +7,27 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from harness.reference.proxy import models
-from harness.reference.proxy.chat import ChatAnswer
-from harness.reference.proxy.errors import ProxyError, bad_request
-from harness.reference.proxy.exchange import Exchange
-from harness.reference.proxy.http import Answer, Request
-from harness.reference.proxy.intercept import intercepted
-from harness.reference.proxy.jsontext import for_client, loads
-from harness.reference.proxy.normalise import Asked, chat_request, responses_request
-from harness.reference.proxy.pieces import Done, Piece, Text, pieces
-from harness.reference.proxy.pool import Pool
-from harness.reference.proxy.responses import ResponsesAnswer
-from harness.reference.proxy.settings import MODES, OPENAI_JSON, Settings
+from codex_replay.reference.proxy.answering.chat import ChatAnswer
+from codex_replay.reference.proxy.answering.chunks import Done, Piece, Text, pieces
+from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
+from codex_replay.reference.proxy.asking import models
+from codex_replay.reference.proxy.asking.intercept import intercepted
+from codex_replay.reference.proxy.asking.normalise import Asked, chat_request, responses_request
+from codex_replay.reference.proxy.errors import ProxyError, bad_request
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.settings import MODES, OPENAI_JSON, Settings
+from codex_replay.reference.proxy.wire.http import Answer, Request
+from codex_replay.reference.proxy.wire.json_text import for_client, loads
+from codex_replay.reference.proxy.wire.pool import Pool
 
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no"}
 HEALTH = ("/health", "/healthz")
+#: What a page of another origin may send; the header of the origin itself is on every answer.
+PREFLIGHT = {
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": "authorization, content-type, x-proxy-output-mode, x-request-id",
+    "access-control-max-age": "600",
+}
 
 
 class App:
@@ -43,6 +49,9 @@ class App:
                 raise ProxyError(
                     request.fault, "The request cannot be read." if request.fault == 400 else "The body is too long."
                 )
+            if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+                await answer.send(204, b"", PREFLIGHT)
+                return
             route = self._route(request)
             if request.path not in HEALTH:
                 self._authorise(request)

@@ -39,7 +39,7 @@ def too_slow(message: str) -> ProxyError:
     return ProxyError(504, message, code="app_server_timeout")
 
 
-#: codexErrorInfo -> status, type, code; real-codex-0.92.md section 5. 401 from upstream is our login, not the client's.
+#: codexErrorInfo -> status, type, code; REAL-99 to REAL-109. 401 from upstream is our login, not the client's.
 KNOWN: dict[str, tuple[int, str, str]] = {
     "contextwindowexceeded": (400, "invalid_request_error", "context_length_exceeded"),
     "usagelimitexceeded": (429, "insufficient_quota", "insufficient_quota"),

@@ -13,14 +13,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from harness.reference.proxy import payloads
-from harness.reference.proxy.appserver import AppServer, Inbox, Message
-from harness.reference.proxy.errors import ProxyError, gone, too_slow
-from harness.reference.proxy.events import Began, Ended, Event, Failed, Item, Native, Replies, Usage, read_event
-from harness.reference.proxy.jsontext import loads
-from harness.reference.proxy.normalise import Asked
-from harness.reference.proxy.pool import Pool
-from harness.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.answering.events import Began, Ended, Event, Failed, Item, Native, Replies, Usage, read_event
+from codex_replay.reference.proxy.asking import payloads
+from codex_replay.reference.proxy.asking.normalise import Asked
+from codex_replay.reference.proxy.errors import ProxyError, gone, too_slow
+from codex_replay.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.wire.app_server import AppServer, Inbox, Message
+from codex_replay.reference.proxy.wire.json_text import loads
+from codex_replay.reference.proxy.wire.pool import Pool
 
 #: Seconds: for another call once the reply's usage is known; for another call when usage never comes; for a turn of the message's
 #: own when the turn before it has ended early; for an interrupted turn to end; for the end of a turn whose last reply is through.

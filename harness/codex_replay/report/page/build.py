@@ -31,11 +31,11 @@ from pathlib import Path
 from string import Template
 from typing import IO, Any
 
-from harness.core.brief import cut
-from harness.report.alike import LONGEST, groups
-from harness.report.model import Case, Report, Story
-from harness.report.stories import StoryText, as_text, finite
-from harness.shell.files import named
+from codex_replay.core.text.truncate import truncate
+from codex_replay.report.data import Case, Report, Trace
+from codex_replay.report.group_failures import LONGEST, groups
+from codex_replay.report.traces import TraceText, as_text, finite
+from codex_replay.shell.files.atomic import named
 
 SCRIPTS = (
     *("dom.js", "visible.js", "json.js", "diff.js", "data.js", "lazy.js", "compare.js", "sequence.js", "case.js"),
@@ -49,7 +49,7 @@ AHEAD = 16
 LEVEL = 3
 
 
-def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path | str) -> Path:
+def write_html(report: Report, stories: Iterable[Trace | TraceText], path: Path | str) -> Path:
     """Write the page of a whole report; a story of no case of the report is left out. OSError when it cannot be written.
 
     `stories` may come in any order and are taken one at a time; of two with one key the first counts.
@@ -62,7 +62,7 @@ def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path 
         "cases": [_light(case, places) for case in cases],
     }
     if said := groups(cases):
-        data["alike"] = [cut(line, LONGEST) for line, _ in said]
+        data["alike"] = [truncate(line, LONGEST) for line, _ in said]
         for number, (_, indexes) in enumerate(said):
             for i in indexes:
                 data["cases"][i]["alike"] = number
@@ -73,7 +73,7 @@ def write_html(report: Report, stories: Iterable[Story | StoryText], path: Path 
     return _write(data, chunks, f"codex-replay: {report['verdict']}, {len(cases)} cases", Path(path))
 
 
-def write_cassette_html(story: Story, about: Mapping[str, str], out: Path | IO[str]) -> None:
+def write_cassette_html(story: Trace, about: Mapping[str, str], out: Path | IO[str]) -> None:
     """Write the page of one cassette to a file or a stream; `about` is what to say of it, by name. OSError when it cannot be."""
     data = {"mode": "cassette", "about": dict(about), "cases": [{"id": story["case"], "story": 0}]}
     chunks = [("s0", as_text(story).text)]
@@ -113,7 +113,7 @@ def _light(case: Case, places: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _chunks(
-    cases: Iterable[Case], stories: Iterable[Story | StoryText], places: Mapping[str, int]
+    cases: Iterable[Case], stories: Iterable[Trace | TraceText], places: Mapping[str, int]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (id of its element, JSON) of every case, then of every story that a case has."""
     for i, case in enumerate(cases):
@@ -185,7 +185,7 @@ def _hash(text: str) -> str:
 @cache
 def _parts() -> tuple[str, str, str]:
     """Return the skeleton, the style sheet and the script; all ASCII, so that no encoding can change what they say."""
-    folder = resources.files("harness.report") / "page"
+    folder = resources.files("codex_replay.report") / "page"
     script = "".join((folder / name).read_text("ascii") for name in SCRIPTS)
     return (
         (folder / "page.html").read_text("ascii"),

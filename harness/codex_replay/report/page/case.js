@@ -67,7 +67,8 @@ function quote(spec) {
   return el("section", { cls: "spec" }, el("h2", {}, "What it is held to"),
     spec.text && el("blockquote", {}, prose(spec.text)),
     el("p", { cls: "muted" }, el("code", {}, spec.check), " ",
-      [spec.document, spec.section, spec.line ? `line ${spec.line}` : ""].filter(Boolean).join(", ")));
+      [spec.document, spec.section, spec.line ? `line ${spec.line}` : ""].filter(Boolean).join(", "),
+      spec.links ? ` (${spec.links.join(", ")})` : ""));
 }
 
 function long(text) {

@@ -14,6 +14,11 @@ function overview(choose) {
       bar(sums, true),
       el("div", { cls: "tiles" }, OUTCOMES.filter((outcome) => sums[outcome] || outcome === "failed" || outcome === "passed")
         .map((outcome) => button([el("b", {}, sums[outcome].toLocaleString("en")), badge(outcome)], () => choose({ outcome }), { cls: "tile" })))),
+    data.stopped_early && el("p", { cls: "notice" },
+      `The run stopped early, of ${data.stopped_early} cases: the first ones all failed for one cause.`),
+    data.next && el("section", { cls: "next", "aria-labelledby": "next-title" },
+      el("h2", { id: "next-title" }, "Do this next"),
+      el("ol", {}, data.next.map((step) => el("li", {}, step)))),
     data.interrupted && el("p", { cls: "notice" }, "The run was interrupted: not all cases had their turn."),
     (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Take the line out.`),
     facts(),
@@ -45,11 +50,11 @@ function facts() {
     data.command && command(data.command));
 }
 
-// What several failed cases say in the same words: one cause can fail a hundred of them.
+// Failed cases grouped by cause: one cause can fail a hundred of them.
 function alike(choose) {
   const groups = grouped(data.cases, (each) => each.alike);
   return data.alike && el("section", { cls: "alike", "aria-labelledby": "alike-title" },
-    el("h2", { id: "alike-title" }, "What several failed cases say"),
+    el("h2", { id: "alike-title" }, "Most common failures"),
     el("ul", {}, data.alike.map((said, i) => el("li", {}, el("b", {}, plural(groups.get(i).length, "case")), " ",
       button(said, () => choose({ said }), { cls: "link", title: "Show these cases" })))));
 }

@@ -2,8 +2,9 @@
 
 Each frame is *valid* or not, and *known* or not (no key that the bundle does not know); a fault is blamed on who wrote the frame.
 
-A client that says the capability in its initialize is held to the version's experimental bundle, and so is its server. Where
-another client is at fault by the plain bundle alone, that is said.
+A server is held to the version's experimental bundle if there is one, because the real server writes experimental members to
+every client. A client is held to the plain one until its initialize declares the capability. Where a client is at fault by the
+plain bundle alone, the fault says so.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from harness.core.frames import Frame, Header
-from harness.core.jsonrpc import label
-from harness.protocol import bundle, schema_files
-from harness.protocol.experimental import SAID, asks, declares, refused
-from harness.protocol.validate import RpcChecker, Validator, Violation
-from harness.shell import schema_gen
-from harness.shell.bundles import cached
-from harness.shell.codex import CodexInstallError, find_installed
-from harness.shell.lint import Check, Remark
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.wire.jsonrpc import label
+from codex_replay.protocol import data_tables, versions
+from codex_replay.protocol.drift.experimental import SAID, asks, declares, refused
+from codex_replay.protocol.schema import bundle
+from codex_replay.protocol.schema.validate import RpcChecker, Validator, Violation
+from codex_replay.shell.cassettes.lint import Check, Remark
+from codex_replay.shell.codex import schema_gen
+from codex_replay.shell.codex.bundles import cached
+from codex_replay.shell.codex.cache import find_installed
+from codex_replay.shell.codex.errors import CodexInstallError
+from codex_replay.shell.files.bundle_files import load_file
 
 SIDES = ("server", "client", "both")
 
@@ -32,10 +36,10 @@ def bundle_of(codex: str) -> bundle.Bundle:
 
     Raises `BundleError` with what to do when there is none.
     """
-    if codex in schema_files.versions():
+    if codex in data_tables.versions():
         return bundle.load(codex)
     if os.path.exists(codex):
-        return bundle.load_file(codex)
+        return load_file(codex)
     found = _made(codex)
     if found is None:
         raise bundle.BundleError(
@@ -49,7 +53,7 @@ def experimental_of(codex: str, plain: bundle.Bundle) -> bundle.Bundle | None:
 
     None where there is none, or none at hand. Raises `BundleError` if the binary does not write it.
     """
-    if (os.path.exists(codex) and codex not in schema_files.versions()) or not declares(plain):
+    if (os.path.exists(codex) and codex not in data_tables.versions()) or not declares(plain):
         return None
     return _made(codex, experimental=True)
 
@@ -58,7 +62,7 @@ def _made(codex: str, experimental: bool = False) -> bundle.Bundle | None:
     try:
         kept = cached(codex, experimental)
         if kept is not None:
-            return bundle.load_file(kept, codex)
+            return load_file(kept, codex)
         binary = find_installed(codex)
     except CodexInstallError as error:
         raise bundle.BundleError(str(error)) from None
@@ -75,11 +79,22 @@ def _generated(codex: str, binary: str, experimental: bool) -> bundle.Bundle:
         schema_gen.generate([binary, "app-server"], out, experimental=experimental)
     except schema_gen.GenerateError as error:
         raise bundle.BundleError(str(error)) from None
-    return bundle.load_file(out, codex)
+    return load_file(out, codex)
 
 
-#: How to come by an experimental bundle.
-_HOW = "run `codex-replay codex install` for that version."
+#: The check of a remark that something is missing, without which less is checked: it is always printed.
+MISSING = "bundle"
+#: Faults that say that the bundle does not list something.
+_LISTED = ("unknown-key", "unknown-method", "unknown-enum", "unknown-tag")
+
+
+def _no_experimental(codex: str) -> str:
+    return (
+        f"There is no experimental schema bundle of Codex {codex} here: names that only that bundle may list are notes. "
+        f"`codex-replay codex install {codex}` makes it."
+    )
+
+
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
@@ -99,9 +114,11 @@ class BundleCheck:
 
     def __init__(self, codex: str, judged: str = "server") -> None:
         validator = _validator(codex)
-        self._checker = RpcChecker(validator.bundle, validator)
+        self._beside = _experimental(codex)
+        self._checker = RpcChecker(validator.bundle, validator, self._beside)
+        self._unlisted = self._beside is None and declares(validator.bundle)
         self._codex = codex
-        self._asked = False
+        self._asked = self._noted = False
         self._judged = SIDES[:2] if judged == "both" else (judged,)
 
     def __call__(self, frame: Frame) -> Iterator[Remark]:
@@ -109,18 +126,23 @@ class BundleCheck:
         if frame.seam != "rpc":
             return
         sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
+        if self._unlisted and not self._noted:
+            self._noted = True
+            yield Remark("note", MISSING, _no_experimental(self._codex))
         if sender == "client" and not self._asked and asks(frame.value):
             self._asked = True
-            if (beside := _experimental(self._codex)) is not None:
-                self._checker = RpcChecker(beside.bundle, beside)
-            elif declares(_validator(self._codex).bundle):
-                yield Remark(
-                    "note", "bundle", f"the client says {SAID}, and what {self._codex} has for it is not at hand: {_HOW}"
-                )
+            if self._beside is not None:
+                self._checker.judge_by("client", self._beside)
         # A cut frame is followed all the same: its reply belongs to it.
         for violation in self._checker.check(sender, frame.value) if frame.whole else self._follow(sender, frame):
-            level = "error" if sender in self._judged else "note"
+            level = "error" if sender in self._judged and not self._may_be_experimental(violation) else "note"
             yield Remark(level, violation.verdict, self._sentence(frame, violation) + self._behind(frame.value, violation))
+
+    def _may_be_experimental(self, violation: Violation) -> bool:
+        """Return True for a fault that the experimental bundle, which is not at hand, may know to be none."""
+        if not self._unlisted or violation.kind not in _LISTED:
+            return False
+        return violation.blame == "server" or self._asked
 
     def _follow(self, sender: Literal["client", "server"], frame: Frame) -> tuple[Violation, ...]:
         self._checker.check(sender, frame.value)
@@ -130,7 +152,7 @@ class BundleCheck:
         """Say, after a fault of a client that has not asked, that with the capability it would be none."""
         if violation.blame != "client" or self._asked or not isinstance(value, dict) or "method" not in value:
             return ""
-        beside = _experimental(self._codex)
+        beside = self._beside
         if beside is None:
             return ""
         left = RpcChecker(beside.bundle, beside).check("client", value)
@@ -150,23 +172,40 @@ class BundleCheck:
 def bundle_checks(codex: str | None, judged: str) -> Callable[[Header], Sequence[Check]]:
     """Return what makes the checks of one cassette: against `codex`, or else the version that its header names.
 
-    A header that names a version without a vendored bundle gets a note that nothing was validated, unless `codex` is given.
+    A header whose version has no bundle here gets a remark that no frame is validated, unless `codex` is given.
     """
 
     def checks(header: Header) -> Sequence[Check]:
-        if codex is None and header.codex not in schema_files.versions():
-            return [_not_validated(header.codex)]
+        if codex is None and (missing := _missing(header.codex)):
+            return [_not_validated(missing)]
         return [BundleCheck(codex or header.codex, judged)]
 
     return checks
 
 
-def _not_validated(codex: str) -> Check:
+def _missing(codex: str) -> str:
+    """Return why there is no bundle of the version in a header, "" if there is one.
+
+    A header is not trusted: only a version number is looked up, never a path.
+    """
+    if not versions.is_version(codex):
+        return f"{data_tables.no_version(codex)}, so no frame is validated. `--codex V` names the version, or a bundle of yours."
+    try:
+        _validator(codex)
+    except bundle.BundleError:
+        return (
+            f"There is no schema bundle of Codex {codex} here, so no frame is validated. "
+            f"`codex-replay codex install {codex}` makes it; `--codex PATH` names a bundle of yours."
+        )
+    return ""
+
+
+def _not_validated(why: str) -> Check:
     first = [True]
 
     def check(frame: Frame) -> Iterator[Remark]:
         if first[0]:
             first[0] = False
-            yield Remark("note", "bundle", f"the header names Codex {codex!r}, of which there is no bundle here: give --codex V")
+            yield Remark("note", MISSING, why)
 
     return check

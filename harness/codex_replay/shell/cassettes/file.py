@@ -6,7 +6,7 @@ nothing but the core.
 
 from __future__ import annotations
 
-from harness.core.frames import (
+from codex_replay.core.cassette.frames import (
     BadLine,
     Footer,
     Frame,
@@ -23,24 +23,45 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
     from types import TracebackType
+    from typing import BinaryIO
 
-    from harness.core.redact import Redactor
+    from codex_replay.core.redact.redactor import Redactor
 
 
 class CassetteError(Exception):
     """A cassette cannot be read or written; the text says which file, which line, and what to do."""
 
 
+def open_file(path: str) -> BinaryIO:
+    """Open a cassette to read its bytes, from a folder or from an archive (`archive`); raises `OSError`."""
+    try:
+        return open(path, "rb")
+    except NotADirectoryError:
+        import io
+
+        from codex_replay.shell.files.archive import read
+
+        return io.BytesIO(read(path))
+
+
 def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
     """Return the cassettes in a folder and below it (all `*.ndjson`), sorted, and a sentence for each file that is left out.
 
-    The stories of a report are: `--report` may have put one there. Raises `CassetteError` for a folder that cannot be read.
+    The folder may be an archive. The stories of a report are left out: `--report` may have put one there. Raises `CassetteError`
+    for a folder that cannot be read.
     """
     import os  # not needed by who has one cassette, and it costs a tenth of fake-codex's start-up
 
     def unreadable(error: OSError) -> None:
         raise CassetteError(f"{error.filename}: the folder cannot be read ({error.strerror}); check the path.") from None
 
+    if os.path.isfile(folder):
+        from codex_replay.shell.files.archive import names as names_in
+
+        try:
+            return [f"{folder}/{name}" for name in names_in(folder) if name.endswith(".ndjson")], []
+        except OSError as error:
+            unreadable(error)
     walked = os.walk(folder, onerror=unreadable)
     paths = sorted(os.path.join(where, name) for where, _, names in walked for name in names if name.endswith(".ndjson"))
     stories = [path for path in paths if os.path.basename(path) == "stories.ndjson" and _are_stories(path)]
@@ -69,7 +90,7 @@ class CassetteReader:
         self.truncated: str | None = None
         self._line = 0
         try:
-            self._file = open(self.path, "rb")  # noqa: SIM115 - closed by close()
+            self._file = open_file(self.path)  # closed by close()
         except OSError as error:
             raise CassetteError(f"{self.path}: the cassette cannot be opened ({error.strerror}); check the path.") from None
         try:
@@ -171,18 +192,70 @@ class CassetteWriter:
 
     def __init__(self, path: str | os.PathLike[str], header: Header, redactor: Redactor | None = None) -> None:
         import os  # a reader has no need of it, and it costs a tenth of fake-codex's start-up
+        import stat
 
         self._os = os
         self.path = str(path)
         self.frames = 0
         self._redactor = redactor
         try:
-            self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise CassetteError(
                 f"{self.path}: the cassette cannot be written ({error.strerror}); choose another place."
             ) from None
-        self._put(encode_header(header))
+        self._is_file = stat.S_ISREG(os.fstat(self._fd).st_mode)  # and no pipe or device
+        try:
+            if self._is_file:
+                self._take_over()
+            self._put(encode_header(header))
+        except CassetteError:
+            if self._is_file and self.is_in_place and os.fstat(self._fd).st_size == 0:
+                os.unlink(self.path)
+            self.abandon()
+            raise
+
+    @classmethod
+    def beside(cls, path: str, header: Header, redactor: Redactor | None = None) -> CassetteWriter:
+        """Return a writer of a file of its own: `path` (see `claim`), or numbered where a file is there already."""
+        from contextlib import suppress
+
+        from codex_replay.shell.cassettes.claim import claim
+
+        with suppress(OSError):  # the writer reports why
+            path = claim(path)
+        return cls(path, header, redactor)
+
+    def _take_over(self) -> None:
+        """Empty the file for this writer alone; raises CassetteError, before a byte is gone, if another one writes to it."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._busy() from None
+        except OSError:
+            pass  # a file system without locks
+        if not self.is_in_place:
+            raise self._busy()
+        self._os.ftruncate(self._fd, 0)
+
+    def _busy(self) -> CassetteError:
+        from codex_replay.shell.cassettes.claim import BUSY
+
+        return CassetteError(f"{self.path}: {BUSY}.")
+
+    @property
+    def is_in_place(self) -> bool:
+        """True if the file at the path is still the one that is written."""
+        try:
+            return self._os.path.samestat(self._os.fstat(self._fd), self._os.stat(self.path))
+        except OSError:
+            return False
+
+    def keep(self) -> int:
+        """Return a descriptor that keeps the lock on the file after `close`, for the caller to close."""
+        return self._os.dup(self._fd)
 
     def write(self, frame: Frame) -> None:
         """Number, redact and append one frame."""
@@ -227,4 +300,8 @@ class CassetteWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        """Write the footer, unless an exception ended the recording: then the file counts as truncated."""
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.jsontext import NotJson, dumps, loads
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 #: What stands at the end of a string that a logger has cut.
 _CUT = re.compile(r"(?:<truncated[^<>]*>|\[truncated[^\[\]]*\]|\(truncated[^()]*\))\s*\Z", re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Whether a cassette is what it says it is: every check on one streamed file.
 
 Strategy: `lint` reads a file line by line and hands each frame to small checks, each of which keeps only what it needs to
-remember. What is wrong is a `Finding`: an "error" (the file is not to be trusted) or a "note" (worth knowing, nothing broken).
+remember. What is wrong is a `LintFinding`: an "error" (the file is not to be trusted) or a "note" (worth knowing, harmless).
 Further checks, such as validation against a schema bundle, are passed in.
 """
 
@@ -15,20 +15,20 @@ from typing import Any
 
 import jsonschema_rs
 
-from harness.core.frames import Frame, Header, encode_frame, encode_header
-from harness.core.hidden import Unseen, inside
-from harness.core.jsonrpc import kind, label
-from harness.core.jsontext import NotJson, loads
-from harness.core.redact import Redactor
-from harness.core.streamed import Streams
-from harness.protocol import schema_files
-from harness.shell.cassette import CassetteError, CassetteReader, cassettes_in
-from harness.shell.codex_origin import bundle_of
+from codex_replay.core.cassette.frames import Frame, Header, encode_frame, encode_header
+from codex_replay.core.redact.encoded_body import Unseen, inside
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.streamed import Streams
+from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.core.wire.jsonrpc import kind, label
+from codex_replay.protocol import data_tables
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in, open_file
+from codex_replay.shell.codex.origin import bundle_of
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a further check has to say about one frame: `level` and `check` as in `Finding`."""
+    """What a further check has to say about one frame: `level` and `check` as in `LintFinding`."""
 
     level: str
     check: str
@@ -40,7 +40,7 @@ Check = Callable[[Frame], Iterable[Remark]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One thing about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has one."""
 
     level: str
@@ -58,7 +58,7 @@ class Report:
     frames: int = 0
     truncated: str | None = None
     unreadable: str | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -68,7 +68,9 @@ class Report:
 
 @cache
 def _schema() -> jsonschema_rs.Validator:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "core", "cassette.schema.json")
+    path = os.path.join(
+        os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "core", "cassette", "cassette.schema.json"
+    )
     with open(path, "rb") as file:
         return jsonschema_rs.validator_for(loads(file.read()))
 
@@ -113,7 +115,7 @@ class _Linter:
         """Check every line of the file."""
         header = encode_header(reader.header)
         self._line_checks(header, 1, None)
-        with open(reader.path, "rb") as file:
+        with open_file(reader.path) as file:
             if file.readline() != header:
                 self._add(
                     "error", "form", 1, None, "the header is not written as this format writes it: keys in order, no spaces"
@@ -138,7 +140,7 @@ class _Linter:
             self._step()
 
     def _add(self, level: str, check: str, line: int, frame: Frame | None, message: str) -> None:
-        self._report.findings.append(Finding(level, check, line, None if frame is None else frame.n, message))
+        self._report.findings.append(LintFinding(level, check, line, None if frame is None else frame.n, message))
 
     def _frame(self, frame: Frame, line: bytes, number: int) -> None:
         readable = self._line_checks(line, number, frame)
@@ -199,7 +201,7 @@ class _Linter:
             where = f"in pieces in the frames {first} to {last}" if first != last else f"in what frame {first} carries"
             text = f"a secret ({what}) of {size} bytes stands {where}; use `codex-replay cassette redact`"
             # A frame's number is its place in a sound file, and its line the one after that.
-            self._report.findings.append(Finding("error", "secret", first + 1, first, text))
+            self._report.findings.append(LintFinding("error", "secret", first + 1, first, text))
 
     def _pairing(self, frame: Frame, number: int) -> None:
         sort = kind(frame.value)
@@ -265,7 +267,7 @@ def origin_of(header: Header, seam: str, sender: str) -> str | None:
 
 def _foreign_bundle(header: Header) -> str | None:
     """Return what is wrong where the header names one Codex, and the bundle of another; None where we cannot know."""
-    known = {version: bundle_of(version) for version in schema_files.versions()}
+    known = {version: bundle_of(version) for version in data_tables.versions()}
     whose = next((version for version, identity in known.items() if identity == header.bundle), None)
     if whose is not None and whose != header.codex:
         return f"the header says that Codex {header.codex} was recorded, but its bundle is that of {whose}: record it again"

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from harness.core.frames import Frame
-from harness.shell.cassette import CassetteError
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.shell.cassettes.file import CassetteError
 
 
 class Writer(Protocol):

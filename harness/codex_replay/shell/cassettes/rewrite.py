@@ -11,26 +11,26 @@ import os
 import shutil
 from typing import NamedTuple
 
-from harness.core.frames import BadLine, Frame, encode_frame, parse_line
-from harness.core.hidden import Unseen, left_out, redacted
-from harness.core.pieces import with_pieces
-from harness.core.reason import reason
-from harness.core.redact import Redactor
-from harness.core.streamed import Secret, Streams
-from harness.shell.cassette import CassetteError, CassetteWriter
-from harness.shell.files import replacing
+from codex_replay.core.cassette.frames import BadLine, Frame, encode_frame, parse_line
+from codex_replay.core.redact.chunks import with_chunks
+from codex_replay.core.redact.encoded_body import Unseen, left_out, redacted
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.streamed import Secret, Streams
+from codex_replay.core.text.error_text import error_text
+from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
+from codex_replay.shell.files.atomic import replacing
 
 _MOST = 5  # places that a sentence names
 
 
-class Mended(NamedTuple):
-    """What `mend` did: the secrets that stood in pieces, and the numbers of the frames that were written anew."""
+class Rewritten(NamedTuple):
+    """What `rewrite` did: the secrets that stood in pieces, and the numbers of the frames that were written anew."""
 
     secrets: list[Secret]
     frames: list[int]
 
 
-class NotMended(CassetteError):
+class NotRewritten(CassetteError):
     """A cassette holds a secret in pieces and could not be written anew; `secrets` says which, never what they are."""
 
     def __init__(self, path: str, secrets: list[Secret], why: str) -> None:
@@ -61,6 +61,7 @@ class WholeWriter:
         self._redactor = redactor
         self._streams = Streams()
         self._unseen = Unseen()
+        self._kept = writer.keep()  # the lock: nobody else writes to the file before `rewrite` is done
 
     def write(self, frame: Frame) -> bool:
         """Take one frame, as it came, and write it without its secrets; return whether it has any.
@@ -76,31 +77,45 @@ class WholeWriter:
     def abandon(self) -> None:
         """End without a footer."""
         self._writer.abandon()
+        self._let_go()
 
     def close(self) -> None:
         """End, with a footer."""
         self._writer.close()
 
-    def mend(self) -> Mended:
+    def rewrite(self) -> Rewritten:
         """Take the secrets that were streamed in pieces out of the file, which has been ended.
 
-        What is no file (a pipe, a device) cannot be written anew and is left. Raises `NotMended`.
+        What is no file (a pipe, a device) cannot be written anew and is left. Raises `NotRewritten`.
         """
-        pieces = self._streams.mended(self._redactor)
+        try:
+            return self._rewrite()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._kept >= 0:
+            os.close(self._kept)
+            self._kept = -1
+
+    def _rewrite(self) -> Rewritten:
+        pieces = self._streams.rewritten(self._redactor)
         if not pieces or not os.path.isfile(self.path):
-            return Mended([], [])
+            return Rewritten([], [])
         path = os.path.realpath(self.path)
         secrets = list(self._streams.secrets(self._redactor))
         try:
+            if self._kept >= 0 and not os.path.samestat(os.fstat(self._kept), os.stat(path)):
+                raise ValueError("another file has taken its place, and is left as it is")
             changed = self._changed(path, pieces)
             if changed:
                 with replacing(path) as draft:
                     _copy(path, draft, changed)
         except (OSError, BadLine, ValueError, LookupError) as error:
             if not secrets:  # each frame is clean by itself, and nothing else was found
-                return Mended([], [])
-            raise NotMended(self.path, secrets, reason(error)) from None
-        return Mended(secrets if changed else [], sorted(changed))
+                return Rewritten([], [])
+            raise NotRewritten(self.path, secrets, error_text(error)) from None
+        return Rewritten(secrets if changed else [], sorted(changed))
 
     def _changed(self, path: str, pieces: dict[int, dict[int, bytes]]) -> dict[int, bytes]:
         """Return the lines that become others, by the numbers of their frames."""
@@ -110,7 +125,7 @@ class WholeWriter:
                 if number in pieces and line.endswith(b"\n"):
                     frame = parse_line(line)
                     assert isinstance(frame, Frame)
-                    new = encode_frame(redacted(with_pieces(frame, pieces[number]), self._redactor))
+                    new = encode_frame(redacted(with_chunks(frame, pieces[number]), self._redactor))
                     if new != line:
                         changed[number] = new
         return changed

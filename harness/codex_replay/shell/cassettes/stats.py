@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.core.frames import Frame
-from harness.core.jsonrpc import kind
-from harness.core.jsontext import dumps
-from harness.shell.cassette import CassetteReader
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.shell.cassettes.file import CassetteReader
 
 Sort = tuple[str, str, str]
 

@@ -1,13 +1,14 @@
 """vcrpy's cassettes in our format: for Python clients that are tested in their own process.
 
     import vcr
-    from harness.shell.vcr import NdjsonPersister
+    from codex_replay import NdjsonPersister
 
     recorder = vcr.VCR()
     recorder.register_persister(NdjsonPersister)
     with recorder.use_cassette("case.ndjson"): ...
 
-Or, where another persister is wanted, `register_serializer("ndjson", harness.shell.vcr)`: this module is a serializer too.
+Or, where another persister is wanted, `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`: this module is a
+serializer too.
 What is written is redacted, and is read by all our tools. What vcrpy never sees cannot stand in it: when anything came, where
 the chunks of a stream began and ended, streams that were cut or reset, order and case of headers as they were sent.
 """
@@ -19,11 +20,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.core import hidden, httpframes
-from harness.core.frames import BadLine, Footer, Frame, Header, encode_footer, encode_frame, encode_header, parse_line
-from harness.core.redact import Redactor
-from harness.core.streamed import clean
-from harness.shell.cassette import CassetteError
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import (
+    BadLine,
+    Footer,
+    Frame,
+    Header,
+    encode_footer,
+    encode_frame,
+    encode_header,
+    parse_line,
+)
+from codex_replay.core.redact import encoded_body
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.streamed import clean
+from codex_replay.core.wire import content_encoding
+from codex_replay.shell.cassettes.file import CassetteError
 
 
 class NdjsonPersister:
@@ -106,24 +118,24 @@ def _frames(
     parts = urlsplit(uri)
     path = uri[len(f"{parts.scheme}://{parts.netloc}") :] or "/"
     clean = redactor.headers((name, value) for name, value in headers)
-    payload = httpframes.request_payload(method, path, clean, body, redact=redactor.redact)
+    payload = http_frames.request_payload(method, path, clean, body, redact=redactor.redact)
     yield "client", "request", payload, {"server": redactor.text(f"{parts.scheme}://{parts.netloc}")}
     headers, status = _pairs(response["headers"]), response["status"]
     clean = redactor.headers((name, value) for name, value in headers)
-    yield "server", "response", httpframes.response_payload(status["code"], clean, status["message"] or ""), {}
+    yield "server", "response", http_frames.response_payload(status["code"], clean, status["message"] or ""), {}
     raw = _bytes(response["body"].get("string"))
-    encoding = _encoding(raw, (httpframes.header(headers, "content-encoding") or "").lower())
-    if not encoding and (httpframes.header(headers, "content-type") or "").startswith("text/event-stream"):
-        for block in httpframes.sse_blocks(raw):
-            yield "server", "sse", httpframes.sse_payload(block), {}
+    encoding = _encoding(raw, (http_frames.header(headers, "content-encoding") or "").lower())
+    if not encoding and (http_frames.header(headers, "content-type") or "").startswith("text/event-stream"):
+        for block in http_frames.sse_blocks(raw):
+            yield "server", "sse", http_frames.sse_payload(block), {}
     elif raw:
-        yield "server", "chunk", hidden.fields(raw, encoding, redactor.redact), {}
+        yield "server", "chunk", encoded_body.fields(raw, encoding, redactor.redact), {}
     yield "server", "close", "end", {}
 
 
 def _encoding(raw: bytes, named: str) -> str:
     """Return the encoding of a body: what a client's library has decompressed stands plain, whatever its header says."""
-    if hidden.encoding_of(raw) == named.removeprefix("x-"):
+    if content_encoding.detect(raw) == named.removeprefix("x-"):
         return named
     if named.removeprefix("x-") in ("identity", "gzip", "zstd"):  # of the latter two the first bytes tell
         return ""
@@ -159,19 +171,19 @@ def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict
 
 def _exchange(request: Frame, response: Frame, body: list[Frame]) -> tuple[dict[str, Any], dict[str, Any]]:
     asked, answered = request.payload, response.payload
-    server = request.extra.get("server") or f"http://{httpframes.header(asked['headers'], 'host') or 'localhost'}"
+    server = request.extra.get("server") or f"http://{http_frames.header(asked['headers'], 'host') or 'localhost'}"
     status = answered["status"]
     return (
         {
             "method": asked["method"],
             "uri": server + asked["path"],
-            "body": httpframes.body_bytes(asked) or None,
+            "body": http_frames.body_bytes(asked) or None,
             "headers": dict(asked["headers"]),
         },
         {
-            "status": {"code": status, "message": answered.get("reason", httpframes.usual_reason(status))},
+            "status": {"code": status, "message": answered.get("reason", http_frames.usual_reason(status))},
             "headers": _many(answered["headers"]),
-            "body": {"string": b"".join(piece for _, piece in httpframes.pieces(body))},
+            "body": {"string": b"".join(piece for _, piece in http_frames.body_chunks(body))},
         },
     )
 

@@ -5,7 +5,7 @@ Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250),
 bundle. So making the bundles of many versions never needs the room of more than one binary more. The folder is put in
 place by one rename: it is whole or it is not there.
 
-The experimental bundle of a version that has one (`harness.protocol.experimental`) is kept likewise, under
+The experimental bundle of a version that has one (`codex_replay.protocol.drift.experimental`) is kept likewise, under
 ``<cache>/bundles-experimental/<version>/``. It is written while the binary is there for the plain one.
 """
 
@@ -19,11 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.protocol import schema_files
-from harness.protocol.bundle import Bundle, BundleError, load, load_file
-from harness.protocol.experimental import declares
-from harness.shell.codex.cache import cache_folder, check_version, locked, place_of
-from harness.shell.codex.errors import CodexInstallError, from_os_error
+from codex_replay.protocol import data_tables, versions
+from codex_replay.protocol.drift.experimental import declares
+from codex_replay.protocol.schema.bundle import Bundle, BundleError, load
+from codex_replay.shell.codex.cache import cache_folder, check_version, locked, place_of
+from codex_replay.shell.codex.errors import CodexInstallError, from_os_error
+from codex_replay.shell.files import version_data
+from codex_replay.shell.files.bundle_files import load_file
+from codex_replay.shell.files.folder import Folder
 
 #: Told in a line of text what is being done, when it takes more than a moment.
 Told = Callable[[str], None]
@@ -31,8 +34,8 @@ Told = Callable[[str], None]
 
 #: Where a bundle of one's own comes from, for whoever names something else.
 MADE = (
-    f"A bundle is what `codex app-server generate-json-schema --out DIR` writes: name DIR, or {schema_files.PRIMARY} in it. "
-    "A version such as 0.92.0 will do as well."
+    f"A bundle is what `codex app-server generate-json-schema --out DIR` writes: name DIR, or {data_tables.PRIMARY} in it. "
+    f"A version such as {versions.DEFAULT} will do as well."
 )
 
 
@@ -44,7 +47,7 @@ def bundles_folder(experimental: bool = False) -> Path:
 def cached(version: str, experimental: bool = False) -> Path | None:
     """Return the folder of the generated bundle of `version`, or None if it has not been generated yet."""
     place = bundles_folder(experimental) / check_version(version)
-    return place if (place / schema_files.PRIMARY).is_file() else None
+    return place if (place / data_tables.PRIMARY).is_file() else None
 
 
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
@@ -53,12 +56,12 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     A version's bundle is the vendored one, else the cached one, else generated now (which installs the binary if need
     be, and removes it again). Raises `BundleError`, a sentence, if there is none to be had.
     """
-    if named in schema_files.versions():
+    if named in data_tables.versions():
         return load(named)
     if os.path.exists(named):
         return load_own(named)
     if os.sep in named or named.endswith(".json"):
-        raise BundleError(f"There is no bundle file {named}: check the path, or name a Codex version such as 0.92.0.")
+        raise BundleError(f"There is no bundle file {named}: check the path, or name a Codex version such as {versions.DEFAULT}.")
     try:
         return load_file(cached(named) or generate(named, told), named)
     except CodexInstallError as error:
@@ -71,7 +74,7 @@ def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -
     None where there is none: of a version that has not got the capability, and of what is no version but a bundle of the user's
     own. None and a sentence that says why where there is one and it cannot be had.
     """
-    if (os.path.exists(named) and named not in schema_files.versions()) or not declares(plain):
+    if (os.path.exists(named) and named not in data_tables.versions()) or not declares(plain):
         return None, ""
     try:
         return load_file(cached(named, True) or generate(named, told, experimental=True), named), ""
@@ -89,7 +92,7 @@ def load_own(path: str) -> Bundle:
 
     try:
         bundle = load_file(path)
-        for name, data in bundle.files():
+        for name, data in bundle.files.items():
             if name.endswith(".json"):
                 for document in _documents(json.loads(data)):
                     jsonschema_rs.meta.validate({"$schema": _DRAFT, **document})
@@ -110,8 +113,8 @@ def load_own(path: str) -> Bundle:
 def _unlike(path: str) -> str | None:
     """Return what is the matter with a file or folder that is nothing like a bundle; None where only its content is wrong."""
     if os.path.isdir(path):
-        primary = os.path.join(path, schema_files.PRIMARY)
-        return None if os.path.exists(primary) else f"{path} is no schema bundle: it holds no {schema_files.PRIMARY}."
+        primary = os.path.join(path, data_tables.PRIMARY)
+        return None if os.path.exists(primary) else f"{path} is no schema bundle: it holds no {data_tables.PRIMARY}."
     try:
         with open(path, "rb") as file:
             json.load(file)
@@ -127,18 +130,17 @@ def _whole(bundle: Bundle) -> Bundle:
 
     The primary files of 0.93 to 0.110 have one type where the binary has two that share a name; the files a type have both.
     """
-    files = list(bundle.files())
-    if len(files) > 1:
+    if len(bundle.files) > 1:
         return bundle
-    folders = [schema_files.folder(version) for version in schema_files.versions()]
+    own = bundle.files[data_tables.PRIMARY]
+    folders = [version_data.schema_folder(version) for version in data_tables.versions()]
     for kept in (bundles_folder(), bundles_folder(experimental=True)):
         if kept.is_dir():
             folders += [str(each) for each in sorted(kept.iterdir()) if not each.name.startswith(".")]
     for folder in folders:
-        primary = os.path.join(folder, schema_files.PRIMARY)
-        same = os.path.isfile(primary) and os.path.getsize(primary) == len(files[0][1])
-        if same and schema_files.read(folder, schema_files.PRIMARY) == files[0][1]:
-            return Bundle(bundle.version, folder)
+        files = Folder(folder)
+        if files.size(data_tables.PRIMARY) == len(own) and files[data_tables.PRIMARY] == own:
+            return Bundle(bundle.version, files)
     return bundle
 
 
@@ -160,7 +162,7 @@ def generate(version: str, told: Told = lambda text: None, *, experimental: bool
     Raises `BundleError` or `CodexInstallError`, each a sentence.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
-    from harness.shell.codex.install import Step, ensure
+    from codex_replay.shell.codex.install import Step, ensure
 
     fresh: list[str] = []
 
@@ -187,8 +189,8 @@ def generate(version: str, told: Told = lambda text: None, *, experimental: bool
 
 
 def _generate(version: str, binary: Path, experimental: bool) -> Path:
-    from harness.shell import schema_gen
-    from harness.shell.files import replacing
+    from codex_replay.shell.codex import schema_gen
+    from codex_replay.shell.files.atomic import replacing
 
     place = bundles_folder(experimental) / version
     try:

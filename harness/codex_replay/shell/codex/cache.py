@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from harness.shell.codex.errors import CodexInstallError
+from codex_replay.protocol.versions import DEFAULT
+from codex_replay.shell.codex.errors import CodexInstallError
 
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
@@ -112,7 +113,7 @@ def check_version(version: str) -> str:
     """`version` itself if it is written as the packages write theirs ("0.92.0"); else CodexInstallError."""
     if not _VERSION.fullmatch(version):
         raise CodexInstallError(
-            f"{version!r} is not a Codex version: give the full number of one that was published, such as 0.92.0."
+            f"{version!r} is not a Codex version: give the full number of one that was published, such as {DEFAULT}."
         )
     return version
 

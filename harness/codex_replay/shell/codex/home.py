@@ -1,8 +1,8 @@
 """A hermetic home for the real Codex: its config, its credentials, and the whole environment it is started with.
 
 With it the binary talks to one upstream, which should be on loopback, and looks up no name. What the configuration
-must say, and from which version on, is the table `CONFIG`; it comes from real-codex-0.92.md section 1, and each row was
-watched with strace.
+must say, and from which version on, is the table ``data/any/hermetic-config.json``; it comes from REAL-01 to REAL-11, and
+each row was watched with strace.
 
     root/home   CODEX_HOME and HOME: config.toml, auth.json
     root/tmp    TMPDIR; not a parent of home, since Codex may let commands write there
@@ -20,33 +20,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-PROVIDER = "mock"
+import tomli_w
 
-# (first version that knows it, what config.toml then says). Earlier rows hold for later versions too.
-# "{upstream}" stands for the upstream's base URL.
-CONFIG: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    (
-        "0.0.0",
-        {
-            "model_provider": PROVIDER,
-            "chatgpt_base_url": "{upstream}/backend-api/",
-            "cli_auth_credentials_store": "file",
-            "analytics": {"enabled": False},
-            "feedback": {"enabled": False},
-            "model_providers": {
-                PROVIDER: {
-                    "name": PROVIDER,
-                    "base_url": "{upstream}/v1",
-                    "wire_api": "responses",
-                    "request_max_retries": 0,
-                    "stream_max_retries": 0,
-                }
-            },
-        },
-    ),
-    # Plugins and apps fetch their catalogues when a conversation starts.
-    ("0.117.0", {"features": {"plugins": False, "apps": False}}),
-)
+from codex_replay.protocol import data_tables, versions
+
+PROVIDER = "mock"
 
 # The environment, whole: nothing of the caller's own is handed on.
 ENVIRONMENT: Mapping[str, str] = {
@@ -109,8 +87,9 @@ class HermeticHome:
     """A folder tree under `root` and an environment in which the real Codex reaches `upstream_url` and nothing else.
 
     `upstream_url` is the base without a path ("http://127.0.0.1:1234"): the Responses API is expected under /v1, the
-    ChatGPT API under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here; its
-    table rows are merged first, then `features`, then `extra_config` (nested tables as mappings), the later winning.
+    ChatGPT API under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here (the
+    default if it is no version number): its table rows are merged first, then `features`, then `extra_config` (nested tables
+    as mappings), the later winning.
     `auth` None writes no auth.json. Making the object writes the files; OSError if that cannot be done.
     """
 
@@ -119,7 +98,7 @@ class HermeticHome:
         root: Path,
         upstream_url: str,
         *,
-        version: str = "0.92.0",
+        version: str = versions.DEFAULT,
         model: str = "gpt-5.2-codex",
         approval_policy: str = "never",
         sandbox_mode: str = "read-only",
@@ -129,12 +108,13 @@ class HermeticHome:
         extra_config: Mapping[str, Any] | None = None,
     ) -> None:
         root = root.absolute()
+        version = version if versions.is_version(version) else versions.DEFAULT
         self.home, self.tmp, self.work = root / "home", root / "tmp", root / "work"
         self.upstream = upstream_url.rstrip("/")
         config: dict[str, Any] = {"model": model, "approval_policy": approval_policy, "sandbox_mode": sandbox_mode}
-        for since, row in CONFIG:
-            if _numbers(since) <= _numbers(version):
-                config = merged(config, row)
+        for row in data_tables.load("hermetic-config", "any")["rows"]:
+            if versions.numbers(row["since"]) <= versions.numbers(version):
+                config = merged(config, row["config"])
         if requires_openai_auth:
             config = merged(config, {"model_providers": {PROVIDER: {"requires_openai_auth": True}}})
         config = merged(config, {"features": dict(features)}) if features else config
@@ -175,7 +155,7 @@ class HermeticHome:
 def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = FAKE_ACCOUNT) -> str:
     """An id_token that Codex can parse and nobody can take for a real one: unsigned, from an issuer that cannot exist.
 
-    Claims as real-codex-0.92.md section 1 names them.
+    Claims as REAL-08 names them.
     """
     auth = {"chatgpt_plan_type": plan, "chatgpt_account_id": account_id}
     claims = {"iss": "https://codex-replay.invalid", "email": email, "https://api.openai.com/auth": auth}
@@ -195,46 +175,8 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def toml(config: Mapping[str, Any]) -> str:
-    """A TOML document of `config`: strings, booleans, numbers, lists of these, and nested tables.
-
-    ValueError for what TOML has no form for (None, for one).
-    """
-    return "\n".join(_lines(config, ())) + "\n"
-
-
-def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    # A table's own keys must stand before its sub-tables.
-    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
-    lines = [f"{_text(key)} = {_value(value)}" for key, value in plain.items()]
-    if path and (plain or not table):
-        lines.insert(0, f"[{'.'.join(_text(key) for key in path)}]")
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            lines += _lines(value, (*path, key))
-    return lines
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value, bare=False)
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(item) for item in value)}]"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_text(key)} = {_value(item)}" for key, item in value.items()) + "}"
-    raise ValueError(f"TOML has no form for {value!r}; leave the key out of the Codex configuration instead.")
-
-
-def _text(text: str, bare: bool = True) -> str:
-    if bare and text and text.isascii() and text.replace("-", "a").replace("_", "a").isalnum():
-        return text
-    # JSON's escapes are TOML's too; of the characters that TOML wants escaped, JSON leaves only DEL.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The three numbers of a version; a pre-release counts as its release."""
-    return tuple(int(part) for part in version.partition("-")[0].split("."))
+    """Return `config` as a TOML document; ValueError for a value that TOML has no form for, such as None."""
+    try:
+        return tomli_w.dumps(config)
+    except TypeError as error:
+        raise ValueError(f"TOML has no form for a value ({error}); leave its key out of the Codex configuration.") from None

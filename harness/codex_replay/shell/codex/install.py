@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.shell.codex.cache import (
+from codex_replay.shell.codex.cache import (
     MANIFEST,
     Manifest,
     cache_folder,
@@ -25,9 +25,9 @@ from harness.shell.codex.cache import (
     read_manifest,
     this_platform,
 )
-from harness.shell.codex.errors import CodexInstallError, FlakyDownload, from_os_error
-from harness.shell.codex.npm import PACKAGE, Npm, Package, find_npm
-from harness.shell.codex.tarball import check_integrity, unpack
+from codex_replay.shell.codex.errors import CodexInstallError, FlakyDownload, from_os_error
+from codex_replay.shell.codex.npm import PACKAGE, Npm, Package, find_npm
+from codex_replay.shell.codex.tarball import check_integrity, unpack
 
 ATTEMPTS = 3
 # Seconds before the second attempt; doubled for each further one.

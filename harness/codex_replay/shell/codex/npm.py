@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.core.brief import cut
-from harness.shell.codex.cache import cache_folder
-from harness.shell.codex.errors import CodexInstallError, FlakyDownload, disk_full
+from codex_replay.core.text.truncate import truncate
+from codex_replay.shell.codex.cache import cache_folder
+from codex_replay.shell.codex.errors import CodexInstallError, FlakyDownload, disk_full
 
 PACKAGE = "@openai/codex"
 
@@ -128,6 +128,7 @@ class Npm:
             except BaseException:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
+                process.wait()  # after Ctrl-C Popen's own `__exit__` does not
                 raise
         if process.returncode != 0:
             raise explain(process.returncode, out, err, spec)
@@ -217,4 +218,4 @@ def _failure(out: bytes, err: bytes) -> tuple[str, str]:
 def _one_line(text: str) -> str:
     """The first line that says something, cut to a readable length and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return cut(line, 200).rstrip(".")
+    return truncate(line, 200).rstrip(".")

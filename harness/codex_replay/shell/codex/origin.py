@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from harness.core.jsontext import NotJson, loads
-from harness.protocol import schema_files
+from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.protocol import data_tables
 
 
 def version_of(command: Sequence[str]) -> str | None:
@@ -26,7 +26,7 @@ def version_of(command: Sequence[str]) -> str | None:
 
 def bundle_of(version: str) -> str:
     """Return the identity of the schema bundle of a version, `sha256:...` of its primary file; "unknown" if we have none."""
-    return schema_files.identity(version)
+    return data_tables.identity(version)
 
 
 def _folders_above(word: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.protocol import schema_files
+from codex_replay.protocol import data_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,8 +57,8 @@ def generate(server: Sequence[str], out: str, *, experimental: bool = False, tim
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["nothing on stderr"]
         raise GenerateError(f"{codex} ended with status {done.returncode} and wrote no schemas: {said[0]}")
-    if not os.path.exists(os.path.join(out, schema_files.PRIMARY)):
-        raise GenerateError(f"{codex} wrote no {schema_files.PRIMARY} into {out}.")
+    if not os.path.exists(os.path.join(out, data_tables.PRIMARY)):
+        raise GenerateError(f"{codex} wrote no {data_tables.PRIMARY} into {out}.")
 
 
 def compare(
@@ -98,11 +98,11 @@ def manifest(files: Mapping[str, bytes]) -> str:
 def verify_manifest(version: str) -> list[FileDifference]:
     """Return which vendored files of `version` are not what ``schema.sha256`` says; empty when all are.
 
-    Raises ``OSError`` when the manifest cannot be read.
+    Raises `MissingTable` when there is no manifest.
     """
-    with open(schema_files.table(version, "schema.sha256"), encoding="ascii") as file:
-        said = {name: digest for digest, name in (line.split() for line in file)}
-    real = {name: hashlib.sha256(data).hexdigest() for name, data in schema_files.schema_files(version)}
+    manifest = data_tables.read("schema.sha256", version).decode("ascii")
+    said = {name: digest for digest, name in (line.split() for line in manifest.splitlines())}
+    real = {name: hashlib.sha256(data).hexdigest() for name, data in data_tables.schema(version).items()}
     return [
         FileDifference(name, f"has sha256 {real.get(name)}, but schema.sha256 says {said.get(name)}")
         for name in sorted({*said, *real})

@@ -1,11 +1,12 @@
-"""The suite run on one real Codex, and what was said in each case kept: by the plugin part `harness.plugin.behaviour`.
+"""The suite run on one real Codex, and what was said in each case kept: by the plugin part
+`codex_replay.plugin.app_server.kept_runs`.
 
 A run takes minutes, so what it kept is kept, in the cache beside the binaries, under a key over everything that takes part:
 the suite's files of every kind, the library and the fake backend with their tables, the binary, the Python. What only compares
-(`harness/protocol/behaviour_*.py`) takes no part in a run and is left out of the key.
+(`harness/codex_replay/protocol/behaviour/*.py`) takes no part in a run and is left out of the key.
 
     <cache>/behaviour/<key>/run.json      how many cases, of which version; written last, so what has none is no run
-    <cache>/behaviour/<key>/cases/...     as harness/plugin/behaviour.py leaves them
+    <cache>/behaviour/<key>/cases/...     as harness/codex_replay/plugin/app_server/kept_runs.py leaves them
 """
 
 from __future__ import annotations
@@ -26,18 +27,24 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.protocol.behaviour_case import Kept
-from harness.protocol.behaviour_form import form
-from harness.shell.behaviour_guard import descendants, sweep
-from harness.shell.cassette import CassetteError, CassetteReader
-from harness.shell.codex.cache import cache_folder, locked, place_of, read_manifest
+from codex_replay.protocol.behaviour.case import Kept
+from codex_replay.protocol.behaviour.run_form import form
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
+from codex_replay.shell.codex.cache import cache_folder, locked, place_of, read_manifest
+from codex_replay.shell.process.guard import descendants, sweep
 
 SUITE = "app_server"
 #: So many kept runs stay in the cache; the oldest go first.
 STAY = 12
 #: What takes part in a run, beside the suites: packages and what of them is left out.
-PARTS = ("harness/core", "harness/protocol", "harness/plugin", "harness/shell", "fake_server")
-_NO_PART = ("*/__pycache__/*", "*.pyc", "harness/protocol/behaviour_*.py")
+PARTS = (
+    "codex_replay/core",
+    "codex_replay/protocol",
+    "codex_replay/plugin",
+    "codex_replay/shell",
+    "codex_fakes",
+)
+_NO_PART = ("*/__pycache__/*", "*.pyc", "codex_replay/protocol/behaviour/*.py")
 #: Settings of the caller's that would make another run of this one.
 _NOT_HANDED_ON = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "CODEX_REPLAY_PROGRESS")
 
@@ -149,9 +156,11 @@ def _run(run: Run, draft: Path, step: Step) -> None:
 def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
     chosen = ["-k", run.chosen] if run.chosen else []
     return [
-        *(sys.executable, "-m", "pytest", *(str(run.suites / node) for node in run.nodes or (SUITE,))),
+        *(sys.executable, "-P", "-m", "pytest", *(str(run.suites / node) for node in run.nodes or (SUITE,))),
         *("-c", str(draft / "pytest.ini"), "--rootdir", str(draft), "--basetemp", str(scratch / "t"), "-p", "no:cacheprovider"),
-        *("-p", "harness.plugin.behaviour", "--keep-behaviour", str(draft), "--app-server", f"codex@{run.version}"),
+        *("--disable-plugin-autoload", "-p", "xdist", "-p", "codex_replay.suites"),
+        *("-p", "codex_replay.plugin.app_server.kept_runs", "--keep-behaviour", str(draft)),
+        *("--app-server", f"codex@{run.version}"),
         *("--record", "none", "--validate", "no", "--profile", "default", "--wait", f"{run.wait:g}", "--report", str(scratch)),
         *("-q", "-n", str(run.jobs) if run.jobs > 1 else "0", *chosen),
     ]
@@ -165,7 +174,7 @@ def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tup
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
     with output.open("wb") as file:
         guard = subprocess.Popen(
-            [sys.executable, "-m", "harness.shell.behaviour_guard", *argv],
+            [sys.executable, "-P", "-m", "codex_replay.shell.process.guard", *argv],
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -215,7 +224,10 @@ def _count(draft: Path, step: Step) -> None:
 
 
 def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) -> dict[str, Kept]:
-    """Return what a run has kept, by case; what cannot be read of it counts as lost. `step` is called for each case."""
+    """Return what a run has kept, by case; what cannot be read of it counts as lost. `step` is called for each case.
+
+    `version` is the Codex whose table normalises the run.
+    """
     found = {}
     for path in _cases(folder):
         said = json.loads(path.read_bytes())

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from harness.shell.codex.errors import CodexInstallError, FlakyDownload
+from codex_replay.shell.codex.errors import CodexInstallError, FlakyDownload
 
 _BLOCK = 1 << 20
 

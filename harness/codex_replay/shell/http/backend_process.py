@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from harness.core.reason import reason
+from codex_replay.core.text.error_text import error_text
 
 PREFIX = "/_codex_replay/sessions/"
 
@@ -46,6 +46,8 @@ class BackendSession:
         self.started = time.monotonic()
         self.url = f"{process.url}/s/{quote(name, safe='')}"
         self._path = PREFIX + quote(name, safe="")
+        #: The number of the last request that the ledger had let go when it was last asked.
+        self.dropped = 0
 
     def script(self, script: object) -> None:
         """Play another script from its first turn; the ledger stays. Raises `BackendError` when it is not a script."""
@@ -68,26 +70,30 @@ class BackendSession:
 
     def unused_frames(self) -> list[dict[str, Any]]:
         """Return the recorded requests that nobody asked, each with cassette, frame, conn and request."""
-        found: list[dict[str, Any]] = self._process.call("GET", self._path + "/ledger?since=1000000")["unused_frames"]
+        found: list[dict[str, Any]] = self._process.call("GET", self._path + "/ledger?since=999999999")["unused_frames"]
         return found
 
-    def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0) -> list[dict[str, Any]]:
+    def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
         """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many have
-        been answered.
+        been answered. With `redact` they come without their secrets. The ledger keeps the last 10,000 requests and 64 MB:
+        `dropped` is the number of the last one that it let go.
 
         Each has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (cassette, turn,
         default, rule, expect, miss or route), turn, recorded (cassette and frame), sentence (why it was refused) and end (end,
         cut, reset, gone; None: still open).
         """
         answer = self._process.call(
-            "GET", f"{self._path}/ledger?requests={requests}&seconds={seconds}&since={since}", seconds=seconds
+            "GET",
+            f"{self._path}/ledger?requests={requests}&seconds={seconds}&since={since}&redact={int(redact)}",
+            seconds=seconds,
         )
+        self.dropped = answer.get("dropped", 0)
         found: list[dict[str, Any]] = answer["requests"]
         return found
 
     def unused_turns(self) -> list[int]:
         """Return the indexes of the script's turns that no request has used."""
-        found: list[int] = self._process.call("GET", self._path + "/ledger")["unused_turns"]
+        found: list[int] = self._process.call("GET", self._path + "/ledger?since=999999999")["unused_turns"]
         return found
 
     def problems(self, but: Sequence[int] = ()) -> list[str]:
@@ -121,12 +127,13 @@ class BackendProcess:
         host: str = "127.0.0.1",
         port: int = 0,
         command: Sequence[str] | None = None,
+        options: Sequence[str] = (),
         seconds: float = 20.0,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._refusing: socket.socket | None = None
-        argv = [*(command or (sys.executable, "-m", "fake_server.backend")), "--host", host, "--port", str(port)]
-        argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else [])]
+        argv = [*(command or (sys.executable, "-P", "-m", "codex_fakes.backend")), "--host", host, "--port", str(port)]
+        argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else []), *options]
         # a file and not a pipe: nobody need read it for the backend to go on; `close` closes it
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -139,6 +146,8 @@ class BackendProcess:
             raise
         self.url: str = ready["url"]
         self.pid: int = ready["pid"]
+        #: What a request to the control API carries; "" for a program that has the fake's control API and wants no token.
+        self.token: str = ready.get("token", "")
         parts = urlsplit(self.url)
         self._address = (parts.hostname or host, parts.port or port)
 
@@ -175,6 +184,10 @@ class BackendProcess:
             self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets the port meanwhile
         return f"http://127.0.0.1:{self._refusing.getsockname()[1]}"
 
+    def running(self) -> bool:
+        """Return True if the process has not ended."""
+        return self._process.poll() is None
+
     def stderr(self) -> str:
         """Return what the backend has complained of so far; nothing, unless it is broken."""
         size = os.fstat(self._stderr.fileno()).st_size
@@ -185,11 +198,11 @@ class BackendProcess:
         connection = http.client.HTTPConnection(*self._address, timeout=seconds + 20)
         try:
             body = None if value is None else json.dumps(value, ensure_ascii=False).encode()
-            connection.request(method, path, body)
+            connection.request(method, path, body, {"x-codex-replay-token": self.token})
             response = connection.getresponse()
             answer: dict[str, Any] = json.loads(response.read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise BackendError(f"The backend at {self.url} does not answer {method} {path}: {reason(error)}.") from error
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+            raise BackendError(f"The backend at {self.url} does not answer {method} {path}: {error_text(error)}.") from error
         finally:
             connection.close()
         if response.status != 200:

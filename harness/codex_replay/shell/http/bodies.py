@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from harness.core import httpframes
-from harness.core.sse import Block, Decoder
-
-if TYPE_CHECKING:
-    from harness.shell.http_watch import Watch
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.wire import content_encoding
+from codex_replay.core.wire.sse import Block, Decoder
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.deferred import Deferred
 
 Redact = Callable[[bytes], bytes]
 PAUSE = 0.02  # seconds: where a body has no chunks of its own, a longer wait counts as the end of one
 PART = 8 << 20  # bytes: a body that is no event stream is logged in parts of this size
+#: Bytes: a compressed body that decodes to more than the first is decoded off the loop, beyond the second it is left out. A body
+#: in one piece (a request, or what is compressed) is left out if it is longer than the third as it is sent.
+AT_ONCE, MAX_DECODED, MAX_SENT = 1 << 20, 16 << 20, 64 << 20
+
+
+def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
+    """Return True if a body is longer than the limit when it is decoded; no more than that is decoded to know it."""
+    if (encoding or "").lower() in content_encoding.IDENTITY:
+        return False
+    if limit == AT_ONCE and len(raw) > AT_ONCE:
+        return True
+    try:
+        content_encoding.decode(raw, encoding, limit)
+    except content_encoding.TooLarge:
+        return True
+    except content_encoding.BadEncoding:
+        return False
+    return False
+
+
+class Watch(Protocol):
+    """What a body needs of the connection that it is on."""
+
+    @property
+    def log(self) -> Log | Deferred:
+        """The recording."""
+
+    @property
+    def later(self) -> bool:
+        """True if secrets are redacted at the end of the recording, and not frame by frame."""
+
+    @property
+    def redact(self) -> Redact:
+        """The redactor of bytes."""
+
+    def emit(self, sender: str, kind: str, build: Callable[[], Any], *, long: bool = False, **marks: Any) -> None:
+        """Log one frame."""
+
+    def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
+        """Return what stands in the cassette for a body that is too long."""
+
+    def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
+        """Return what stands in the cassette for an answer's body."""
 
 
 class EventBody:
@@ -62,7 +105,7 @@ class EventBody:
 
 
 def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
-    return lambda: httpframes.sse_payload(block, redact)
+    return lambda: http_frames.sse_payload(block, redact)
 
 
 class WholeBody:
@@ -78,8 +121,11 @@ class WholeBody:
 
     def feed(self, data: bytes) -> None:
         """Take a piece of the body."""
-        self._pieces.append(data)
         self._size += len(data)
+        if self._size > MAX_SENT:
+            self._pieces.clear()  # only its length will be recorded
+        else:
+            self._pieces.append(data)
         if self._size >= PART and self._packed == "identity":
             self._flush()
 
@@ -96,4 +142,8 @@ class WholeBody:
         raw, size = b"".join(self._pieces), self._size
         cuts = [cut for cut in self._cuts if cut[0] < size]
         self._pieces, self._size, self._cuts = [], 0, []
-        self._watch.emit("server", "chunk", lambda: self._watch.body(raw, self._packed), cuts=cuts)
+        if size > MAX_SENT:
+            self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, self._packed))
+            return
+        long = decodes_to_more(raw, self._packed, AT_ONCE)
+        self._watch.emit("server", "chunk", lambda: self._watch.body(raw, self._packed), long=long, cuts=cuts)

@@ -19,14 +19,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from harness.core import httpframes
-from harness.core.frames import Frame
-from harness.core.masking import Rules
-from harness.core.match import Matcher
-from harness.core.redact import Redactor
-from harness.protocol import tables
-from harness.shell.http_upstream import Upstream
-from harness.shell.http_watch import Watch
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.masking import Rules
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.replay.match import Matcher
+from codex_replay.core.wire import content_encoding
+from codex_replay.protocol import data_tables, versions
+from codex_replay.shell.http.upstream import Upstream
+from codex_replay.shell.http.watch import Watch
 
 #: Once the backend has failed to answer, nothing more is waited for longer than this, in seconds.
 IMPATIENT = 0.5
@@ -111,7 +112,7 @@ def _sort(frame: Frame) -> tuple[str, Any, Any]:
     payload = frame.payload
     if frame.kind == "response":
         return frame.kind, payload["status"], None
-    value = httpframes.sse_value(payload) if frame.kind == "sse" else None
+    value = http_frames.sse_value(payload) if frame.kind == "sse" else None
     return frame.kind, payload.get("event") if type(payload) is dict else None, value.get("type") if type(value) is dict else None
 
 
@@ -123,19 +124,26 @@ def _redacted(frame: Frame, redactor: Redactor) -> Frame:
 class HttpPlayer:
     """One recorded client, played to the backend at `url`. Raises ValueError when that is no URL.
 
-    `headers` take the place of recorded ones of the same name (credentials, which recordings do not hold). `seconds` is how long
-    an answer may take. `play` returns a sentence when one did not come to its end; `frames` is what passed, and `recorded` what
-    it is to be compared with.
+    `codex` is the version of the recording. `headers` take the place of recorded ones of the same name (credentials, which
+    recordings do not hold). `seconds` is how long an answer may take. `play` returns a sentence when one did not come to its end;
+    `frames` is what passed, and `recorded` what it is to be compared with.
     """
 
-    def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        codex: str = versions.DEFAULT,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = 10.0,
+    ) -> None:
         self._upstream = Upstream(url)
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._seconds = seconds
         self._kept: Kept | None = None
         self._lines: dict[int | None, _Line] = {}
         self._failure: str | None = None
-        self._matcher = Matcher(lambda: _ServerIds(Rules(tables.load("normalise"))), every=True)
+        self._matcher = Matcher(lambda: _ServerIds(Rules(data_tables.choose("normalise", codex)[0])), every=True)
         self.recorded: list[Frame] = []
 
     @property
@@ -201,14 +209,14 @@ class HttpPlayer:
     def _live(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return a request with the live ids in the place of recorded ones."""
         bindings = self._matcher.bindings
-        body = httpframes.body_bytes(payload)
+        body = http_frames.body_bytes(payload)
         if not bindings:
             return payload
-        encoding = httpframes.header(payload["headers"], "content-encoding")
-        plain = body if encoding is None else httpframes.unpacked(body, encoding.lower())
+        encoding = http_frames.header(payload["headers"], "content-encoding")
+        plain = content_encoding.decode_partial(body, encoding)
         live = plain if plain is None else bindings.apply(plain)
         if live is not None and live != plain:
-            body = live if encoding is None else httpframes.packed(live, encoding.lower())
+            body = content_encoding.encode(live, encoding)
         rest = {key: value for key, value in payload.items() if key not in ("body", "text", "view", "packed")}
         path = bindings.apply(payload["path"].encode("latin-1")).decode("latin-1")
         return {**rest, "path": path, "base64": base64.b64encode(body).decode()}
@@ -222,10 +230,10 @@ class HttpPlayer:
             line = self._lines[frame.conn] = self._connect(frame.conn or 0)
         payload = self._live(frame.payload)
         headers = [[name, self._headers.get(name.lower(), value)] for name, value in payload["headers"]]
-        body = httpframes.body_bytes(payload)
+        body = http_frames.body_bytes(payload)
         if frame.whole:  # a redacted body is of another length than the one that was sent
             headers = [[name, str(len(body)) if name.lower() == "content-length" else value] for name, value in headers]
-        data = line.watch.client(httpframes.request_bytes({**payload, "headers": headers}))
+        data = line.watch.client(http_frames.request_bytes({**payload, "headers": headers}))
         try:
             line.sock.sendall(data)
         except OSError:

@@ -11,14 +11,16 @@ import errno
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
-from harness.core.redact import Redactor
-from harness.shell.http_relay import Relay
-from harness.shell.http_upstream import Upstream
-from harness.shell.http_watch import Watch
-from harness.shell.record_log import Log
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.wire.web_guard import WebGuard
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.deferred import Deferred
+from codex_replay.shell.http.relay import Relay
+from codex_replay.shell.http.upstream import Upstream
+from codex_replay.shell.http.watch import Watch
 
 GRACE = 2.0  # seconds in which open exchanges may come to their end when the recording ends
 
@@ -31,9 +33,19 @@ class HttpRecorder:
     secret as it was. Raises OSError when it cannot listen there, ValueError when `listen` or `upstream` is no such thing.
     """
 
-    def __init__(self, upstream: str, listen: str, log: Log, redactor: Redactor, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        upstream: str,
+        listen: str,
+        log: Log,
+        redactor: Redactor,
+        say: Callable[[str], None],
+        hosts: Iterable[str] = (),
+    ) -> None:
         self._upstream = Upstream(upstream)
-        self._log, self._redactor, self._say = log, redactor, say
+        # Requests go on with the server's own Host: a web page that the server refuses must not get there through us.
+        self._guard = WebGuard(urlsplit(f"//{listen}").hostname or "", hosts)
+        self._log, self._redactor, self._say = Deferred(log), redactor, say
         self._said: set[str] = set()
         self._relays: set[Relay] = set()
         self._count = 0
@@ -55,6 +67,7 @@ class HttpRecorder:
         self._loop.call_soon_threadsafe(self._ended.set)
         if self._thread is not None:
             self._thread.join()
+        self._log.drain()
         self._loop.close()
 
     def run(self) -> None:
@@ -63,6 +76,7 @@ class HttpRecorder:
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._loop.add_signal_handler(number, self._ended.set)
         self._loop.run_until_complete(self._serve(grace=0))
+        self._log.drain()
         self._loop.close()
 
     def _say_once(self, sentence: str) -> None:
@@ -74,8 +88,10 @@ class HttpRecorder:
     def _relay(self) -> Relay:
         self._count += 1
         # What the log writes to redacts a frame as a whole, and what was streamed in pieces when all are there.
-        watch = Watch(self._count, self._log, self._redactor, self._upstream.rewrite, self._say_once, later=True)
-        relay = Relay(watch, self._upstream, self._context, self._say, self._relays.discard)
+        watch = Watch(
+            self._count, self._log, self._redactor, self._upstream.rewrite, self._say_once, later=True, guard=self._guard
+        )
+        relay = Relay(watch, self._upstream, self._context, self._say_once, self._relays.discard)
         self._relays.add(relay)
         return relay
 

@@ -14,8 +14,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, cast
 
-from harness.shell.http_upstream import Upstream
-from harness.shell.http_watch import Watch
+from codex_replay.shell.http.upstream import Upstream
+from codex_replay.shell.http.watch import Watch
 
 LIMIT = 262144  # bytes that may wait for the upstream connection to be made
 
@@ -49,7 +49,9 @@ class Relay:
             self._say(f"{upstream.url}: cannot be reached ({error.strerror or error}); check that it runs.")
             self._unreachable = True
             self._refuse()
-            return
+
+    def reached(self) -> None:
+        """The server is there: pass on what came meanwhile, before anything that comes now."""
         for data in self._waiting:
             self.server.write(data)
         self._waiting.clear()
@@ -70,7 +72,9 @@ class Relay:
             self.client.write(data)
             return
         data = self.watch.client(data)
-        if self.server.connected:
+        if self.watch.refused is not None:
+            self._turn_away(self.watch.refused)
+        elif self.server.connected:
             self.server.write(data)
         else:
             self._refuse()
@@ -78,6 +82,16 @@ class Relay:
             self._size += len(data)
             if self._size > LIMIT:
                 self.client.hold_on()
+
+    def _turn_away(self, why: str) -> None:
+        """Refuse the client instead of passing its request on."""
+        self._say(
+            "A request was refused that a web page may have sent, or that came by an unknown name; --allow-host NAME allows it."
+        )
+        body = why.encode()
+        head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.client.write(head.encode() + body)
+        self.client.close()
 
     def ended_by(self, side: Side) -> None:
         """One side has ended its direction in good order."""
@@ -138,6 +152,8 @@ class Side(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.name == "client":
             self._relay.begin()
+        else:
+            self._relay.reached()
 
     def data_received(self, data: bytes) -> None:
         """Log and pass on."""

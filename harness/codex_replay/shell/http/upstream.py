@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from harness.shell.http_watch import Pairs
+    from codex_replay.shell.http.watch import Pairs
 
 
 class Upstream:

@@ -16,11 +16,15 @@ from typing import Any
 
 import httptools
 
-from harness.core import hidden, httpframes
-from harness.core.frames import Frame
-from harness.core.redact import Redactor
-from harness.shell.http_bodies import EventBody, WholeBody
-from harness.shell.record_log import Log
+from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.redact import encoded_body
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.wire.web_guard import WebGuard
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.bodies import AT_ONCE, MAX_DECODED, MAX_SENT, EventBody, WholeBody, decodes_to_more
+from codex_replay.shell.http.deferred import Deferred
+from codex_replay.shell.http.offsets import Offsets
 
 Pairs = list[tuple[str, str]]
 
@@ -34,14 +38,18 @@ class Watch:
     def __init__(
         self,
         conn: int,
-        log: Log,
+        log: Log | Deferred,
         redactor: Redactor,
         rewrite: Callable[[str, Pairs], tuple[str, Pairs]],
         say: Callable[[str], None],
         *,
         later: bool = False,
+        guard: WebGuard | None = None,
     ) -> None:
         self.conn = conn
+        self.guard = guard
+        #: Why the connection is to be ended with a refusal, None while it may go on; of a refused request nothing is logged.
+        self.refused: str | None = None
         self.log = log
         self.redact = redactor.redact
         self.later = later
@@ -55,7 +63,7 @@ class Watch:
         self._responses = Responses(self)
 
     def client(self, data: bytes) -> bytes:
-        """Take what the client wrote; return what is to be written to the server for it."""
+        """Take what the client wrote; return what is to be written to the server for it, unless it is `refused` now."""
         return data if self.blind else self._requests.feed(data)
 
     def server(self, data: bytes) -> None:
@@ -68,14 +76,31 @@ class Watch:
         self._requests.broken_off()
         self._responses.broken_off(sender, how)
 
-    def emit(self, sender: str, kind: str, build: Callable[[], Any], **marks: Any) -> None:
-        """Log one frame, its payload built where a failure ends the recording and not the traffic."""
+    def emit(self, sender: str, kind: str, build: Callable[[], Any], *, long: bool = False, **marks: Any) -> None:
+        """Log one frame, its payload built where a failure ends the recording and not the traffic; `long` if that takes long."""
         extra = {name: value for name, value in marks.items() if value}
-        self.log.built(lambda: Frame(0, 0.0, "http", sender, kind, b"", build(), self.conn, extra=extra))
+
+        def frame() -> Frame:
+            return Frame(0, 0.0, "http", sender, kind, b"", build(), self.conn, extra=extra)
+
+        if long and isinstance(self.log, Deferred):
+            self.log.later(frame)
+        else:
+            self.log.built(frame)
+
+    def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
+        """Return what stands in the cassette for a body that is too long, and say so."""
+        packed = f" when it is decoded from {encoding!r}" if encoding else ""
+        self._say(f"a body is longer than {MAX_DECODED >> 20} MB{packed}, and is left out of the cassette.")
+        return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
         """Return what stands in the cassette for an answer's body."""
-        return self.looked_into((hidden.fields if self.later else httpframes.body_fields)(raw, encoding, self.redact), encoding)
+        if decodes_to_more(raw, encoding, MAX_DECODED):
+            return self.left_out(len(raw), encoding)
+        return self.looked_into(
+            (encoded_body.fields if self.later else http_frames.body_fields)(raw, encoding, self.redact), encoding
+        )
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
         """Say so where a body is left out, because nobody could look into it."""
@@ -101,19 +126,28 @@ class Requests:
         self._parser = httptools.HttpRequestParser(self)
         self._out: list[bytes] = []
         self._open = False
+        self._raw = bytearray()  # of the request that has begun, and of those that ended in the same piece
+        self._begun = self._ended = False
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes; return those to be passed on, with all that is whole among them logged."""
+        self._raw += data
+        self._ended = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             # Whether it is granted the response will tell; if not, the next request begins here.
             self._parser = httptools.HttpRequestParser(self)
+            self._raw.clear()
             rest = data[upgrade.args[0] :]
             return self._take() + (self.feed(rest) if rest else b"")
         except httptools.HttpParserError as error:
             self._watch.stop_looking(f"the client does not speak HTTP ({error})")
-            return self._take() + (b"" if self._out else data)
+            return self._take() + bytes(self._raw[Offsets(self._raw).passed :])
+        if not self._begun:
+            self._raw.clear()
+        elif self._ended:
+            del self._raw[: Offsets(self._raw).ended]
         return self._take()
 
     def _take(self) -> bytes:
@@ -123,9 +157,11 @@ class Requests:
 
     def on_message_begin(self) -> None:
         """Begin a request."""
+        self._begun = True
         self._target = b""
         self._headers: Pairs = []
         self._body: list[bytes] = []
+        self._size = 0
         self._logged = self._complete = False
 
     def on_url(self, url: bytes) -> None:
@@ -141,14 +177,23 @@ class Requests:
         self._open = True
         self._method = self._parser.get_method().decode("latin-1")
         self._version = self._parser.get_http_version()
-        self._chunked = "chunked" in (httpframes.header(self._headers, "transfer-encoding") or "").lower()
+        self._chunked = "chunked" in (http_frames.header(self._headers, "transfer-encoding") or "").lower()
+        if self._watch.guard is not None and self._watch.refused is None:
+            self._watch.refused = self._watch.guard.refusal(self._headers, self._target.decode("latin-1"))
+        if self._watch.refused is not None:
+            self._open = False
+            return
         self._watch.asked.append(self._method)
         target, headers = self._watch.rewrite(self._target.decode("latin-1"), self._headers)
-        self._out.append(httpframes.head(f"{self._method} {target} HTTP/{self._version}", headers))
+        self._out.append(http_frames.head(f"{self._method} {target} HTTP/{self._version}", headers))
 
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of the body."""
-        self._body.append(body)
+        self._size += len(body)
+        if self._size > MAX_SENT:
+            self._body.clear()
+        else:
+            self._body.append(body)
         self._out.append(b"%x\r\n%b\r\n" % (len(body), body) if self._chunked else body)
 
     def on_message_complete(self) -> None:
@@ -157,26 +202,30 @@ class Requests:
             self._out.append(b"0\r\n\r\n")
         self._complete = True
         self.log()
-        self._open = False
+        self._open = self._begun = False
+        self._ended = True
 
     def log(self) -> None:
         """Log the request as far as it has come, once."""
         if not self._open or self._logged:
             return
         self._logged = True
-        body = b"".join(self._body)
+        body, size = b"".join(self._body), self._size
         self._body = []
         watch, method, version, headers = self._watch, self._method, self._version, self._headers
         path = self._target.decode("latin-1")
-        watch.emit(
-            "client",
-            "request",
-            lambda: watch.looked_into(
-                httpframes.request_payload(method, path, watch.headers(headers), body, version, watch.redact),
-                httpframes.header(headers, "content-encoding"),
-            ),
-            truncated=not self._complete,
-        )
+        encoding = http_frames.header(headers, "content-encoding")
+
+        def payload() -> dict[str, Any]:
+            if size > MAX_SENT or decodes_to_more(body, encoding, MAX_DECODED):
+                bare = http_frames.request_payload(method, path, watch.headers(headers), b"", version)
+                last = {"version": bare.pop("version")} if "version" in bare else {}
+                return {**bare, **watch.left_out(size, encoding), **last}
+            request = http_frames.request_payload(method, path, watch.headers(headers), body, version, watch.redact)
+            return watch.looked_into(request, encoding)
+
+        long = decodes_to_more(body, encoding, AT_ONCE)
+        watch.emit("client", "request", payload, long=long, truncated=not self._complete)
 
     def broken_off(self) -> None:
         """The connection has ended: log a request that is not whole."""
@@ -240,18 +289,18 @@ class Responses:
         watch._requests.log()  # an answer before the end of its request
         status, version = self._parser.get_status_code(), self._parser.get_http_version()
         reason = self._reason.decode("latin-1")
-        watch.emit("server", "response", lambda: httpframes.response_payload(status, watch.headers(headers), reason, version))
+        watch.emit("server", "response", lambda: http_frames.response_payload(status, watch.headers(headers), reason, version))
         if status < 200 and status != 101:
             return
-        chunked = "chunked" in (httpframes.header(headers, "transfer-encoding") or "").lower()
-        kind = (httpframes.header(headers, "content-type") or "").lower()
-        packed = (httpframes.header(headers, "content-encoding") or "identity").lower()
+        chunked = "chunked" in (http_frames.header(headers, "transfer-encoding") or "").lower()
+        kind = (http_frames.header(headers, "content-type") or "").lower()
+        packed = (http_frames.header(headers, "content-encoding") or "identity").lower()
         if kind.startswith("text/event-stream") and packed == "identity":
             self._body = EventBody(watch, chunked)
         else:
             self._body = WholeBody(watch, chunked, packed)
         # Without a length it ends with the connection.
-        self._until_close = not chunked and httpframes.header(headers, "content-length") is None
+        self._until_close = not chunked and http_frames.header(headers, "content-length") is None
 
     def on_body(self, body: bytes) -> None:
         """Log what is whole of the body."""

@@ -86,7 +86,7 @@ def die_with_parent() -> Callable[[], object] | None:
     """On Linux, return what makes the started process be killed when this one is killed: kill -9 must leave no orphan.
 
     End of file alone would not do: the real app-server does not exit on it while an approval is pending
-    (real-codex-0.92.md section 4).
+    (REAL-94).
     """
     if sys.platform != "linux":
         return None

@@ -21,7 +21,7 @@ import uuid
 import weakref
 from typing import TYPE_CHECKING
 
-from harness.core.visible import visible
+from codex_replay.core.text.escape import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class CannotStart(Exception):
     """The program could not be started; the text is a sentence."""
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The program no longer reads its stdin; the text is a sentence."""
 
 
@@ -62,7 +62,7 @@ class Process:
         self.output_ended = threading.Event()
         self.status: int | None = None
         self.input_ended: float | None = None  # when, as `time.monotonic` gives it
-        self._stopped = False
+        self._stopped = self._reaped = False
         try:
             self._child = subprocess.Popen(
                 self.argv,
@@ -127,20 +127,24 @@ class Process:
             self._stderr = (self._stderr + data)[-_TAIL:]
 
     def _wait_for_exit(self) -> None:
-        with contextlib.suppress(ChildProcessError):
-            done = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            if done is not None:
-                self.status = done.si_status if done.si_code == os.CLD_EXITED else -done.si_status
+        if hasattr(os, "waitid"):
+            with contextlib.suppress(ChildProcessError):
+                done = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+                if done is not None:
+                    self.status = done.si_status if done.si_code == os.CLD_EXITED else -done.si_status
+        else:  # macOS before Python 3.13
+            self.status = self._child.wait()
+            self._reaped = True
         self.exited.set()
         self._settle(0.3)
 
     def write(self, data: bytes, timeout: float = 10.0) -> None:
-        """Write `data` to stdin; raises `Gone` when the program has closed it, or does not read for `timeout` seconds."""
+        """Write `data` to stdin; raises `Disconnected` when the program has closed it, or does not read for `timeout` seconds."""
         deadline = time.monotonic() + timeout
         view = memoryview(data)
         with self._write_lock, selectors.DefaultSelector() as selector:
             if self._stdin is None:
-                raise Gone("its stdin is closed")
+                raise Disconnected("its stdin is closed")
             selector.register(self._stdin, selectors.EVENT_WRITE)
             while view:
                 try:
@@ -148,9 +152,9 @@ class Process:
                 except BlockingIOError:
                     left = deadline - time.monotonic()
                     if left <= 0 or not selector.select(left):
-                        raise Gone(f"it did not read its stdin for {timeout:g} s ({len(view)} bytes are left)") from None
+                        raise Disconnected(f"it did not read its stdin for {timeout:g} s ({len(view)} bytes are left)") from None
                 except BrokenPipeError:
-                    raise Gone("it has closed its stdin") from None
+                    raise Disconnected("it has closed its stdin") from None
 
     def close_stdin(self) -> None:
         """End the program's stdin; a second call does nothing."""
@@ -166,11 +170,18 @@ class Process:
             os.write(self._wake_write, _HANG_UP)
             self.output_ended.wait(5)
 
-    def stderr_tail(self, lines: int = 10) -> list[str]:
-        """Return the last `lines` lines of stderr so far, to be quoted: what a terminal might act on is escaped, but for tabs."""
+    def stderr_tail(self, lines: int = 10, since: int = 0) -> list[str]:
+        """Return the last `lines` lines of stderr so far, to be quoted: what a terminal might act on is escaped, but for tabs.
+
+        Lines before the byte `since` (`stderr_bytes` at that time) are left out.
+        After the exit, all of stderr is read first: the last words are the reason why the program ended.
+        """
+        if self.exited.is_set() and threading.current_thread() is not self._pump:
+            self._pump.join(1)  # not for ever: another process may hold the pipe open
         with self._lock:
-            said = self._stderr.decode("utf-8", "replace")
-        return [visible(line, keep="\t") for line in said.splitlines()[-lines:]]
+            new = max(0, min(len(self._stderr), self._stderr_bytes - since))
+            said = self._stderr[len(self._stderr) - new :].decode("utf-8", "replace")
+        return [escape(line, keep="\t") for line in said.splitlines()[-lines:]]
 
     @property
     def stderr_bytes(self) -> int:
@@ -225,7 +236,10 @@ class Process:
             os.write(self._wake_write, b"x")
 
     def _signal(self, number: int) -> None:
-        # The leader is not reaped before `stop` is through, so this group id is still its own. (macOS: EPERM for zombies.)
+        # While the leader is not reaped, this group id is its own. (macOS: EPERM for zombies.) Once it is reaped, a process
+        # of this number is another program's; without one, the group is what is left of ours.
+        if self._reaped and _exists(self.pid):
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
@@ -233,6 +247,25 @@ class Process:
         for pid in strays(self.mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def runs(pid: int) -> bool:
+    """Return True if a process runs; one that has ended and that nobody has waited for yet does not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return _exists(pid) and not os.path.exists("/proc/self/stat")  # macOS has no /proc: there the signal has told
 
 
 def strays(mark: str) -> list[int]:

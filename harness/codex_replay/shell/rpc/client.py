@@ -14,13 +14,15 @@ import time
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from harness.core.brief import cut
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind, label
-from harness.core.jsontext import dumps
-from harness.core.ndjson import LineSplitter
-from harness.core.visible import visible
-from harness.shell.process import Gone, Process
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.text.escape import escape
+from codex_replay.core.text.last_words import last_words
+from codex_replay.core.text.truncate import truncate
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import is_reply, kind, label
+from codex_replay.core.wire.ndjson import LineSplitter
+from codex_replay.shell.process.subject import Disconnected, Process
+from codex_replay.shell.rpc.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,8 +117,8 @@ class Client:
                 self._add("client", line)
         try:
             self.process.write(data, self.timeout)
-        except Gone as gone:
-            raise SubjectFailure(self.tell(f"The server could not be sent {_short(data)}: {gone}")) from None
+        except Disconnected as gone:
+            raise SubjectFailure(self._gone(f"The server could not be sent {_short(data)}: {gone}")) from None
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
         """Send a notification; `params` is left out unless given."""
@@ -188,8 +190,16 @@ class Client:
                 self._changed.wait(left)
             ended = self._ended
         if ended:
-            self.process.wait(0.5)  # its status is worth a moment: it tells why
-        raise SubjectFailure(self.tell(f"{what} never came" if ended else f"{what} did not come within {limit:g} s"))
+            raise SubjectFailure(self._gone(f"{what} never came"))
+        raise SubjectFailure(self.tell(f"{what} did not come within {limit:g} s: {progress(self.messages())}"))
+
+    def _gone(self, what: str) -> str:
+        """Return `tell`, after a first line with the cause: how the server ended, and its last words."""
+        status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
+        if status is None:
+            return self.tell(what)
+        how = f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
+        return f"The server {how} too early{last_words(self.process.stderr_tail(60))}\n{self.tell(what)}"
 
     def reply_to(self, id: Any, timeout: float | None = None) -> Any:  # noqa: A002
         """Take and return the reply to the client's request `id` (1, 1.0 and true are different ids)."""
@@ -259,7 +269,11 @@ class Client:
             state = "The server " + ("exited with status" if status >= 0 else "was ended by signal") + f" {abs(status)}."
         state = f"{state} {self._flood}".rstrip()
         tail = self.process.stderr_tail(6)
-        said = "Its stderr is empty." if not tail else "Its stderr ends:\n" + "\n".join("    " + cut(line, LONG) for line in tail)
+        said = (
+            "Its stderr is empty."
+            if not tail
+            else "Its stderr ends:\n" + "\n".join("    " + truncate(line, LONG) for line in tail)
+        )
         with self._changed:
             last = self.timeline[-8:]
         seen = "\n".join(f"    {frame.n:>4} {frame.t:8.3f} {frame.sender:6} {_short(frame.raw)}" for frame in last)
@@ -278,5 +292,5 @@ def _same(one: Any, other: Any) -> bool:
 def _short(value: Any) -> str:
     if isinstance(value, bytes):
         text = value[:400].decode("utf-8", "backslashreplace").rstrip("\n")
-        return cut(visible(text), LONG)
-    return cut(visible(dumps(value).decode()), LONG)
+        return truncate(escape(text), LONG)
+    return truncate(escape(dumps(value).decode()), LONG)

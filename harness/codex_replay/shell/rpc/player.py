@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from harness.core.brief import cut
-from harness.core.frames import Frame
-from harness.core.jsonrpc import is_reply, kind, label
-from harness.core.jsontext import dumps
-from harness.core.match import Matcher, splice_id
-from harness.core.normalise import Rules
-from harness.protocol import tables
-from harness.shell.client import Client, SubjectFailure
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.normaliser import Rules
+from codex_replay.core.replay.match import Matcher, splice_id
+from codex_replay.core.text.truncate import truncate
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.jsonrpc import is_reply, kind, label
+from codex_replay.protocol import data_tables, versions
+from codex_replay.shell.rpc.client import Client, SubjectFailure
 
 #: How long a frame is waited for when one has not come, in seconds, and how many such frames in a row: after them the rest will
 #: hardly come either, and a long recording would be played for minutes to show what is known already.
@@ -29,12 +29,13 @@ BRIEF, PATIENCE = 0.2, 10
 class Player:
     """One recorded client, played to one live server (`client`)."""
 
-    def __init__(self, client: Client, places: Mapping[str, str], version: str = tables.DEFAULT_VERSION) -> None:
+    def __init__(self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT) -> None:
         """`places` maps what stands in the recording for a directory to the live directory."""
-        table = tables.load("normalise", version)
+        table, _ = data_tables.choose("normalise", version)
         self._client = client
-        self._places = sorted(places.items(), key=lambda place: -len(place[0]))
         self._matcher = Matcher(lambda: Rules(table))
+        for recorded, live in places.items():
+            self._matcher.bindings.pair_path(recorded, live)
         self._pieces = [rule["label"].removeprefix("rpc< ") for rule in table["deltas"]]
         self._server_ids: dict[Any, Any] = {}  # recorded id of a server request -> live one
         self._never_asked: set[str] = set()  # recorded ids of server requests that the live server did not make
@@ -71,8 +72,6 @@ class Player:
         if sort == "request":
             self._asked[repr(frame.value["id"])] = f"{label(frame.value)} (frame {frame.n} of the recording)"
         raw = self._matcher.bindings.apply(frame.raw)
-        for recorded, live in self._places:
-            raw = raw.replace(recorded.encode(), live.encode())
         if is_reply(frame.value):
             recorded = frame.value["id"]
             raw = splice_id(raw, recorded, self._server_ids.get(_key(recorded), recorded))
@@ -109,7 +108,7 @@ class Player:
         if type(result) is dict and ("thread" in result or "conversationId" in result):
             self._gave_up = True  # without its thread nothing that is worth a wait will come
         said = error.get("message") if type(error) is dict else None
-        self._refused.append(f"{what} was refused: {cut(said if type(said) is str else dumps(error).decode(), 200)}.")
+        self._refused.append(f"{what} was refused: {truncate(said if type(said) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
         """Tell whether a live frame is the one that stands at this place: same reply, or same method, thread and turn."""

@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 import select
 
-from harness.core.ndjson import LineSplitter
-from harness.shell.child import Child
-from harness.shell.stand_in import close, die_with_parent, signal_pipe
+from codex_replay.core.wire.ndjson import LineSplitter
+from codex_replay.shell.process.child import Child
+from codex_replay.shell.process.impersonate import close, die_with_parent, signal_pipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The tap of a proxy's app-server: as `wire_tap`, each line with the time at which it passed.
 
-    python -m harness.shell.timed_tap LEDGER [PIECE] -- COMMAND...
+    python -m codex_replay.shell.rpc.timed_tap LEDGER [PIECE] -- COMMAND...
 
 `"t"` is in seconds since the epoch, so that the lines of several children and the requests that caused them stand on one
 timeline. The ledger is redacted of nothing and belongs into a test's own folder.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 
-from harness.shell import wire_tap
+from codex_replay.shell.rpc import wire_tap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TimedTap(wire_tap.Tap):
     """A tap whose lines tell when they passed; each child has a ledger of its own, so its run is the first."""
 
-    module = "harness.shell.timed_tap"
+    module = "codex_replay.shell.rpc.timed_tap"
 
     def begin(self, words: list[str]) -> None:
         """Tell that the run begins."""

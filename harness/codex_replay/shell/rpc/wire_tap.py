@@ -1,12 +1,13 @@
 """A tee that keeps the lines of both sides just as they were, for whoever judges a client by what it wrote.
 
-    python -m harness.shell.wire_tap LEDGER [PIECE] -- COMMAND...
+    python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
 With PIECE the client gets what the server says in pieces of so many bytes, each in a write of its own; else line by line.
 Each line is one of LEDGER, before it goes on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and first
 of all `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run whose line it is. Unlike a recording it is redacted
 of nothing, so it belongs into a test's own folder, where the credentials are made up. The recorder is
-`harness.shell.recorder`'s: bytes, end of file, signals and exit status pass unchanged. A suite starts a hundred of these, so it
+`codex_replay.shell.rpc.recorder`'s: bytes, end of file, signals and exit status pass unchanged. A suite starts a hundred of
+these, so it
 imports as little as it can.
 """
 
@@ -15,9 +16,9 @@ from __future__ import annotations
 import os
 import sys
 
-from harness.core.jsontext import ascii_dumps
-from harness.shell.recorder import Recorder
-from harness.shell.stand_in import leave_as, open_standard_descriptors
+from codex_replay.core.wire.json_text import ascii_dumps
+from codex_replay.shell.process.impersonate import leave_as, open_standard_descriptors
+from codex_replay.shell.rpc.recorder import Recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class Tap:
     """Takes down lines in the place of the recorder's `Log`."""
 
-    module = "harness.shell.wire_tap"
+    module = "codex_replay.shell.rpc.wire_tap"
 
     def __init__(self, path: str) -> None:
         self.on = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from harness.protocol.drift_model import text_of
+from codex_replay.protocol.drift.shapes.model import text_of
 
 #: One step into a value: ("key", name), ("items",), ("rest",) for any key of a map, ("is", ((name, JSON text), ...)) for the
 #: variant with these constants.

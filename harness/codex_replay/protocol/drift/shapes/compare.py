@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harness.protocol import drift_limits, drift_variants
-from harness.protocol.drift_change import Change, Here, Path, Placed, Step
-from harness.protocol.drift_model import NOTHING, SCALARS, Array, Object, Shape, text_of
-from harness.protocol.drift_read import Reader
-from harness.protocol.drift_same import Same
+from codex_replay.protocol.drift.shapes import limits, variants
+from codex_replay.protocol.drift.shapes.change import Change, Here, Path, Placed, Step
+from codex_replay.protocol.drift.shapes.model import NOTHING, SCALARS, Array, Object, Shape, text_of
+from codex_replay.protocol.drift.shapes.read import Reader
+from codex_replay.protocol.drift.shapes.same import Same
 
 
 class Pair:
@@ -123,11 +123,11 @@ class Comparer:
         for kind in ("boolean", "number", "string"):
             yield from self._scalars(a, b, kind, here)
         if a.number and b.number and not a.listed("number") and not b.listed("number"):
-            yield from drift_limits.numbers(a.number, b.number, here)
+            yield from limits.numbers(a.number, b.number, here)
         if a.string is not None and b.string is not None:
-            yield from drift_limits.limits(a.string, b.string, here)
+            yield from limits.limits(a.string, b.string, here)
         if "array" in both and isinstance(a.array, Array) and isinstance(b.array, Array):
-            yield from drift_limits.limits(a.array.limits, b.array.limits, here)
+            yield from limits.limits(a.array.limits, b.array.limits, here)
             yield from _below(("items",), self._place(a.array.items, b.array.items, here.at(("items",))))
         if a.objects or b.objects:
             yield from self._objects(a, b, here)
@@ -153,11 +153,11 @@ class Comparer:
 
     def _lists(self, shape: Shape, reader: Reader) -> bool:
         """Tell whether some alternatives of `shape` have names: listed values, or objects told by a constant."""
-        return bool(shape.constants) or any(drift_variants.label(reader, each) for each in shape.objects)
+        return bool(shape.constants) or any(variants.label(reader, each) for each in shape.objects)
 
     def _by_name(self, shape: Shape, kind: str, reader: Reader) -> bool:
         if kind == "object":
-            return all(drift_variants.label(reader, each) for each in shape.objects)
+            return all(variants.label(reader, each) for each in shape.objects)
         return kind in SCALARS and not shape.free(kind) and bool(shape.listed(kind))
 
     def _scalars(self, a: Shape, b: Shape, kind: str, here: Here) -> Iterator[Part]:
@@ -176,13 +176,13 @@ class Comparer:
     def _objects(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         if not (a.objects and b.objects) and not (self._lists(a, self._old) and self._lists(b, self._new)):
             return  # the type itself came or went, which has been said
-        pairs, gone, new = drift_variants.match(a.objects, b.objects, self._old, self._new)
+        pairs, gone, new = variants.match(a.objects, b.objects, self._old, self._new)
         single = len(a.objects) == len(b.objects) == 1
         for each in gone:
-            called, signs = drift_variants.title(self._old, each), drift_variants.signs(self._old, each)
+            called, signs = variants.title(self._old, each), variants.signs(self._old, each)
             yield (), Change("variant-gone", *here, what=called, detail=signs)
         for each in new:
-            yield (), Change("variant-new", *here, what=drift_variants.title(self._new, each))
+            yield (), Change("variant-new", *here, what=variants.title(self._new, each))
         for one, other in pairs:
             tags = tuple(sorted(self._old.tags(one).items()))
             step = None if single or not tags else ("is", tags)
@@ -199,7 +199,7 @@ class Comparer:
             yield (("key", name),), Change(rule, *here.at(("key", name)), what=name, after=now)
         for name in [name for name in a.properties if name in b.properties]:
             yield from _below(("key", name), self._property(a, b, name, here.at(("key", name))))
-        yield from drift_limits.limits(a.limits, b.limits, here)
+        yield from limits.limits(a.limits, b.limits, here)
         yield from self._rest(a, b, here)
 
     def _property(self, a: Object, b: Object, name: str, here: Here) -> Iterator[Part]:
@@ -216,7 +216,7 @@ class Comparer:
         if a.extra == b.extra == "map":
             yield from _below(("rest",), self._place(a.values, b.values, here.at(("rest",))))
         else:
-            yield from drift_limits.keys(a, b, here)
+            yield from limits.keys(a, b, here)
 
 
 #: At so many places at most one type is told below one root.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.protocol.drift_change import Change, Here, Placed
-from harness.protocol.drift_model import Limits, Number, Object, text_of
+from codex_replay.protocol.drift.shapes.change import Change, Here, Placed
+from codex_replay.protocol.drift.shapes.model import Limits, Number, Object, text_of
 
 #: What it means that the keys that are not listed were this and are that.
 _REST = {

@@ -11,9 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
-from harness.protocol.bundle import BundleError, lookup
-from harness.protocol.drift_model import ANYTHING, NOTHING, Array, Extra, Limits, Number, Object, Shape, kind_of, text_of
-from harness.protocol.drift_sets import both, either
+from codex_replay.protocol.drift.shapes.model import (
+    ANYTHING,
+    NOTHING,
+    Array,
+    Extra,
+    Limits,
+    Number,
+    Object,
+    Shape,
+    kind_of,
+    text_of,
+)
+from codex_replay.protocol.drift.shapes.sets import both, either
+from codex_replay.protocol.schema.bundle import BundleError, lookup
 
 #: The least and the greatest number of each numeric format of the bundles.
 RANGES: dict[str, tuple[float, float]] = {

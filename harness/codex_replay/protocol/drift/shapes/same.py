@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.protocol.bundle import BundleError, lookup
+from codex_replay.protocol.schema.bundle import BundleError, lookup
 
 
 class Same:

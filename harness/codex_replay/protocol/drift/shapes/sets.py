@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from harness.protocol.drift_model import ANYTHING, SCALARS, Array, Extra, Limits, Number, Object, Shape, kind_of
+from codex_replay.protocol.drift.shapes.model import ANYTHING, SCALARS, Array, Extra, Limits, Number, Object, Shape, kind_of
 
 
 def either(a: Shape, b: Shape) -> Shape:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.protocol.drift_model import Object
-from harness.protocol.drift_read import Reader
+from codex_replay.protocol.drift.shapes.model import Object
+from codex_replay.protocol.drift.shapes.read import Reader
 
 #: Variants without a name are taken for the same from this share of common properties on.
 ALIKE = 0.5

@@ -1,6 +1,6 @@
-"""The minimal test scripts of codex-lite-protocol.md, under their names; each is run as a module and reads the LITE_ environment.
+"""The minimal test scripts of LITE-69, under their names; each is run as a module and reads the LITE_ environment.
 
-python -m harness.reference.lite_client.examples.test_request
+python -m codex_replay.reference.lite_client.examples.test_request
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from harness.reference.lite_client.auth import Auth
-from harness.reference.lite_client.client import Client
-from harness.reference.lite_client.errors import Problem
-from harness.reference.lite_client.settings import from_env
-from harness.reference.lite_client.tools import Tools
+from codex_replay.reference.lite_client.auth import Auth
+from codex_replay.reference.lite_client.client import Client
+from codex_replay.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client.settings import from_env
+from codex_replay.reference.lite_client.tools import Tools
 
-#: "Tool Specs" of codex-lite-protocol.md.
+#: LITE-45 to LITE-47.
 ADD: dict[str, Any] = {
     "type": "function",
     "name": "add",

@@ -1,4 +1,4 @@
-"""The six edge cases of codex-lite-protocol.md: what was observed of the backend, asked again.
+"""The six edge cases LITE-63 to LITE-68: what was observed of the backend, asked again.
 
 Each prints the status that came, and the one that was observed before.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.reference.lite_client.client import user_message
-from harness.reference.lite_client.errors import Problem
-from harness.reference.lite_client.examples import ADD, connect, run
+from codex_replay.reference.lite_client.client import user_message
+from codex_replay.reference.lite_client.errors import Problem
+from codex_replay.reference.lite_client.examples import ADD, connect, run
 
 Item = dict[str, Any]
 QUESTION = user_message("What is 2 + 3?")

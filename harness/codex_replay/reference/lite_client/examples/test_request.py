@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from harness.reference.lite_client.client import sent_back, user_message
-from harness.reference.lite_client.examples import ADD, connect, run
-from harness.reference.lite_client.tools import output_item
+from codex_replay.reference.lite_client.client import sent_back, user_message
+from codex_replay.reference.lite_client.examples import ADD, connect, run
+from codex_replay.reference.lite_client.tools import output_item
 
 
 def main() -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from harness.reference.lite_client import sse, transport
-from harness.reference.lite_client.client import Client, user_message
-from harness.reference.lite_client.examples import WEB_SEARCH, connect, run
+from codex_replay.reference.lite_client import sse, transport
+from codex_replay.reference.lite_client.client import Client, user_message
+from codex_replay.reference.lite_client.examples import WEB_SEARCH, connect, run
 
 
 class Watching(Client):

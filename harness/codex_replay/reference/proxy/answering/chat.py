@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from harness.reference.proxy import sse
-from harness.reference.proxy.errors import ProxyError
-from harness.reference.proxy.events import Usage
-from harness.reference.proxy.normalise import Asked
-from harness.reference.proxy.pieces import Break, Call, Done, Piece, Text, new_id
+from codex_replay.reference.proxy.answering.chunks import Break, Call, Done, Piece, Text, new_id
+from codex_replay.reference.proxy.answering.events import Usage
+from codex_replay.reference.proxy.asking.normalise import Asked
+from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.wire import sse
 
 
 class ChatAnswer:

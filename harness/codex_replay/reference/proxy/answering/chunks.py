@@ -6,13 +6,13 @@ import os
 from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
 
-from harness.reference.proxy.events import Delta, Native, Said, Usage
-from harness.reference.proxy.exchange import Exchange
-from harness.reference.proxy.instructions import call_markup
-from harness.reference.proxy.normalise import Asked
-from harness.reference.proxy.settings import OBSIDIAN_XML
-from harness.reference.proxy.toolcalls import Piece as Parsed
-from harness.reference.proxy.toolcalls import ToolCallParser
+from codex_replay.reference.proxy.answering.events import Delta, Native, Said, Usage
+from codex_replay.reference.proxy.answering.tool_calls import Piece as Parsed
+from codex_replay.reference.proxy.answering.tool_calls import ToolCallParser
+from codex_replay.reference.proxy.asking.instructions import call_markup
+from codex_replay.reference.proxy.asking.normalise import Asked
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.settings import OBSIDIAN_XML
 
 
 class Text(NamedTuple):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from harness.reference.proxy.appserver import TOOL_CALL, Message
-from harness.reference.proxy.errors import ProxyError, from_codex
-from harness.reference.proxy.jsontext import text
+from codex_replay.reference.proxy.errors import ProxyError, from_codex
+from codex_replay.reference.proxy.wire.app_server import TOOL_CALL, Message
+from codex_replay.reference.proxy.wire.json_text import text
 
 Params = dict[str, Any]
 

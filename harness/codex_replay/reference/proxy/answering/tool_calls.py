@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from harness.reference.proxy.textjson import ToolCall, read_call
+from codex_replay.reference.proxy.wire.text_json import ToolCall, read_call
 
 OPEN, CLOSE, FENCE = "<tool_call>", "</tool_call>", "```"
 #: A stream that ends in this much of a tag was cut within markup; less may be anything.

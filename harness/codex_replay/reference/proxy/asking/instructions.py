@@ -1,4 +1,4 @@
-"""The developer instructions: how the model is to call the client's tools (app-server-payloads.md, Full developer instructions).
+"""The developer instructions: how the model is to call the client's tools (PAY-34 to PAY-54).
 
 The fixed lines are the contract, to the character. The list of tools, the parameters and the examples follow from the schemas.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.reference.proxy.examples import example_for_schema
-from harness.reference.proxy.jsontext import text
-from harness.reference.proxy.parameters import summarize_schema_parameters
-from harness.reference.proxy.tools import Tools, schema_of
+from codex_replay.reference.proxy.asking.examples import example_for_schema
+from codex_replay.reference.proxy.asking.parameters import summarize_schema_parameters
+from codex_replay.reference.proxy.asking.tools import Tools, schema_of
+from codex_replay.reference.proxy.wire.json_text import text
 
 RULES = r"""Tool calling instructions:
 Only emit tool calls using <tool_call>...</tool_call>.

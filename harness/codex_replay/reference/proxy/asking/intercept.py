@@ -1,13 +1,13 @@
 """Editors ask for a title or a summary of the chat behind the user's back; such a request is answered here and costs no turn.
 
-responses-handoff.md names the interception (section Route entrypoint) and leaves open what is answered: the first words, plainly.
+HAND-07 names the interception and leaves open what is answered: the first words, plainly.
 """
 
 from __future__ import annotations
 
 import re
 
-from harness.reference.proxy.normalise import Asked
+from codex_replay.reference.proxy.asking.normalise import Asked
 
 _ASK = r"^\W*(?:\[user\]\s*)?(?:please\s+|can you\s+|could you\s+)?"
 _CHAT = r"\b(?:conversation|chat|discussion|thread|messages?|dialogue|session)\b"

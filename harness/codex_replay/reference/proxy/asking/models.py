@@ -1,4 +1,4 @@
-"""The names of models: what a client may ask for, and what the app-server is told (app-server-payloads.md, Common normalization).
+"""The names of models: what a client may ask for, and what the app-server is told (PAY-08 to PAY-13).
 
 An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. A name that is no alias passes as it is.
 """

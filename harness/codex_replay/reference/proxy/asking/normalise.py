@@ -1,18 +1,18 @@
 """A request in one form, whichever endpoint it came to: items, instructions, tools and the knobs.
 
 What a client sent as messages and calls becomes lines of text (`[user] ...`, `[function_call ...]`), images standing between
-them; responses-handoff.md says so, and says that it cannot be undone.
+them; HAND-40 says so, and says that it cannot be undone.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from harness.reference.proxy.errors import bad_request
-from harness.reference.proxy.jsontext import text
-from harness.reference.proxy.models import EFFORTS, Model, normalize_model
-from harness.reference.proxy.settings import Settings
-from harness.reference.proxy.tools import Tools, read_tools
+from codex_replay.reference.proxy.asking.models import EFFORTS, Model, normalize_model
+from codex_replay.reference.proxy.asking.tools import Tools, read_tools
+from codex_replay.reference.proxy.errors import bad_request
+from codex_replay.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.wire.json_text import text
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 IMAGE_PARTS = ("image_url", "input_image")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy.examples import Schema, resolve
+from codex_replay.reference.proxy.asking.examples import Schema, resolve
 
 
 def summarize_schema_parameters(schema: Any) -> list[str]:

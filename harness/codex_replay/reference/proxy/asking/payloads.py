@@ -1,4 +1,4 @@
-"""What the app-server is sent: the three calls of app-server-payloads.md, and the two calls that 0.92 understands.
+"""What the app-server is sent: the three calls of PAY-01, and the two calls that 0.92 understands.
 
 A field that the document shows as null is sent as null; one that it says is included when there is something is left out
 otherwise. The doubled spellings are written side by side, so that they cannot differ.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy.instructions import joined, native_choice, tool_instructions
-from harness.reference.proxy.normalise import Asked
-from harness.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.asking.instructions import joined, native_choice, tool_instructions
+from codex_replay.reference.proxy.asking.normalise import Asked
+from codex_replay.reference.proxy.settings import Settings
 
 Params = dict[str, Any]
 
@@ -32,18 +32,25 @@ def in_text(settings: Settings) -> bool:
     return settings.as_specified or settings.omit_manifest
 
 
-# -- as specified ----------------------------------------------------------------------------------------------------------
-
-
-def new_conversation(asked: Asked, settings: Settings) -> Params:
-    """`newConversation`; app-server-payloads.md section 1, and responses-handoff.md for `dynamicTools`."""
-    params: Params = {
+def _opening(asked: Asked, settings: Settings) -> Params:
+    """Return the fields that open a conversation or a thread."""
+    return {
         "model": asked.model.effective,
         "cwd": settings.workdir,
         "approvalPolicy": settings.approval_policy,
         "sandbox": settings.sandbox,
         "developerInstructions": developer_instructions(asked, settings),
         "baseInstructions": base_instructions(asked, settings),
+    }
+
+
+# -- as specified ----------------------------------------------------------------------------------------------------------
+
+
+def new_conversation(asked: Asked, settings: Settings) -> Params:
+    """`newConversation`; PAY-21 to PAY-33, and HAND-25 for `dynamicTools`."""
+    params: Params = {
+        **_opening(asked, settings),
         "compactPrompt": None,
         "config": None,
         "includeApplyPatchTool": settings.apply_patch,
@@ -55,7 +62,7 @@ def new_conversation(asked: Asked, settings: Settings) -> Params:
 
 
 def send_user_turn(conversation: str, asked: Asked, settings: Settings) -> Params:
-    """`sendUserTurn`; app-server-payloads.md section 2."""
+    """`sendUserTurn`; PAY-55 to PAY-71."""
     params: Params = {
         "conversationId": conversation,
         "items": v1_items(asked),
@@ -78,7 +85,7 @@ def send_user_turn(conversation: str, asked: Asked, settings: Settings) -> Param
 
 
 def send_user_message(conversation: str, asked: Asked, settings: Settings) -> Params:
-    """`sendUserMessage`; app-server-payloads.md section 3."""
+    """`sendUserMessage`; PAY-72 to PAY-88."""
     params: Params = {"conversationId": conversation, "items": v1_items(asked)}
     params["includeUsage"] = params["include_usage"] = asked.include_usage
     params["stream"] = asked.stream
@@ -111,12 +118,7 @@ def _manifest(asked: Asked, settings: Settings) -> Params:
 def thread_start(asked: Asked, settings: Settings) -> Params:
     """`thread/start`: the only place where 0.92 takes tools. By its raw items a reply is known whole: all its calls, or none."""
     params: Params = {
-        "model": asked.model.effective,
-        "cwd": settings.workdir,
-        "approvalPolicy": settings.approval_policy,
-        "sandbox": settings.sandbox,
-        "developerInstructions": developer_instructions(asked, settings),
-        "baseInstructions": base_instructions(asked, settings),
+        **_opening(asked, settings),
         "ephemeral": True,
         "experimentalRawEvents": True,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from harness.reference.proxy.errors import bad_request
+from codex_replay.reference.proxy.errors import bad_request
 
 NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -39,7 +39,7 @@ class Tools(NamedTuple):
         return [function["name"] for function in self.functions if function.get("strict") is True]
 
     def dynamic(self) -> list[dict[str, Any]]:
-        """The tools as `dynamicTools` (schema-0.92-tools.md); none when the choice is none."""
+        """The tools as `dynamicTools` (SCHEMA-07); none when the choice is none."""
         if self.choice == "none":
             return []
         return [

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from harness.reference.proxy.errors import ProxyError, gone, too_slow
-from harness.reference.proxy.jsontext import for_server, loads
+from codex_replay.reference.proxy.errors import ProxyError, gone, too_slow
+from codex_replay.reference.proxy.wire.json_text import for_server, loads
 
 TOOL_CALL = "item/tool/call"
 #: What is said to a request that no client can be asked about.

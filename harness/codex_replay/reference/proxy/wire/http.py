@@ -17,14 +17,14 @@ from typing import Any
 import httptools
 
 MAX_BODY = 64 << 20
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"}
+REASONS = {200: "OK", 204: "No Content", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"}
 REASONS |= {413: "Content Too Large", 429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway"}
 REASONS |= {503: "Service Unavailable", 504: "Gateway Timeout"}
 
 Headers = dict[str, str]
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The client has closed the connection."""
 
 
@@ -50,8 +50,9 @@ class Answer:
         self.started = False
 
     async def send(self, status: int, body: bytes, headers: Headers | None = None) -> None:
-        """Answer with a body of JSON."""
-        self._head(status, {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})})
+        """Answer with a body of JSON, or with none (204)."""
+        about = {} if status == 204 else {"content-type": "application/json", "content-length": str(len(body))}
+        self._head(status, {**about, **(headers or {})})
         await self._connection.write(b"" if self._request.method == "HEAD" else body)
 
     async def start(self, headers: Headers) -> None:
@@ -64,7 +65,7 @@ class Answer:
         await self._connection.write(b"")
 
     async def write(self, data: bytes) -> None:
-        """Send a piece of the stream; waits for a client that reads slowly. Raises `Gone`."""
+        """Send a piece of the stream; waits for a client that reads slowly. Raises `Disconnected`."""
         if data:
             await self._connection.write(b"%x\r\n%s\r\n" % (len(data), data) if self._request.chunked else data)
 
@@ -76,6 +77,8 @@ class Answer:
     def _head(self, status: int, headers: Headers) -> None:
         self.started = True
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}", f"x-request-id: {self.request_id}"]
+        if "origin" in self._request.headers:  # a page of another origin may read every answer: the bearer is its own (HAND-04)
+            lines.append("access-control-allow-origin: *")
         lines += [f"{name}: {value}" for name, value in headers.items()]
         lines.append(f"connection: {'keep-alive' if self._request.keep_alive else 'close'}")
         self._connection.buffer("\r\n".join([*lines, "", ""]).encode("latin-1"))
@@ -180,11 +183,11 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     async def write(self, data: bytes) -> None:
-        """Send, and wait until the client has read enough of it. Raises `Gone`."""
+        """Send, and wait until the client has read enough of it. Raises `Disconnected`."""
         self.buffer(data)
         await self._may_write.wait()
         if self._gone:
-            raise Gone
+            raise Disconnected
 
     def abandon(self) -> None:
         """Nobody is there any more: end what was being done for them."""
@@ -215,7 +218,7 @@ class Connection(asyncio.Protocol):
         answer = Answer(self, request)
         try:
             await self._handler(request, answer)
-        except Gone:
+        except Disconnected:
             pass
         except asyncio.CancelledError:
             request.keep_alive = False

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from harness.reference.proxy.appserver import AppServer
-from harness.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.wire.app_server import AppServer
 
 
 class Pool:

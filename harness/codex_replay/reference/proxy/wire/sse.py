@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.reference.proxy.jsontext import for_client
+from codex_replay.reference.proxy.wire.json_text import for_client
 
 DONE = b"data: [DONE]\n\n"
 

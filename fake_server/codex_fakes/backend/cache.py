@@ -1,0 +1,71 @@
+"""Replies that were written before, ready to be sent again.
+
+A turn that is used often (or by many clients) streams the same bytes each time, but for the label in its ids. It is written
+once with a mark of the label's length in its place; after that, a reply costs one search and replace.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from codex_fakes.backend.exchange import frame
+from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.steps import Send, event_bytes
+from codex_replay.protocol.script.script import Turn
+
+#: Bytes of a reply that are written at once.
+PIECE = 64 * 1024
+
+
+class ReplyCache:
+    """The written replies of one script, at most `ENTRIES` of them and `SIZE` bytes."""
+
+    MARK = "\x7f"
+    LARGEST = 4 * 1024 * 1024
+    SIZE = 32 * 1024 * 1024
+    ENTRIES = 64
+
+    def __init__(self) -> None:
+        self._framed: dict[tuple[Any, ...], bytes | None] = {}
+        self._size = 0
+
+    def framed(self, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[bytes] | None:
+        """Return the whole reply as HTTP chunks, in pieces; or None for one that must be streamed step by step.
+
+        All clients share what was written: a slow one keeps no more than a piece of it in memory.
+        """
+        if turn.fault is not None or turn.delay_ms or turn.write != "event":
+            return None
+        echoed = (body.get("model"), body.get("prompt_cache_key"), body.get("parallel_tool_calls"), body.get("store"))
+        key = (id(turn), len(label), *map(str, echoed))
+        if key not in self._framed:
+            made = self._write(turn, body, self.MARK * len(label))
+            if len(self._framed) >= self.ENTRIES or self._size + len(made or b"") > self.SIZE:
+                self._framed.clear()
+                self._size = 0
+            self._framed[key] = made
+            self._size += len(made or b"")
+        written = self._framed[key]
+        return None if written is None else _labelled(written, self.MARK.encode(), label.encode())
+
+    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str) -> bytes | None:
+        steps = reply(turn, body, mark)
+        pieces = [event_bytes(step.event) for step in steps if isinstance(step, Send)]
+        given = [list(turn.items), turn.response_id, body.get("model"), body.get("prompt_cache_key")]
+        if len(pieces) != len(steps) or self.MARK in json.dumps(given, ensure_ascii=False):
+            return None
+        written = frame(pieces)
+        return written if len(written) <= self.LARGEST else None
+
+
+def _labelled(written: bytes, mark: bytes, label: bytes) -> Iterator[bytes]:
+    """Yield a reply in pieces, with the label in the place of its marks, none of which is cut in two."""
+    at = 0
+    while at < len(written):
+        end = at + PIECE
+        while written[end : end + 1] == mark:
+            end += 1
+        yield written[at:end].replace(mark * len(label), label)
+        at = end

@@ -1,0 +1,36 @@
+"""What the backend writes on stderr, in one place: one line each, without secrets or control characters, and not without end."""
+
+from __future__ import annotations
+
+import sys
+
+from codex_replay.core.text.escape import escape
+from codex_replay.core.text.truncate import shortened
+
+#: Lines of one process: a client that provokes them must not fill a disk.
+MOST = 200
+_SHOWN = 1000  # characters of a line
+_written = 0
+
+
+def complain(sentence: str) -> None:
+    """Write one line on stderr; it may quote what a client sent."""
+    global _written
+    _written += 1
+    if _written > MOST:
+        return
+    from codex_replay.core.redact.redactor import Redactor  # only for those who complain: it would cost every start
+
+    line = escape(Redactor().text(shortened(sentence, _SHOWN)))
+    sys.stderr.write(line + "\n" + ("No further problem is written here.\n" if _written == MOST else ""))
+    sys.stderr.flush()
+
+
+def describe(error: BaseException) -> str:
+    """Return what an exception is and where it was raised: "KeyError('x') at routes.py:12"."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return repr(error)
+    return f"{error!r} at {trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"

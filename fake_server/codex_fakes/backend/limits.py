@@ -1,0 +1,49 @@
+"""How much the backend takes of its clients, so that none of them can end it, fill its memory, or keep the others waiting."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from codex_replay.core.value import Value
+
+MB = 1024 * 1024
+
+
+class Limits(Value):
+    """The limits of one process; sizes are in bytes."""
+
+    #: A body as it is sent, and again when it is decoded: beyond it the answer is 413. The largest seen of a client is 10 MB.
+    body: int = 64 * MB
+    #: All bodies that are on their way at once: beyond it the answer is 503.
+    buffered: int = 256 * MB
+    headers: int = 256 * 1024
+    target: int = 64 * 1024
+    #: What the ledger of a session keeps: the oldest requests are dropped, and counted.
+    ledger_requests: int = 10_000
+    ledger_bytes: int = 64 * MB
+    #: Seconds until a request that has begun must be whole, and after which a connection ends on which nothing moves.
+    idle: float = 120.0
+
+
+class Open(Protocol):
+    """A connection."""
+
+    def sweep(self, now: float) -> None:
+        """End it if nothing has moved on it for too long."""
+
+    def close(self) -> None:
+        """Close after what was written."""
+
+
+class Traffic:
+    """What is open in one process: its connections, and the bytes of the bodies that are on their way."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.connections: set[Open] = set()
+        self.buffered = 0
+
+    def sweep(self, now: float) -> None:
+        """End the connections on which nothing has moved for too long."""
+        for connection in list(self.connections):
+            connection.sweep(now)

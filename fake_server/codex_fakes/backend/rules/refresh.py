@@ -1,0 +1,27 @@
+"""What the body of a request to the token URL must have (LITE-13 to LITE-16). Pure: no request is needed to judge one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codex_fakes.backend.rules.table import Violation
+
+CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
+GRANT = "refresh_token"
+SCOPE = "openid profile email"
+
+
+def violation(fields: Any) -> Violation | None:
+    """Return the first violation of the decoded body of a refresh, or None. `fields` that are no mapping are one."""
+    if not isinstance(fields, Mapping) or fields.get("grant_type") != GRANT or not isinstance(fields.get("refresh_token"), str):
+        problem = 'The body must be JSON, or a form, with "grant_type": "refresh_token" and a "refresh_token".'
+        return Violation("refresh-body", 400, "invalid_request", problem)
+    for rule, name, code, expected in (
+        ("refresh-client", "client_id", "invalid_client", CLIENT_ID),
+        ("refresh-scope", "scope", "invalid_scope", SCOPE),
+    ):
+        if fields.get(name) != expected:
+            had = f"is {fields[name]!r}" if name in fields else "is missing"
+            return Violation(rule, 400, code, f'The "{name}" of the body must be "{expected}"; it {had}.', name)
+    return None

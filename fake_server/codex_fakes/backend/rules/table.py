@@ -1,0 +1,113 @@
+"""What a request must satisfy, whoever sends it and whatever is scripted: the table of rules.
+
+Each rule has an id, a source, the answer that a violation gets, and a function that finds violations. The sources are statements
+of docs/contract, or "known of the real service" for what the service is known to do but no spec states; nothing here was
+recorded from it. The table is applied from top to bottom and the first violation is answered, in the error shape of the OpenAI
+API, with a message that says what to change. A script can switch rules off by id.
+
+What is *not* refused is as much the contract (LITE-63 to LITE-68): an invalid tool schema (1),
+arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), outputs in another order than their calls (6).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from codex_fakes.backend.rules import auth, body
+from codex_fakes.backend.rules.auth import Asked, RuleFinding
+
+KNOWN = "known of the real service"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A request that is refused: by which rule, and the answer it gets."""
+
+    rule: str
+    status: int
+    code: str | None
+    message: str
+    param: str | None = None
+
+    def body(self) -> bytes:
+        """Write the error in the shape of the OpenAI API."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        return json.dumps({"error": error}, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table; `find` returns a finding (param, sentence) or None."""
+
+    id: str
+    source: str
+    status: int
+    code: str
+    find: Callable[[Asked], RuleFinding | None]
+
+
+RULES = (
+    # who asks
+    Rule("bearer-missing", "LITE-24", 401, "missing_bearer", auth.bearer_missing),
+    Rule("bearer-expired", "LITE-21", 401, "token_expired", auth.bearer_expired),
+    Rule("bearer-revoked", "LITE-21", 401, "token_revoked", auth.bearer_revoked),
+    Rule("bearer-wrong", "LITE-09", 401, "invalid_api_key", auth.bearer_wrong),
+    Rule("account-missing", "LITE-06", 400, "missing_account_id", auth.account_missing),
+    Rule("account-wrong", "LITE-06", 403, "account_mismatch", auth.account_wrong),
+    Rule(
+        "account-under-key",
+        "LITE-08",
+        400,
+        "account_id_under_api_key",
+        auth.account_under_key,
+    ),
+    Rule("originator-missing", "LITE-25", 400, "missing_header", auth.originator_missing),
+    Rule("user-agent-missing", "LITE-27", 400, "missing_header", auth.user_agent_missing),
+    Rule("session-id", "LITE-28", 400, "invalid_header", auth.session_id),
+    # the body as a whole
+    Rule("json", KNOWN, 400, "invalid_json", body.not_json),
+    Rule("model-missing", "LITE-31", 400, "missing_required_parameter", body.model_missing),
+    Rule("input-missing", "LITE-33", 400, "missing_required_parameter", body.input_missing),
+    Rule("type", "LITE-31 to LITE-42", 400, "invalid_type", body.wrong_type),
+    Rule("unknown-parameter", KNOWN, 400, "unknown_parameter", body.unknown_parameter),
+    Rule("previous-response", "LITE-44", 400, "unsupported_parameter", body.previous_response),
+    Rule("store-false", KNOWN, 400, "unsupported_value", body.store_not_false),
+    Rule("stream-true", KNOWN, 400, "unsupported_value", body.stream_not_true),
+    # tools
+    Rule("tool-type", KNOWN, 400, "invalid_value", body.tool_type),
+    Rule("tool-name", "LITE-45", 400, "missing_required_parameter", body.tool_name),
+    Rule("tool-choice", KNOWN, 400, "invalid_value", body.tool_choice),
+    # the conversation
+    Rule("item-type", KNOWN, 400, "invalid_value", body.item_type),
+    Rule("item-fields", "LITE-57", 400, "missing_required_parameter", body.item_fields),
+    Rule("message-content", KNOWN, 400, "invalid_value", body.message_content),
+    Rule("output-without-call", "LITE-58", 400, "call_not_found", body.output_without_call),
+    Rule("call-without-output", KNOWN, 400, "output_not_found", body.call_without_output),
+)
+#: The rules that look at who asks; the others look at the body.
+AUTH_RULES = tuple(rule for rule in RULES if rule.find.__module__ == auth.__name__)
+
+
+def check(asked: Asked, off: Collection[str] = ()) -> dict[str, Any] | Violation:
+    """Judge a request to `/responses`: its decoded body when it may pass, else the first violation."""
+    return first_violation(asked, RULES, off) or asked.body
+
+
+def first_violation(asked: Asked, rules: Collection[Rule], off: Collection[str] = ()) -> Violation | None:
+    """Return the first violation of these rules, or None."""
+    for rule in rules:
+        if rule.id not in off and (found := rule.find(asked)) is not None:
+            param, sentence = found
+            return Violation(rule.id, rule.status, rule.code, sentence, param)
+    return None
+
+
+def unknown_rules(names: Collection[str]) -> str | None:
+    """Say which of these names is no rule, or None."""
+    ids = [rule.id for rule in RULES]
+    wrong = [name for name in names if name not in ids]
+    return f'rules_off: "{wrong[0]}" is no rule. The rules are {", ".join(ids)}.' if wrong else None

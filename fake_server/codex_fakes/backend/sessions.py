@@ -1,0 +1,85 @@
+"""Sessions: what one test scripts and sees, apart from all others that share the process.
+
+A session holds a script and how far it is consumed, the ledger of requests, the gates and the tokens. It is chosen by the path
+(`/s/NAME/...`), so that hundreds of tests can use one backend at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from codex_fakes.backend.cache import ReplyCache
+from codex_fakes.backend.exchange import Request
+from codex_fakes.backend.ledger import Entry, Ledger
+from codex_fakes.backend.limits import Limits
+from codex_fakes.backend.replay import Replay
+from codex_fakes.backend.rules.tokens import Tokens
+from codex_replay.protocol.script.choose import Choice
+from codex_replay.protocol.script.script import Script, Turn
+
+
+class Session:
+    """Everything that one test may set and see."""
+
+    def __init__(self, name: str, script: Script | None, limits: Limits | None = None) -> None:
+        self.name = name
+        self.limits = limits or Limits()
+        self.started = time.monotonic()
+        self.ledger = Ledger(self.limits, self.changed)
+        self.gates: dict[str, asyncio.Event] = {}
+        self.reached: set[str] = set()
+        self.replay: Replay | None = None  # recordings, which answer before the script
+        self._waiters: set[asyncio.Event] = set()
+        self.set_script(script)
+
+    def set_script(self, script: Script | None) -> None:
+        """Begin a script from its first turn, with fresh tokens; the ledger stays."""
+        self.script = script
+        self.turns = Choice(script.turns if script is not None else ())
+        self.defaults = 0
+        self.cache = ReplyCache()
+        self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
+
+    def enter(self, request: Request) -> Entry:
+        """Write a request into the ledger."""
+        return self.ledger.enter(request, time.monotonic() - self.started)
+
+    def choose(self, body: Mapping[str, Any], headers: list[tuple[str, str]]) -> tuple[int, Turn, str] | str:
+        """Choose the turn for a request and consume it (`codex_replay.protocol.script.choose`)."""
+        return self.turns.choose(body, headers) if self.script is not None else "There is no script."
+
+    def unused(self) -> list[int]:
+        """Return the indexes of the turns that nothing has asked for."""
+        return self.turns.unused()
+
+    def gate(self, name: str) -> asyncio.Event:
+        """Return the gate of this name; it is closed until it is released."""
+        return self.gates.setdefault(name, asyncio.Event())
+
+    def reach(self, name: str) -> None:
+        """Note that an answer stands at a gate."""
+        self.reached.add(name)
+        self.changed()
+
+    def changed(self) -> None:
+        """Wake everyone who waits for something to happen in this session."""
+        for waiter in self._waiters:
+            waiter.set()
+
+    async def wait_for(self, condition: Any, seconds: float) -> bool:
+        """Wait until `condition()` holds, at most so many seconds; return whether it does."""
+        waiter = asyncio.Event()
+        self._waiters.add(waiter)
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    waiter.clear()
+                    await waiter.wait()
+        except TimeoutError:
+            return bool(condition())
+        finally:
+            self._waiters.discard(waiter)
+        return True

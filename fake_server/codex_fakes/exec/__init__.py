@@ -1,0 +1,1 @@
+"""`fake-codex exec`."""

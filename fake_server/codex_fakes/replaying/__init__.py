@@ -1,0 +1,1 @@
+"""fake-codex with a cassette."""

@@ -1,0 +1,66 @@
+"""What a client said otherwise than it was recorded and was answered all the same, in words for the person who runs it.
+
+At the level `method` a request need not be the recorded one. Which ones were not is told at the end of the run, in few lines and
+without a change of the exit status. Loaded only where something may have differed: not on fake-codex's start-up path.
+"""
+
+from __future__ import annotations
+
+from codex_replay.core.text.escape import escape
+from codex_replay.core.text.truncate import excerpts
+from codex_replay.core.wire.jsonrpc import label
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from codex_replay.core.cassette.frames import Frame
+    from codex_replay.core.replay.match import Difference, Matcher
+
+TOLD = 5  # lines, each of one request
+SHOWN = 80  # characters of a value
+_BEFORE = 20  # of them, before the place where two long values part
+
+
+def content_notes(
+    pairs: list[tuple[Frame, Frame]], matcher: Matcher, clean: Callable[[Frame], Frame], cassette: str
+) -> list[tuple[int, str]]:
+    """Return (number of the recorded frame, sentence) for each live request that differs from the recorded one.
+
+    `pairs` are recorded and live requests; `clean` redacts, as recordings are. What is masked or bound does not differ, and
+    `clientInfo` is every client's own.
+    """
+    found = []
+    for recorded, live in pairs:
+        differences = _differences(matcher, recorded, live) and _differences(matcher, recorded, clean(live))
+        if differences:
+            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            sentence = (
+                f"{escape(label(live.value))} was answered as frame {recorded.n} of {cassette}, though it differs at "
+                f"{_told(differences[0])}{more}"
+            )
+            found.append((recorded.n, sentence))
+    return found
+
+
+def summary(notes: list[tuple[int, str]], cut: bool) -> list[str]:
+    """Return the first `TOLD` notes as lines for a person, and a line that counts all; with `cut` there may be more of them."""
+    if not notes:
+        return []
+    count = len(notes)
+    least = "at least " if cut else ""
+    rest = f", {count - TOLD} of them not told here" if count > TOLD else ""
+    counted = (
+        f"{least}{count} request{'s' if count > 1 else ''} of the client differ{'s' if count == 1 else ''} from the "
+        f"recording{rest}. FAKE_CODEX_MATCH=exact refuses such a request; FAKE_CODEX_MATCH=method allows it without a note"
+    )
+    return [f"note: {text}" for text in (*(text for _, text in notes[:TOLD]), counted)]
+
+
+def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Difference]:
+    return [found for found in matcher.differences(recorded.value, live.value) if not found.path.startswith("params.clientInfo")]
+
+
+def _told(difference: Difference) -> str:
+    ours, theirs = (escape(text) for text in excerpts((difference.recorded, difference.live), SHOWN, _BEFORE))
+    return f"{escape(difference.path[:SHOWN])}: recorded {ours}, got {theirs}"

@@ -1,0 +1,30 @@
+"""`FAKE_CODEX_ENDING`: how a replay ended, as one line of JSON for programs. Loaded only when it is set: see `fake_codex`."""
+
+from __future__ import annotations
+
+from posix import getpid
+
+from codex_replay.core.wire.json_text import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Note = tuple[int, str]
+
+
+def append(path: str, cassette: str, left_out: Iterable[Note], otherwise: Iterable[Note], unmatched: Iterable[str]) -> None:
+    """Append the ending of this process to the file at `path`, in one write; raises `OSError`.
+
+    `left_out` are the recorded frames that never came from the client (number, method), `otherwise` those that came with other
+    content and were answered (number, sentence), `unmatched` a sentence for each live frame that no recorded frame matches.
+    """
+    ending = {
+        "pid": getpid(),
+        "cassette": cassette,
+        "left_out": [{"n": n, "message": message} for n, message in left_out],
+        "otherwise": [{"n": n, "text": text} for n, text in otherwise],
+        "unmatched": list(unmatched),
+    }
+    with open(path, "ab") as file:
+        file.write(dumps(ending) + b"\n")

@@ -1,0 +1,62 @@
+"""What the methods of the scripted fake need of the session, and what a method is. Loaded by type checkers only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from codex_fakes.scripted.state.model import Model
+from codex_fakes.scripted.state.settings import Settings
+from codex_fakes.scripted.state.thread import Thread
+
+
+class Session(Protocol):
+    """The threads of one process, its settings, and the way to the client."""
+
+    version: str
+    model: Model
+    table: dict[str, Any]
+    threads: dict[str, Thread]
+    home: str
+    cwd: str
+    config: dict[str, Any]
+    skills: dict[str, bool]
+    login: tuple[str, str] | None
+    account: dict[str, Any] | None
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The table of constant answers."""
+
+    @property
+    def user_agent(self) -> str:
+        """What initialize answered."""
+
+    @property
+    def client_name(self) -> str:
+        """The name that the client gave itself."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+
+    def answer(self, request_id: Any, result: Any) -> None:
+        """Answer a request of the client."""
+
+    def send(self, frame: dict[str, Any]) -> None:
+        """Send a notification."""
+
+    def settings(self, params: dict[str, Any], api: str) -> Settings:
+        """Return the settings of a new thread."""
+
+    def new_thread(self, settings: Settings) -> Thread:
+        """Make a thread."""
+
+    def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
+        """Find a loaded thread by its id; raises `Refused`."""
+
+    def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
+        """Attach a listener; return the subscription's id."""
+
+
+Method = Callable[[Session, Any, dict[str, Any]], None]

@@ -1,0 +1,73 @@
+"""review/start: which review begins, in which thread, with which words; the review itself is `scripted.turns.review`."""
+
+from __future__ import annotations
+
+from codex_fakes.scripted.methods.both import copy, settings_again
+from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.turns.review import Review
+from codex_replay.protocol.refusals import type_name
+from codex_replay.protocol.turn.frames import error_v2, fill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from codex_fakes.scripted.methods.protocols import Method, Session
+
+
+def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Start a review, in this thread or (detached) in one of its own; a turn that runs is replaced."""
+    target = params["target"]
+    thread = session.thread(params["threadId"])
+    row = _row(session, target)
+    shown: dict[str, Any] = {"type": target["type"]}
+    for name in row["needs"]:
+        if name not in target:
+            raise Refused(f"Invalid request: missing field `{name}`")
+        shown[name] = target[name].strip()
+        if not shown[name]:
+            raise Refused(f"{name} must not be empty")
+    if "sha" in shown:
+        shown["title"] = (target.get("title") or "").strip() or None
+    given = {**shown, "short": shown.get("sha", "")[:7]}
+    form = "titled" if shown.get("title") else "plain"
+    hint = fill(row.get(f"hint-{form}", row["hint"]), given)
+    if params.get("delivery") == "detached":
+        # As it is begun with the server's own settings and in its place, whatever the thread had.
+        thread = copy(session, thread, settings_again(session, thread, {"cwd": session.cwd}, "v2"))
+        session.listen(thread, "v2")
+        thread.emit("mcp-startup-complete")
+        thread.emit("thread-started", {"threadObject": thread.as_v2()})
+    base = session.model.git.get("mergeBase") or session.model.git.get("sha")
+    prompt = fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
+    review = Review(thread, session.model, session.table, shown, prompt, hint)
+    item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
+    turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
+    session.answer(request, {"turn": turn, "reviewThreadId": thread.id})
+    thread.emit("review-started", {"turnObject": turn})
+    if row.get("git") and base is None:
+        # The turn of a review that cannot begin never ends, in the real server too.
+        message = f'"{thread.settings.cwd}" is not a git repository'
+        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": error_v2(message, "other")})
+        return
+    thread.replace()
+    thread.begin(review)
+
+
+def _row(session: Session, target: Any) -> dict[str, Any]:
+    """Return the table's row for a kind of target."""
+    rows: dict[str, Any] = session.table["reviews"]
+    if type(target) is not dict:
+        expected = "internally tagged enum ReviewTarget"
+        raise Refused(f"Invalid request: invalid type: {type_name(target)}, expected {expected}")
+    kind = target.get("type")
+    if kind is None:
+        raise Refused("Invalid request: missing field `type`")
+    if kind not in rows:
+        names = ", ".join(f"`{name}`" for name in rows)
+        raise Refused(f"Invalid request: unknown variant `{kind}`, expected one of {names}")
+    found: dict[str, Any] = rows[kind]
+    return found
+
+
+METHODS: dict[str, Method] = {"review/start": review_start}

@@ -1,0 +1,38 @@
+"""The methods of the scripted fake by name; modules of methods that few clients call are loaded at the first of theirs."""
+
+from __future__ import annotations
+
+from codex_fakes.scripted.methods import v2
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from codex_fakes.scripted.methods.protocols import Method
+
+METHODS = {**v2.METHODS}
+#: Modules of methods that few clients call, each loaded at the first of its own; so is v1, whose methods have no slash.
+_SELDOM = {
+    "review/start": "review", "command/exec": "machine", "execOneOffCommand": "machine", "gitDiffToRemote": "machine",
+    "skills/list": "machine", "skills/config/write": "machine", "mcpServer/oauth/login": "machine", "config/read": "config",
+    "config/value/write": "config", "config/batchWrite": "config", "getUserSavedConfig": "config", "setDefaultModel": "config",
+    "account/read": "account", "account/rateLimits/read": "account", "account/login/start": "account",
+    "account/login/cancel": "account", "account/logout": "account", "getAuthStatus": "account", "userInfo": "account",
+    "loginApiKey": "account", "loginChatGpt": "account", "cancelLoginChatGpt": "account", "logoutChatGpt": "account",
+}  # fmt: skip
+
+
+def handler_of(method: str) -> Method | None:
+    """Return the function of a method; None for one whose answer is constant (answers.json)."""
+    if method not in METHODS and (method in _SELDOM or "/" not in method):
+        name = _SELDOM.get(method, "v1")
+        if name == "v1":
+            from codex_fakes.scripted.methods import v1 as module
+        elif name == "review":
+            from codex_fakes.scripted.methods import review as module  # type: ignore[no-redef]
+        elif name == "machine":
+            from codex_fakes.scripted.methods import machine as module  # type: ignore[no-redef]
+        elif name == "config":
+            from codex_fakes.scripted.methods import config as module  # type: ignore[no-redef]
+        else:
+            from codex_fakes.scripted.methods import account as module  # type: ignore[no-redef]
+        METHODS.update(module.METHODS)
+    return METHODS.get(method)

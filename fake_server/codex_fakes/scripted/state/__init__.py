@@ -1,0 +1,1 @@
+"""What the scripted fake keeps: settings, threads, ids, waits."""

@@ -1,0 +1,38 @@
+"""Which input schemas of a dynamic tool the real 0.92.0 refuses, and in which words (SCHEMA-18).
+
+The server reads a schema as a value of its own type, after it has given an object without `type` one. Observed on the binary:
+only the outermost schema, its `properties` and its `items` are judged here.
+"""
+
+from __future__ import annotations
+
+from codex_replay.protocol.refusals import type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_TYPES = ("boolean", "string", "integer", "number", "array", "object")
+
+
+def refusal(tool: dict[str, Any]) -> str | None:
+    """Return the message with which the server refuses the tool, or None."""
+    error = _error(tool.get("inputSchema"))
+    return None if error is None else f"dynamic tool input schema is not supported for {tool['name']}: {error}"
+
+
+def _error(schema: Any) -> str | None:
+    if type(schema) is bool:
+        return None
+    if schema == []:
+        return "missing field `type`"
+    if type(schema) is not dict:
+        return f"invalid type: {type_name(schema)}, expected internally tagged enum JsonSchema"
+    kind = schema.get("type")
+    if type(kind) is str and kind not in _TYPES:
+        return f"unknown variant `{kind}`, expected one of " + ", ".join(f"`{each}`" for each in _TYPES)
+    properties = schema.get("properties", {})
+    if type(properties) is not dict:
+        return f"invalid type: {type_name(properties)}, expected a map"
+    inner = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
+    return next((error for each in inner if (error := _error(each)) is not None), None)

@@ -1,0 +1,43 @@
+"""What the state of the scripted fake needs of what stands above it: the session that a thread is in, the turn that it runs.
+
+Loaded by type checkers only: `typing` is not on the start-up path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Protocol
+
+from codex_fakes.scripted.state.waits import Ticket
+
+
+class Out(Protocol):
+    """The session, as a thread sees it."""
+
+    version: str
+    table: dict[str, Any]
+    rules: list[list[str]]
+
+    def send(self, frame: dict[str, Any]) -> None:
+        """Send a notification."""
+
+    def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
+        """Number a request, send it, and give its reply to the ticket."""
+
+    def answer(self, request_id: Any, result: Any) -> None:
+        """Answer a request of the client."""
+
+
+class Turn(Protocol):
+    """A turn, as its thread and its calls see it."""
+
+    id: str
+
+    def run(self) -> Generator[Any, None, None]:
+        """Run the turn to its end; it yields what it waits for (`waits`)."""
+
+    def abort(self) -> None:
+        """End the turn as an interrupt does."""
+
+    def sentence(self, key: str, /, **values: Any) -> str:
+        """Return a text of the table's "sentences"."""

@@ -1,0 +1,18 @@
+"""The file of a script, as bytes. On the start-up path of a fake-codex with a script."""
+
+from __future__ import annotations
+
+from codex_replay.core.wire.json_text import NotJson, loads
+
+
+def read_script(path: str) -> bytes:
+    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read, or is none."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+        loads(text)
+    except OSError as error:
+        raise ValueError(f"the script {path} cannot be read ({error.strerror}); check FAKE_CODEX_SCRIPT.") from None
+    except NotJson as error:
+        raise ValueError(f"the script {path} is not JSON: {error}.") from None
+    return text

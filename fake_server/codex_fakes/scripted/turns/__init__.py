@@ -1,0 +1,1 @@
+"""One turn of the scripted fake, and the calls of its model."""

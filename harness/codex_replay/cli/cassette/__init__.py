@@ -1,0 +1,1 @@
+"""`codex-replay cassette`: a module for each verb."""

@@ -1,0 +1,1 @@
+"""`codex-replay drift`, and the published matrix of drift."""

@@ -1,0 +1,25 @@
+"""The files that a comparison writes: Markdown, and one page of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) -> None:
+    """Write a form of a report to the file that was asked for, if one was. Raises ``OSError``."""
+    if path is not None:
+        from codex_replay.shell.files.atomic import write_whole
+
+        try:
+            write_whole(path, form(report).encode())
+        except OSError as error:
+            error.filename = error.filename or path  # a full disk names none
+            raise
+
+
+def html_page(report: dict[str, Any]) -> str:
+    """Return a drift, of schemas or of behaviour, as one HTML file."""
+    from codex_replay.report.page.build import drift_html  # not needed, and not loaded, where no page is written
+
+    return drift_html(report)

@@ -1,0 +1,1 @@
+"""What all verbs share with their user: sentences, tables, stdout, progress."""

@@ -1,0 +1,59 @@
+"""The SUITE arguments and the -k expression, as pytest understands them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from codex_replay.plugin.base.places import installed_suites
+
+
+class BadUse(click.UsageError):
+    """What was asked for makes no sense; the status is the one that pytest has for usage errors."""
+
+    exit_code = 4
+
+
+class NoSuchSuite(BadUse):
+    """A SUITE argument names nothing."""
+
+
+def resolve(names: tuple[str, ...]) -> list[str]:
+    """Return paths for SUITE arguments: the name of a suite (or a path in one), a path, or a node id; raises `NoSuchSuite`.
+
+    The suites of the working directory go before those that are installed.
+    """
+    folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
+    if not folders:
+        raise NoSuchSuite("The suites are neither in this folder nor installed: install codex-replay again.")
+    found = []
+    for name in names:
+        if not name:
+            raise NoSuchSuite("A SUITE is an empty text; leave it out to run all of them.")
+        path, colons, rest = name.partition("::")
+        suite = next((folder / path for folder in folders if (folder / path).exists()), None)
+        if suite is not None and not path.startswith((".", "/")):
+            found.append(f"{suite}{colons}{rest}")
+        elif os.path.exists(path):
+            found.append(name)
+        elif path.startswith("suites/") and (installed_suites().parent / path).exists():  # so a run calls an installed case
+            found.append(str(installed_suites().parent / name))
+        else:
+            there = folders[-1].iterdir()
+            known = ", ".join(sorted(item.name for item in there if item.is_dir() and not item.name.startswith("_")))
+            raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; a path of your own will do as well.")
+    return found or [str(folders[0])]
+
+
+def no_expression(chosen: str) -> str:
+    """Say in a sentence why pytest would not read `chosen` after -k; it does so in a traceback, and with workers late."""
+    from _pytest.mark.expression import Expression
+
+    try:
+        Expression.compile(chosen)
+    except Exception as error:  # a SyntaxError, in earlier versions of pytest a ParseError
+        why = str(error).replace(" (<pytest match expression>, line 1)", "")
+        return f"-k {chosen!r} is no expression: {why}. Write names with and, or, not, as pytest's -k."
+    return ""

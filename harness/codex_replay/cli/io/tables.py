@@ -1,0 +1,27 @@
+"""The option by which a user names the Codex version whose tables are used, where a recording's own has none."""
+
+from __future__ import annotations
+
+import click
+
+from codex_replay.cli.io.console import Unable
+from codex_replay.protocol import data_tables
+
+
+def _with_table(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and (why := data_tables.unavailable("normalise", value)):
+        raise Unable(f"--codex: {why}")
+    return value
+
+
+def note_with_option(note: str) -> str:
+    """Return a sentence on missing tables, followed by what the user may do about it."""
+    return f"{note} `--codex V` normalises by the table of V."
+
+
+CODEX = click.option(
+    "--codex",
+    metavar="V",
+    callback=_with_table,
+    help="Normalise by the tables of this Codex version (default: the recording's).",
+)

@@ -1,0 +1,44 @@
+"""The pytest process of a run: how it is started, interrupted, terminated and waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import threading
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.plugin.base.signals import BLOCKED, INTERRUPT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+@contextlib.contextmanager
+def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start pytest and pass on to it what asks this command to end; pytest ends its servers and writes its report.
+
+    Signals are blocked while it starts, here until they can be passed on, in pytest until it can answer them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield subprocess.Popen(arguments, **more)
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+    before = {}
+    try:
+        child = subprocess.Popen(arguments, **more)
+        for number, passed_on in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGHUP, signal.SIGHUP), (signal.SIGINT, INTERRUPT)):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                before[number] = signal.signal(number, lambda *_, passed_on=passed_on: child.send_signal(passed_on))
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        yield child
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def wait(child: subprocess.Popen[bytes]) -> int:
+    """Return the exit status of pytest, as a shell gives it."""
+    status = child.wait()
+    return status if status >= 0 else 128 - status

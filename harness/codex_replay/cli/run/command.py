@@ -1,0 +1,171 @@
+"""`codex-replay run`: the options, and pytest run with them in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
+from codex_replay.cli.run.child import started, wait
+from codex_replay.cli.run.display import run_live
+from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites
+from codex_replay.plugin.base.progress import LAST_WORDS, VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Printed before a run of all suites.
+HOW_LONG = (
+    "Running all suites: about two minutes on two idle cores. Name a suite to run less: app_server, backend, editor_client, "
+    "lite_client, proxy, schema."
+)
+
+
+class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let what click itself refuses end with pytest's status too: 2 is that of a run that was interrupted."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise BadUse(error.format_message(), error.ctx) from None
+
+
+def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse what pytest-xdist would take for no workers at all, or answer with its own usage."""
+    if value not in ("auto", "logical") and (not value.isascii() or not value.isdigit() or int(value) == 0):
+        raise BadUse(f"-n {value}: give the number of cases that shall run at a time, 1 or more, or auto.", ctx)
+    return value
+
+
+def settings_of(paths: list[str]) -> list[str]:
+    """Return the options that load the suites' plugin; to installed suites they give a configuration of their own.
+
+    Above an installed suite pytest would find the configuration of whatever project the environment lies in, or none. So these
+    have packaged.ini, and the working directory's project for `[tool.codex-replay]` and for reports.
+    """
+    here = Path.cwd()
+    places = [Path(path.partition("::")[0]).resolve() for path in paths]
+    if not all(place.is_relative_to(installed_suites()) for place in places) or installed_suites() == here / "suites":
+        return ["-p", SUITES_PLUGIN]
+    root = next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here)
+    return ["-c", str(PACKAGED), "--rootdir", str(root)]
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for key, (_, metavar, text) in reversed(KEYS.items()):
+        command = click.option(f"--{key}", metavar=metavar, help=text)(command)
+    return command
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@_options
+@click.option("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
+@click.option("--backend-cost-ok", is_flag=True, help="A --backend on another host may be asked, and may cost money.")
+@click.option("--update-baseline", is_flag=True, help="Write the file of --baseline anew from what fails.")
+@click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail for one cause.")
+@click.option("--shard", metavar="I/N", help="Run each N-th case from the I-th on; `report merge` joins the reports.")
+@click.option("-n", "jobs", metavar="N", default="2", show_default=True, callback=_jobs, help="How many cases run at a time.")
+@click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
+@click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="The verdict and the path of report.json as JSON on stdout, all else on stderr."
+)
+def command(
+    suites: tuple[str, ...],
+    jobs: str,
+    chosen: str | None,
+    plain: bool,
+    backend_cost_ok: bool,
+    update_baseline: bool,
+    no_early_stop: bool,
+    as_json: bool,
+    **given: str | None,
+) -> None:
+    """Run the suites (all, or those named) and print a verdict table.
+
+    Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified, 143 ended by SIGTERM.
+    """
+    if not suites:
+        click.echo(HOW_LONG, err=True)
+    if chosen and (why := no_expression(chosen)):
+        raise BadUse(why)
+    paths = resolve(suites)
+    arguments = [sys.executable, "-P", "-m", "pytest", *paths, *settings_of(paths)]
+    for name, value in given.items():
+        if value is not None:
+            arguments.append(f"--{name.replace('_', '-')}={value}")
+    if backend_cost_ok:
+        arguments.append("--backend-cost-ok")
+    if update_baseline:
+        arguments.append("--update-baseline")
+    if no_early_stop:
+        arguments.append("--no-early-stop")
+    if jobs != "1" and _has_xdist():
+        if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+            arguments += ["-p", "xdist"]
+        arguments += ["-n", jobs]
+    if chosen:
+        arguments += ["-k", chosen]
+    if as_json:
+        raise SystemExit(_run_json(arguments))
+    live = not plain and sys.stdout.isatty()
+    raise SystemExit(run_live(arguments) if live else run_plain(arguments))
+
+
+def _has_xdist() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("xdist") is not None
+
+
+def _run_json(arguments: list[str]) -> int:
+    """Run pytest with all that it prints on stderr, and say on stdout what came of it: {"verdict", "exit", "report"}.
+
+    Verdict and report are null where there was no case to judge.
+    """
+    read, write = os.pipe()
+    environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}
+    found: dict[str, object] = {"verdict": None, "exit": None, "report": None}
+    with started([*arguments, "-q"], stdout=2, env=environment, pass_fds=(write,)) as child:
+        os.close(write)
+        with open(read, encoding="utf-8") as events:
+            for line in events:
+                event = json.loads(line)
+                found.update({key: event[key] for key in ("verdict", "report") if key in event})
+        found["exit"] = status = wait(child)
+    click.echo(json.dumps(found))
+    return status
+
+
+def run_plain(arguments: list[str]) -> int:
+    """Run pytest with all that it prints as it comes, and return its status."""
+    environment = {**os.environ, LAST_WORDS: "1"}
+    if sys.stdout.isatty():
+        with started(arguments, env=environment) as child:
+            return wait(child)
+    # Through our own stdout, for that is patient: a reader that goes (`| head`) does not take the verdict with it.
+    with started(arguments, stdout=subprocess.PIPE, env=environment) as child:
+        assert child.stdout is not None
+        reader = threading.Thread(target=_pass_on, args=(child.stdout,))
+        reader.start()
+        status = wait(child)
+    reader.join()
+    child.stdout.close()
+    return status
+
+
+def _pass_on(stream: IO[bytes]) -> None:
+    for piece in iter(lambda: stream.read1(1 << 16), b""):  # type: ignore[attr-defined]
+        with contextlib.suppress(OSError):  # pytest must not wait for a disk that is full: the status tells its verdict
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()

@@ -1,0 +1,244 @@
+"""`codex-replay serve`: the fake Responses backend, for a client that you start yourself."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from codex_replay.cli.io.console import Place, Unable, aside
+from codex_replay.cli.io.script_file import load_script
+from codex_replay.cli.io.stdout import at_once, gone
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.replay.pace import pace_of
+from codex_replay.core.text.escape import escape, escape_json
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
+
+#: How long one question for news waits, in seconds; a signal interrupts it.
+PATIENCE = 30.0
+#: How long a failed question is followed by none, in seconds.
+PAUSE = 1.0
+
+
+def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse an invalid pace; the backend would do so only when it has a recording."""
+    if pace_of(value) is None:
+        raise click.BadParameter(f"{value!r} is no pace: say fast, recorded, or Nx with a number N above 0, as 2x or 0.5x.")
+    return value
+
+
+def _of_recordings(ctx: click.Context, cassettes: object) -> None:
+    """Refuse the options that say how recordings are played where there is none to play."""
+    for param in ctx.command.params:
+        given = param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
+        if given and param.name in ("by", "over", "pace", "allow_unused") and not cassettes:
+            raise click.UsageError(f"{param.opts[0]} says how recordings are played; add --cassette, or leave it out.")
+
+
+@click.command(name="serve")
+@click.option("--script", type=Place(path_type=Path), help="What the model says, as JSON or YAML (see docs/scripts.md).")
+@click.option(
+    "--cassette",
+    "cassettes",
+    type=Place(path_type=Path),
+    multiple=True,
+    help="A recording, or a folder of them, to answer from before the script; see docs/replaying.md. May be repeated.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["content", "connection"]),
+    default="content",
+    show_default=True,
+    help="How a recorded exchange is chosen.",
+)
+@click.option("--over", help="The parts of a request that are compared: method,path,body or body.KEY, headers.NAME, -body.KEY.")
+@click.option(
+    "--pace", metavar="P", default="fast", show_default=True, callback=_pace, help="fast, recorded, or Nx: N times as fast."
+)
+@click.option("--allow-unused", is_flag=True, help="Recorded requests that nobody asks are told, but are no failure.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that clients ask by. May be repeated.")
+@click.option("--max-body", type=click.IntRange(1), metavar="BYTES", help="The longest body, sent and decoded (default: 64 MB).")
+@click.option("--ledger-requests", type=click.IntRange(1), metavar="N", help="How many requests are remembered (default: 10000).")
+@click.option("--ledger-bytes", type=click.IntRange(1), metavar="BYTES", help="How many bytes of them (default: 64 MB).")
+@click.option(
+    "--idle-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="When an idle connection ends (default: 120)."
+)
+@click.option("--quiet", is_flag=True, help="Print the address only, and no line for each request.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for the address and for each request.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    script: Path | None,
+    cassettes: tuple[Path, ...],
+    by: str,
+    over: str | None,
+    pace: str,
+    allow_unused: bool,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    max_body: int | None,
+    ledger_requests: int | None,
+    ledger_bytes: int | None,
+    idle_seconds: float | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Serve the fake Responses backend until interrupted.
+
+    Recordings answer first, then the script. Without either, every request gets a short reply that is always the same.
+
+    Of each request a line is printed, without its tokens and other secrets: what is printed may go to a file.
+
+    A request by a name that is not this machine's is refused, and so is a web page of elsewhere; see docs/security.md.
+
+    With recordings the exit status is 1 if a request was answered by none of them (501), or one of them was asked by nobody.
+    """
+    _of_recordings(ctx, cassettes)
+    value = None if script is None else load_script(script)
+    limits = {
+        "max-body": max_body,
+        "ledger-requests": ledger_requests,
+        "ledger-bytes": ledger_bytes,
+        "idle-seconds": idle_seconds,
+    }
+    options = [f"--{name}={value}" for name, value in limits.items() if value is not None]
+    options += [f"--allow-host={name}" for name in hosts]
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with BackendProcess(host=host, port=port, options=options) as process:
+            session = process.session("default", value)
+            if cassettes:
+                for note in session.cassette(cassettes, by=by, over=over.split(",") if over else None, pace=pace):
+                    click.echo(_Printer().line(note), err=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                ready = {"url": process.url, "pid": process.pid, "token": process.token}
+                at_once(json.dumps(ready) if as_json else _welcome(process.url, process.token))
+                _Followed(process, session, quiet=quiet, as_json=as_json).follow()
+            if cassettes:
+                raise SystemExit(_settle(session, allow_unused, as_json))
+    except BackendError as error:
+        raise Unable(str(error)) from None
+    except KeyboardInterrupt:
+        pass
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _welcome(url: str, token: str) -> str:
+    return "\n".join(
+        (
+            f"Serving on {url}",
+            f"  base URL                OPENAI_BASE_URL={url}/v1",
+            f'  ChatGPT base URL        chatgpt_base_url = "{url}/backend-api/"',
+            f"  token URL               CODEX_REFRESH_TOKEN_URL_OVERRIDE={url}/oauth/token",
+            f"  control API             {url}/_codex_replay/ with the header x-codex-replay-token: {token}",
+            "Ctrl-C ends it.",
+        )
+    )
+
+
+class _Printer:
+    """What becomes of each text before it is printed: secrets and control characters leave it, as people redirect it to files."""
+
+    def __init__(self) -> None:
+        home = os.environ.get("HOME", "")
+        self._redactor = Redactor(paths={home: "/home/user"} if home.strip("/") else {})
+
+    def line(self, text: str) -> str:
+        """Return a sentence for people."""
+        return escape(self._redacted(text))
+
+    def json(self, value: object) -> str:
+        """Return a value as one line of JSON; the whole text is redacted, as a body may hold lone surrogates."""
+        return escape_json(self._redacted(json.dumps(value, ensure_ascii=False)))
+
+    def entry(self, entry: dict[str, Any]) -> str:
+        """Return an entry of the ledger as JSON."""
+        headers = self._redactor.headers((name, value) for name, value in entry["headers"])  # by name, whatever their values are
+        return self.json({**entry, "headers": headers})
+
+    def _redacted(self, text: str) -> str:
+        return self._redactor.text(text.encode("utf-8", "backslashreplace").decode())
+
+
+class _Followed:
+    """Prints a line for each request that is answered, and what the backend complains of."""
+
+    def __init__(self, process: BackendProcess, session: BackendSession, *, quiet: bool, as_json: bool) -> None:
+        self._process, self._session = process, session
+        self._quiet, self._as_json = quiet, as_json
+        self._printer = _Printer()
+        self._seen = self._dropped = 0
+        self._complaints = ""
+
+    def follow(self) -> None:
+        """Print until the backend ends, or nobody reads what is printed; raises `BackendError` if the backend has ended."""
+        try:
+            while not gone():
+                self._poll(PATIENCE)
+        except KeyboardInterrupt:
+            self._poll(0)
+            raise
+
+    def _poll(self, seconds: float) -> None:
+        try:
+            wanted = self._seen + 1 if seconds else 0
+            entries = self._session.ledger(wanted, seconds, since=self._seen, redact=True)
+        except BackendError as error:
+            if not self._process.running():
+                raise
+            aside(self._printer.line(f"{error} It goes on serving."))
+            time.sleep(min(seconds, PAUSE))
+            return
+        self._show(entries)
+        complaints = self._process.stderr()
+        for line in complaints.removeprefix(self._complaints).splitlines():
+            aside(self._printer.line(line))
+        self._complaints = complaints
+
+    def _show(self, entries: list[dict[str, Any]]) -> None:
+        if self._session.dropped > max(self._dropped, self._seen):
+            self._dropped = self._session.dropped
+            aside(f"The requests {self._seen + 1} to {self._dropped} left the ledger before they were printed.")
+        for entry in entries:
+            if entry["end"] is None:
+                break  # it is printed when its answer has ended
+            self._seen = entry["n"]
+            if not self._quiet:
+                at_once(self._printer.entry(entry) if self._as_json else self._printer.line(_line(entry)))
+
+
+def _settle(session: BackendSession, allow_unused: bool, as_json: bool) -> int:
+    """Tell which requests no recording answered and which recorded ones nobody asked; return the exit status."""
+    missed = [entry for entry in session.ledger(redact=True) if entry["answer"] == "miss"]
+    unused = session.unused_frames()
+    printer = _Printer()
+    if as_json:
+        click.echo(printer.json({"missed": [entry["n"] for entry in missed], "unused": unused}))
+    else:
+        for entry in missed:
+            click.echo(printer.line(f"missed: request {entry['n']}: {entry['sentence']}"))
+        for one in unused:
+            click.echo(printer.line(f"unused: frame {one['frame']} of {one['cassette']}, {one['request']}"))
+    return 1 if missed or (unused and not allow_unused) else 0
+
+
+def _line(entry: dict[str, Any]) -> str:
+    turn = "" if entry["turn"] is None else f" turns[{entry['turn']}]"
+    if "recorded" in entry:
+        turn = f" {entry['recorded']['cassette']} frame {entry['recorded']['frame']}"
+    how = "" if entry["end"] == "end" else f" ({entry['end']})"
+    why = "" if entry["sentence"] is None else f": {entry['sentence']}"
+    return f"{entry['n']:4} {entry['method']} {entry['path']} -> {entry['status'] or '-'} {entry['answer']}{turn}{how}{why}"

@@ -1,0 +1,1 @@
+"""The lines of a cassette and the payloads of its frames."""

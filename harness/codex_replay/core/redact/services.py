@@ -1,0 +1,140 @@
+"""Keys of well-known services, which their published prefix and length give away. A table, and the finders that it makes.
+
+A row has the letters to search for (lower case, in a word of `triggers.LONG` characters) and the form. The prefixes are those
+that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets (Apache-2.0) served as checklists, and
+nothing of either is copied. `(?<!x)` is not used: what stands before a key is judged with escapes (`\\n`) in mind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache, partial
+
+from codex_replay.core.redact.placeholders import is_placeholder
+from codex_replay.core.redact.rules import KEY_FORMS
+from codex_replay.core.redact.text import Finder, Span, word_start
+
+_ALNUM = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_DIGIT = re.compile(rb"[0-9]")
+
+#: Forms that are too distinct to be anything else, wherever they stand: directly after a letter, a digit, `-` or `_` too.
+DISTINCT: tuple[tuple[str, str], ...] = (
+    ("gocspx-", "GOCSPX-[A-Za-z0-9_-]{20,}+"),  # Google OAuth client
+    ("whsec_", "whsec_[A-Za-z0-9+/=]{20,}+"),  # Stripe webhook
+    ("shp", "shp(?:at|ca|pa|ss|ua|tka)_[a-fA-F0-9]{20,}+"),  # Shopify
+    ("_v1_", "(?:do[opr]|tgp|pnu)_v1_[A-Za-z0-9_-]{20,}+"),  # DigitalOcean, Together
+    ("dapi", "dapi[a-f0-9]{32}(?:-[0-9])?"),  # Databricks
+    ("dckr_", "dckr_[po]at_[A-Za-z0-9_-]{20,}+"),  # Docker
+    ("pypi-age", "pypi-AgE[A-Za-z0-9_-]{20,}+"),  # PyPI
+    ("lin_", "lin_(?:api|oauth)_[A-Za-z0-9]{20,}+"),  # Linear
+    ("pplx-", "pplx-[A-Za-z0-9]{20,}+"),  # Perplexity
+    ("age-secret-key-1", "AGE-SECRET-KEY-1[0-9A-Z]{20,}+"),  # age
+    ("dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{20,}+"),  # Doppler
+    ("atatt3", "ATATT3[A-Za-z0-9_=-]{20,}+"),  # Atlassian
+    ("atctt3", "ATCTT3[A-Za-z0-9_=-]{20,}+"),
+    ("atbb", "ATBB[A-Za-z0-9]{20,}+"),
+    *((f"gl{kind}-", f"gl{kind}-[A-Za-z0-9_-]{{18,}}+") for kind in ("ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt")),
+    ("glsa_", "glsa_[A-Za-z0-9]{20,}+(?:_[A-Fa-f0-9]{8})?"),  # Grafana
+    ("glc_", "glc_[A-Za-z0-9+/]{20,}+=*"),
+    ("nrak-", "NRAK-[A-Za-z0-9]{20,}+"),  # New Relic
+    ("nrjs-", "NRJS-[A-Za-z0-9]{16,}+"),
+    (".atlasv1.", r"[A-Za-z0-9]{10,20}\.atlasv1\.[A-Za-z0-9_=-]{30,}+"),  # Terraform Cloud
+    ("hrku-", "HRKU-[A-Za-z0-9_-]{20,}+"),  # Heroku
+    ("sbp_", "sbp_[a-f0-9]{30,}+"),  # Supabase
+    ("sb_secret_", "sb_secret_[A-Za-z0-9_-]{20,}+"),
+    ("pscale_", "pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}+"),  # PlanetScale
+    ("pmak-", "PMAK-[A-Za-z0-9-]{20,}+"),  # Postman
+    ("rubygems_", "rubygems_[a-f0-9]{30,}+"),
+    ("sntry", "sntry[su]_[A-Za-z0-9+/=_]{20,}+"),  # Sentry
+    ("figd_", "figd_[A-Za-z0-9_-]{20,}+"),  # Figma
+    ("sq0", "sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{20,}+"),  # Square
+    ("cfpat-", "CFPAT-[A-Za-z0-9_-]{20,}+"),  # Contentful
+    ("dt0c01.", r"dt0[a-z]01\.[A-Za-z0-9]{20,}+(?:\.[A-Za-z0-9]{20,}+)?"),  # Dynatrace
+    ("xkeysib-", "xkeysib-[a-f0-9]{30,}+(?:-[A-Za-z0-9]{8,}+)?"),  # Brevo
+    ("shippo_", "shippo_(?:live|test)_[a-f0-9]{20,}+"),
+    ("rdme_", "rdme_[a-z0-9]{30,}+"),  # ReadMe
+    ("tskey-", "tskey-[a-z]{2,12}-[A-Za-z0-9-]{16,}+"),  # Tailscale
+    ("tvly-", "tvly-[A-Za-z0-9-]{20,}+"),  # Tavily
+    ("lsv2_", "lsv2_(?:pt|sk)_[A-Za-z0-9_]{20,}+"),  # LangSmith
+    ("pcsk_", "pcsk_[A-Za-z0-9_]{20,}+"),  # Pinecone
+    ("ccipat_", "CCIPAT_[A-Za-z0-9_]{20,}+"),  # CircleCI
+    ("bkua_", "bkua_[a-z0-9]{20,}+"),  # Buildkite
+    ("clojars_", "CLOJARS_[a-z0-9]{40,}+"),
+    ("nfp_", "nfp_[A-Za-z0-9]{30,}+"),  # Netlify
+    ("duffel_", "duffel_(?:test|live)_[A-Za-z0-9_=-]{20,}+"),
+    ("apa91b", "[A-Za-z0-9_-]{6,22}:APA91b[A-Za-z0-9_-]{40,}+"),  # Firebase
+)
+
+#: The middle part of a Discord token, a time in base64, begins with one of three letters so far.
+_DISCORD = "[MNO][A-Za-z0-9]{23,27}"
+_SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+
+#: Forms with a short or common beginning: no letter or digit stands before them, and a digit is among their signs.
+WORDS: tuple[tuple[str, str], ...] = (
+    ("rt_", r"rt_[A-Za-z0-9][A-Za-z0-9_.-]{18,}+"),  # OpenAI: refresh token
+    ("sess-", "sess-[A-Za-z0-9]{20,}+"),  # OpenAI: session
+    ("org-", "org-[A-Za-z0-9]{20,}+"),  # OpenAI: organization
+    ("proj_", "proj_[A-Za-z0-9]{20,}+"),  # OpenAI: project
+    ("sg.", r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),  # SendGrid
+    *((f"hv{kind}.", rf"hv{kind}\.[A-Za-z0-9_-]{{20,}}+") for kind in "sbr"),  # Vault
+    ("xai-", "xai-[A-Za-z0-9]{20,}+"),  # xAI
+    ("gsk_", "gsk_[A-Za-z0-9]{20,}+"),  # Groq
+    ("csk-", "csk-[A-Za-z0-9]{20,}+"),  # Cerebras
+    ("r8_", "r8_[A-Za-z0-9]{30,}+"),  # Replicate
+    ("re_", "re_[A-Za-z0-9]{8,}_[A-Za-z0-9]{16,}+"),  # Resend
+    ("fw_", "fw_[A-Za-z0-9]{20,}+"),  # Fireworks
+    ("jina_", "jina_[A-Za-z0-9]{30,}+"),
+    ("e2b_", "e2b_[a-f0-9]{30,}+"),
+    ("ntn_", "ntn_[A-Za-z0-9]{30,}+"),  # Notion
+    ("secret_", "secret_[A-Za-z0-9]{43}"),
+    ("pul-", "pul-[a-f0-9]{40}"),  # Pulumi
+    ("fo1_", "fo1_[A-Za-z0-9_-]{30,}+"),  # Fly
+    ("tfp_", "tfp_[A-Za-z0-9_.-]{40,}+"),  # Typeform
+    *((f"sq{kind}_", f"sq{kind}_[a-f0-9]{{40}}") for kind in "apu"),  # SonarQube
+    ("ltai", "LTAI[A-Za-z0-9]{16,}+"),  # Alibaba
+    ("akcp", "AKCp[A-Za-z0-9]{40,}+"),  # Artifactory
+    ("a3t", "A3T[A-Z0-9]{17}"),  # AWS, as the next two
+    ("abia", "ABIA[0-9A-Z]{16}"),
+    ("acca", "ACCA[0-9A-Z]{16}"),
+    ("eaa", "EAA[A-Za-z0-9]{60,}+"),  # Facebook, Square
+    *((f"sk{digit}", f"SK{digit}[0-9a-f]{{31}}") for digit in "0123456789abcdef"),  # Twilio
+    ("key-", "key-[0-9a-f]{32}"),  # Mailgun
+    ("-us", "[0-9a-f]{32}-us[0-9]{1,2}"),  # Mailchimp
+    (":aa", "[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}+"),  # Telegram
+    ("v1.0-", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}+"),  # Cloudflare origin
+    ("ops_eyj", "ops_eyJ[A-Za-z0-9+/=]{60,}+"),  # 1Password
+    ("a3-", "A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,4}[A-Z0-9]{5}"),
+    ("pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),  # Airtable
+    ("aio_", "aio_[A-Za-z0-9]{28}"),  # Adafruit
+    *((f"{digit}q~", rf"[A-Za-z0-9_~.]{{3}}{digit}Q~[A-Za-z0-9_~.-]{{31,34}}") for digit in "0123456789"),  # Azure AD
+    *(
+        (f".{a}{b}", rf"{_DISCORD}\.(?i:{a}{b})[A-Za-z0-9_-]{{4}}\.[A-Za-z0-9_-]{{27,}}+") for a in "gxy" for b in _SIGNS
+    ),  # Discord
+)
+
+
+#: Most forms are never met, and compiling all of them would take longer than everything else that a recorder loads.
+_compiled = lru_cache(maxsize=None)(re.compile)
+
+
+def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield keys that their form gives away wherever they stand."""
+    for found in _compiled(form).finditer(data):
+        if not is_placeholder(found[0]):
+            yield Span(*found.span(), "api-key")
+
+
+def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield keys whose beginning is short: they must begin a word, escapes before it left aside, and hold a digit."""
+    for found in _compiled(form).finditer(data):
+        alone = word_start(data, found.start(), _ALNUM) == found.start()
+        if alone and _DIGIT.search(found[0]) and not is_placeholder(found[0]):
+            yield Span(*found.span(), "api-key")
+
+
+SERVICES: tuple[Finder, ...] = (
+    *(Finder(word, partial(find_distinct, form.encode()), long=True) for word, form in KEY_FORMS if word != "sk-"),
+    *(Finder(word, partial(find_distinct, form.encode()), long=True) for word, form in DISTINCT),
+    *(Finder(word, partial(find_words, form.encode()), long=True) for word, form in WORDS),
+)

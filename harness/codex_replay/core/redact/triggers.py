@@ -1,0 +1,90 @@
+"""Which finders are worth asking: those whose trigger stands in the text. This is where a redactor spends its time.
+
+Strategy. There are a hundred and fifty triggers, and a frame holds hardly any; but most of a frame was seen before: the names of
+its members, its method, its kinds. So a text is parted at its quotes, which no trigger holds, and of each part it is remembered
+which triggers stand in it; only parts that are new are searched. Most triggers begin a key, and a key is a long word: these are
+searched for in the long words of a text alone, which are a small part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from codex_replay.core.redact.text import Finder, Span
+
+LONG = 13  # characters of a word that may be a key
+_WORDS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_.~:-") else 0x20 for byte in range(256))
+_START = 3
+_HEX = b"0123456789abcdef-:.~"
+_DIGITS = b"0123456789"
+MOST = 1 << 21  # characters of parts that are remembered; when there would be more, all are forgotten
+
+
+class Triggers:
+    """The finders in their order, and what was seen of texts."""
+
+    def __init__(self, finders: Sequence[Finder]) -> None:
+        self._finders = finders
+        self._anywhere = [(i, finder.trigger) for i, finder in enumerate(finders) if not finder.long]
+        self._long = {i: finder.trigger.encode() for i, finder in enumerate(finders) if finder.long}
+        self._starts: dict[bytes, list[int]] = {}  # of a long one's trigger, the first letters
+        for i, trigger in self._long.items():
+            self._starts.setdefault(trigger[:_START], []).append(i)
+        if any(len(trigger) < _START for trigger in self._long.values()):
+            raise ValueError(f"the trigger of a key has at least {_START} letters")
+        if any('"' in finder.trigger for finder in finders):
+            raise ValueError("a trigger with a quote would be parted")
+        self._clean: set[str] = set()
+        self._telling: dict[str, tuple[int, ...]] = {}
+        self._size = 0
+
+    def finds(self, low: bytes) -> list[Callable[[bytes, bytes], Iterator[Span]]]:
+        """Return the finders whose trigger stands in a text, which is given in lower case; in their order."""
+        # A str is searched and parted, because that is twice as fast as bytes.
+        parts = set(low.decode("latin-1").split('"')).difference(self._clean)
+        if not parts:
+            return []
+        met: set[int] = set()
+        new = []
+        for part in parts:
+            known = self._telling.get(part)
+            if known is None:
+                new.append(part)
+            else:
+                met.update(known)
+        if new:
+            met.update(self._search(new))
+        return [self._finders[i].find for i in sorted(met)]
+
+    def _search(self, parts: list[str]) -> list[int]:
+        text = '"'.join(parts)
+        found = [i for i, trigger in self._anywhere if trigger in text]
+        found += self._keys_in(text)
+        size = sum(map(len, parts))
+        if self._size + size > MOST:
+            self._clean.clear()
+            self._telling.clear()
+            self._size = 0
+        if size <= MOST:
+            self._size += size
+            for part in parts:
+                telling = (*(i for i in found if i not in self._long and self._finders[i].trigger in part), *self._keys_in(part))
+                if telling:
+                    self._telling[part] = telling
+                else:
+                    self._clean.add(part)
+        return found
+
+    def _keys_in(self, text: str) -> list[int]:
+        """Return the finders of keys whose trigger stands in a long word of a text."""
+        words = keys(text)
+        if not words:
+            return []
+        starts = self._starts.keys() & {words[at : at + _START] for at in range(len(words) - _START + 1)}
+        return [i for start in starts for i in self._starts[start] if self._long[i] in words]
+
+
+def keys(text: str) -> bytes:
+    """Return the words of a text that may be keys: long, with a digit, and no uuid, hash or date."""
+    long = [word for word in text.encode("latin-1").translate(_WORDS).split() if len(word) >= LONG]
+    return b" ".join([word for word in long if word.translate(None, _DIGITS) != word and word.translate(None, _HEX)])

@@ -1,0 +1,1 @@
+"""Text for people: truncated, escaped, counted, and errors and durations in words."""

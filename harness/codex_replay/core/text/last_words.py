@@ -1,0 +1,23 @@
+"""The line of a program's stderr that most likely names the error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codex_replay.core.text.truncate import truncate
+
+#: Characters of the line that are kept.
+LONG = 200
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """Return the end of a sentence about a program that ended: ": " and the line, or that stderr is empty.
+
+    The line is the last one that is not indented: Python writes the error below its traceback, Node.js above it, and then its
+    own version.
+    """
+    kept = [line for line in lines if line.strip() and not line.startswith("Node.js v")]
+    outer = [line for line in kept if not line[0].isspace()]
+    if not kept:
+        return "; its stderr is empty."
+    return f": {truncate((outer or kept)[-1].strip(), LONG)}"

@@ -1,0 +1,8 @@
+"""Numbers in sentences."""
+
+from __future__ import annotations
+
+
+def plural(number: int, what: str) -> str:
+    """Return a number with the word for what is plural, in the plural unless it is one: "1 case", "2 cases"."""
+    return f"{number} {what if number == 1 else what + 's'}"

@@ -1,0 +1,98 @@
+"""Replace paths and ids inside text: all at once, the longest first, and a path only where whole path segments stand.
+
+`/tmp` stands in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. What was put
+in is never looked at again. Text or bytes, plain or inside JSON at any depth (`\\n/tmp`). On fake-codex's start-up path: no `re`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import AnyStr
+
+_WINDOW = 24  # characters on either side of a path that decide whether it is one: an escape at some depth, and a little more
+
+
+def substitute(data: AnyStr, new: Callable[[AnyStr], AnyStr], paths: Iterable[AnyStr], ids: Iterable[AnyStr] = ()) -> AnyStr:
+    """Return `data` with `new(old)` in place of each old path and id that stands in it; the very same object if none does.
+
+    Paths have no slash at their end, but for a new one that is the root. An id ends where a word ends: `redacted-1` does not
+    stand in `redacted-12`.
+    """
+    found = [(at, -len(old), old) for old in paths for at in _find(data, old) if _is_path(data, at, at + len(old))]
+    found += [(at, -len(old), old) for old in ids for at in _find(data, old) if not _goes_on(_after(data, at + len(old)))]
+    if not found:
+        return data
+    done = 0
+    parts: list[AnyStr] = []
+    for at, _, old in sorted(found):
+        if at >= done:  # else it is a part of a longer one
+            put, end = new(old), at + len(old)
+            is_root = _text(put[-1:]) == "/" == _text(data[end : end + 1])
+            parts.append(data[done:at])
+            parts.append(put[:-1] if is_root else put)
+            done = end
+    parts.append(data[done:])
+    return data[:0].join(parts)
+
+
+def _find(data: AnyStr, old: AnyStr) -> Iterator[int]:
+    at = data.find(old)
+    while at >= 0:
+        yield at
+        at = data.find(old, at + 1)
+
+
+def _is_path(data: AnyStr, start: int, end: int) -> bool:
+    """Return True if a path begins at `start` and one of its segments ends at `end`."""
+    after = _after(data, end)
+    if _in_segment(after) or (after[:1] == "." and _is_word(after[1:])):
+        return False
+    before = _text(data[max(0, start - _WINDOW) : start])
+    if before.endswith("/"):
+        return before.endswith(("://", "=//")) or (_is_border(before[:-2]) and before[-2:] in ("a/", "b/"))  # file:///x, a//x
+    return _is_border(before)
+
+
+def _is_border(before: str) -> bool:
+    """Return True if a path can begin after a text: no segment and no `.` goes on, but an escape or a flag (`-I/x`) may end."""
+    last = _unescaped(before[-6:]) or before[-1:]
+    if not _in_segment(last) and last not in (".", "/"):
+        return True
+    flag = before[-2:-1] == "-" and last.isupper() and not _in_segment(before[-3:-2])
+    return flag or (before[-2:-1] == "\\" and last in "nrtbf")
+
+
+def _after(data: AnyStr, end: int) -> str:
+    """Return the character after a place, decoded if it is escaped (at any depth), and some more."""
+    after = _text(data[end : end + _WINDOW])
+    if after[:2] == "\\\\":
+        after = "\\" + after.lstrip("\\")
+    return _unescaped(after[:6]) + after[6:] if _unescaped(after[:6]) else after
+
+
+def _text(data: str | bytes) -> str:
+    return data if isinstance(data, str) else data.decode("utf-8", "ignore")
+
+
+def _unescaped(text: str) -> str:
+    """Return the character that a JSON escape of six characters stands for, "" for any other text."""
+    if len(text) != 6 or text[:2] != "\\u":
+        return ""
+    try:
+        return chr(int(text[2:], 16))
+    except ValueError:
+        return ""
+
+
+def _in_segment(text: str) -> bool:
+    return _goes_on(text) or text[:1] == "~"
+
+
+def _goes_on(text: str) -> bool:
+    return _is_word(text) or text[:1] == "-"
+
+
+def _is_word(text: str) -> bool:
+    return text[:1].isalnum() or text[:1] == "_"

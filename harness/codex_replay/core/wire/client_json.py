@@ -1,0 +1,88 @@
+"""JSON that a client sent, decoded within bounds: the one place that does it for a server.
+
+A text is refused (`NotJson`) if reading it, or writing it again, could end or stall the process: nested too deeply for a
+recursive reader, of too many tokens, with a number that has no float or too many digits, or with half a surrogate pair, which
+has no UTF-8. Sources: `MAX_DEPTH` is the limit of serde_json, which Codex reads with; `MAX_TOKENS` is ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import islice
+from typing import Any, NoReturn
+
+from codex_replay.core.wire.json_text import NotJson, OutOfBounds, loads
+
+#: How many arrays and objects may stand in each other.
+MAX_DEPTH = 128
+#: How many tokens a text may have: strings, commas and opening brackets. So many take about 0.2 s to decode and to judge.
+MAX_TOKENS = 500_000
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def read(data: bytes) -> Any:
+    """Return the value of one JSON text; raises `NotJson` with a part of a sentence."""
+    if len(data) > MAX_TOKENS and _tokens(data) > MAX_TOKENS:
+        raise OutOfBounds(f"it has more than {MAX_TOKENS:,} tokens")
+    value = loads(data, _scan)
+    check_size(value)
+    if _HALF_PAIR.search(data) is not None:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise NotJson("it has half a surrogate pair, which is no character") from None
+    return value
+
+
+def out_of_bounds(data: bytes) -> str | None:
+    """Return why a text is too deep or too large to be read, None for one that may be read; it need not be JSON."""
+    try:
+        read(data)
+    except OutOfBounds as error:
+        return str(error)
+    except NotJson:
+        return None
+    return None
+
+
+def check_size(value: Any) -> None:
+    """Raise `NotJson` for a decoded value that is nested too deeply or too large; in YAML an alias counts at each use."""
+    level = [value] if type(value) is dict or type(value) is list else []
+    depth = total = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise OutOfBounds(f"it is nested deeper than {MAX_DEPTH} levels")
+        total += sum(map(len, level))
+        if total > MAX_TOKENS:
+            raise OutOfBounds(f"it has more than {MAX_TOKENS:,} values")
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
+        ]
+
+
+def _tokens(data: bytes) -> int:
+    """Return the number of tokens, exactly only where it may be too large."""
+    most = data.count(b'"') // 2 + data.count(b",") + data.count(b"[") + data.count(b"{")
+    if most <= MAX_TOKENS:
+        return most
+    return sum(1 for _ in islice(_TOKEN.finditer(data), MAX_TOKENS + 1))
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise NotJson("a number in it is too large")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise NotJson(f"{name} is not JSON")
+
+
+_scan = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]

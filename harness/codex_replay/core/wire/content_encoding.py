@@ -1,0 +1,169 @@
+"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream) and zstd, also one in another.
+
+A few bytes can decode to gigabytes, so everything is decoded in pieces, up to a limit.
+
+Source: RFC 9110, section 8.4.1, and RFC 8878 for zstd. The libraries are imported when a body needs them: this module is
+on fake-codex's start-up path.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+IDENTITY = ("", "identity")
+_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+
+
+#: How long a decoded body may be, in bytes, where the caller sets no limit.
+MAX_DECODED = 64 * 1024 * 1024
+MAX_LAYERS = 4
+MAX_STREAMS = 10_000  # an event stream that is flushed at each event has one an event
+
+
+class BadEncoding(ValueError):
+    """An unknown content-encoding, or a body that does not decode; the text is a sentence."""
+
+
+class TooLarge(BadEncoding):
+    """A body that would be longer than the limit when it is decoded; no more than the limit was decoded."""
+
+
+def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
+    """Return a whole body without its content-encoding (None: identity); raises `BadEncoding`, or `TooLarge`."""
+    plain, whole = _decode(raw, encoding, limit)
+    if not whole:
+        raise BadEncoding(f"The body does not decode as {_name(encoding)}: it ends before its last block.")
+    return plain
+
+
+def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
+    """Return as much of a body as decodes, also of one that was cut.
+
+    None for an unknown encoding, for bytes that break it, and for a body that is longer than `MAX_DECODED` when it is decoded.
+    """
+    try:
+        return _decode(raw, encoding, MAX_DECODED)[0]
+    except BadEncoding:
+        return None
+
+
+def encode(plain: bytes, encoding: str | None) -> bytes:
+    """Return a body in a content-encoding; raises `BadEncoding` for an unknown one."""
+    for name in _name(encoding).replace(" ", "").split(","):
+        plain = _apply(plain, name)
+    return plain
+
+
+def _apply(plain: bytes, name: str) -> bytes:
+    if name in IDENTITY:
+        return plain
+    if name == "zstd":
+        import zstandard
+
+        return zstandard.ZstdCompressor().compress(plain)
+    import zlib
+
+    compressor = zlib.compressobj(wbits=_wbits(name))
+    return compressor.compress(plain) + compressor.flush()
+
+
+def detect(raw: bytes) -> str:
+    """Return the content-encoding that the first bytes of a body show, "" if they show none."""
+    found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
+    return found or ("deflate" if _is_zlib(raw) else "")
+
+
+def starts_as(raw: bytes, encoding: str) -> bool:
+    """Return False if a body cannot be in an encoding, judged by its first bytes; an encoding without such bytes is possible."""
+    return raw.startswith(_MAGIC.get(encoding, b""))
+
+
+def _name(encoding: str | None) -> str:
+    return (encoding or "").strip().lower()
+
+
+def _wbits(name: str) -> int:
+    if name in ("gzip", "x-gzip"):
+        return 31
+    if name == "deflate":
+        return 15
+    raise BadEncoding(f'The content-encoding "{name}" is not known here: send identity, gzip, deflate or zstd.')
+
+
+def _decode(raw: bytes, encoding: str | None, limit: int) -> tuple[bytes, bool]:
+    """Return the plain bytes, and whether the last stream among them is whole; the encoding applied last is undone first."""
+    names = [name for name in _name(encoding).replace(" ", "").split(",") if name not in IDENTITY]
+    if len(names) > MAX_LAYERS:
+        raise BadEncoding(f"The body has {len(names)} content-encodings, one in another: send at most {MAX_LAYERS}.")
+    whole = True
+    for name in reversed(names):
+        raw, complete = _undo(raw, name, limit)
+        whole = whole and complete
+    return raw, whole
+
+
+def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
+    begin: Callable[[], Any]
+    error: type[Exception]
+    if name == "zstd":
+        import zstandard
+
+        # RFC 9659 bounds the window of a body in HTTP; 128 bytes are at most 32 blocks of 128 KB each.
+        begin, error = (lambda: zstandard.ZstdDecompressor(max_window_size=1 << 23).decompressobj()), zstandard.ZstdError
+        size = 128
+    else:
+        import zlib
+
+        wbits = _wbits(name)
+        begin, error = (lambda: zlib.decompressobj(wbits)), zlib.error
+        size = 4096
+    try:
+        return _streams(raw, begin, size, name, limit)
+    except error as problem:
+        raise BadEncoding(f"The body does not decode as {name}: {problem}.") from problem
+
+
+def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: int) -> tuple[bytes, bool]:
+    """Decompress streams one after the other: a server may end one at each event, and none may stay unseen.
+
+    `size` is how many bytes are fed at once: what they can become is all that is decoded beyond the limit.
+    """
+    plain: list[bytes] = []
+    view = memoryview(raw)
+    at = streams = length = 0
+    whole = not raw
+    while at < len(raw):
+        one = begin()
+        streams += 1
+        if streams > MAX_STREAMS:
+            raise BadEncoding(f"The body does not decode as {name}: it has more than {MAX_STREAMS} streams.")
+        while at < len(raw) and not one.eof:
+            piece = one.decompress(view[at : at + size])
+            plain.append(piece)
+            length += len(piece)
+            at += size
+            if length > limit:
+                raise TooLarge(f"The body is longer than {limit} bytes when it is decoded from {name}.")
+        at = min(at, len(raw)) - len(one.unused_data)
+        whole = one.eof
+        while raw[at : at + 1] == b"\0":  # gzip allows padding with zeros after a stream
+            at += 1
+    return b"".join(plain), whole
+
+
+def _is_zlib(raw: bytes) -> bool:
+    """Return True if bytes begin as RFC 1950, section 2.2; with an unusual window they must be whole: they may be text."""
+    if raw[:1] == b"" or raw[0] & 15 != 8 or raw[0] >> 4 > 7 or int.from_bytes(raw[:2]) % 31:
+        return False
+    if raw[0] == 0x78:
+        return True
+    import zlib
+
+    try:
+        zlib.decompress(raw)
+    except zlib.error:
+        return False
+    return True

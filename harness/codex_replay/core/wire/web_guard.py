@@ -1,0 +1,87 @@
+"""Which requests to a local server come from a web page that has no business there, judged by what the browser says of them.
+
+A page can make any browser on this machine send requests here. Two marks give it away, and no page can forge them: the name by
+which it asked (`Host`; a name that an attacker's DNS resolves to 127.0.0.1 is still that name), and where it comes from
+(`Origin`, and `Sec-Fetch-Site` where there is no origin). Programs that are no browser send neither of the latter.
+
+Sources: RFC 9112, section 3.2, for Host; the Fetch standard for Origin; the Fetch Metadata specification for Sec-Fetch-Site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codex_replay.core.text.truncate import shortened
+
+#: Addresses that stand for every address of the machine: whoever listens there is reached by any of them.
+WILDCARDS = ("", "0.0.0.0", "[::]", "::")
+#: What a browser says of a request that no page of elsewhere has made.
+_OWN = ("none", "same-origin", "same-site")
+_SHOWN = 100  # characters of a host
+
+
+class WebGuard:
+    """Judges requests to a server that is bound to `bound`; `allowed` are further names that it is asked by."""
+
+    def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
+        self._any_address = bound in WILDCARDS
+        self._names = {name.lower() for name in allowed} | {bound.lower(), f"[{bound.lower()}]"}
+        self._good: set[str] = set()  # Host headers that were judged before
+
+    def refusal(self, headers: Iterable[tuple[str, str]], target: str = "/") -> str | None:
+        """Return why a request is refused, None for one that may pass."""
+        hosts, origin, site = [], None, None
+        for name, value in headers:
+            if len(name) == 4 and name.lower() == "host":
+                hosts.append(value)
+            elif len(name) == 6 and name.lower() == "origin":
+                origin = value
+            elif len(name) == 14 and name.lower() == "sec-fetch-site":
+                site = value
+        if not target.startswith("/") and "://" in target:
+            hosts.append(target.partition("://")[2].partition("/")[0])
+        for host in hosts:
+            if host not in self._good:
+                if not self._knows(_name(host)):
+                    return (
+                        f'The host "{shortened(host, _SHOWN)}" is not this server: a web page may have got here by a name that '
+                        "resolves to this machine. Ask by 127.0.0.1 or localhost, or start the server with --allow-host NAME."
+                    )
+                if len(self._good) < 64:
+                    self._good.add(host)
+        if origin is not None and not self._knows(_name(origin.partition("://")[2] or "null")):
+            where = shortened(origin, _SHOWN)
+            return f'A page of "{where}" may not ask this server: start the server with --allow-host NAME if it should.'
+        if origin is None and site is not None and site.lower() not in _OWN:
+            return "A web page of another site may not ask this server."
+        return None
+
+    def _knows(self, name: str) -> bool:
+        if name in ("localhost", "[::1]") or name in self._names:
+            return True
+        return is_address(name) and (self._any_address or name.startswith("127."))
+
+
+def from_page(headers: Iterable[tuple[str, str]]) -> bool:
+    """Return True if any web page, of whatever origin, has made the request."""
+    for name, value in headers:
+        low = name.lower()
+        if low == "origin" or (low == "sec-fetch-site" and value.lower() != "none"):
+            return True
+    return False
+
+
+def is_address(name: str) -> bool:
+    """Return True for a literal address, which no DNS can resolve to another."""
+    if name.startswith("["):
+        return set(name[1:].removesuffix("]")) <= set("0123456789abcdef:.")
+    return name.count(".") == 3 and set(name) <= set("0123456789.")
+
+
+def _name(host: str) -> str:
+    """Return the name in HOST or HOST:PORT, in lower case and without the dot of the root."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        name, bracket, port = host.partition("]")
+        return name + bracket if port[:1] in ("", ":") else host
+    return host.partition(":")[0].removesuffix(".")

@@ -1,0 +1,41 @@
+"""The pytest plugin. What a suite may import stands here; the rest of the package is the plugin's own.
+
+A case is its own scenario:
+
+    def test_text_turn(app_server: AppServer) -> None:
+        server = app_server(script=[{"items": ["Hello"]}])
+        server.initialize()
+        thread = server.request("thread/start", {"cwd": server.work})["thread"]
+        ...
+
+`app_server` starts the subject that `--app-server` names; `Server` is the conversation with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import codex_replay.plugin.base.plain_import  # noqa: F401 - before any other module of ours
+
+if TYPE_CHECKING:
+    from codex_replay.plugin.app_server.server import Server
+    from codex_replay.plugin.app_server.start import AppServer
+    from codex_replay.shell.rpc.client import ErrorReply, SubjectFailure
+
+__all__ = ["AppServer", "ErrorReply", "Server", "SubjectFailure"]
+
+_MODULES = {
+    "AppServer": "codex_replay.plugin.app_server.start",
+    "ErrorReply": "codex_replay.shell.rpc.client",
+    "Server": "codex_replay.plugin.app_server.server",
+    "SubjectFailure": "codex_replay.shell.rpc.client",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name at its first use: every pytest run with codex-replay installed imports this package."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_MODULES[name]), name)

@@ -1,0 +1,1 @@
+"""The app-server as a subject."""

@@ -1,0 +1,56 @@
+"""Report a key that an answer lacks as the subject's failure, and not as Python's `KeyError: 'output'`.
+
+A case reads what the specification promises, `events[0]["response"]["output"]`, without asking first whether it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_replay.core.text.truncate import truncate
+
+#: What Python raises where a value does not have the form in which it is read.
+KEY_ERRORS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
+LONGEST = 200
+_OURS = "codex_replay"
+
+
+def sentence(error: BaseException, statement: str) -> str | None:
+    """Return what the subject sent wrongly, by the error that a statement of a case raised; None for any other error."""
+    line = truncate(" ".join(statement.split()), LONGEST)
+    if isinstance(error, KeyError):
+        return f"The subject sent no {error.args[0] if error.args else ''!r}, which the case reads in `{line}`"
+    if isinstance(error, IndexError):
+        return f"The subject sent fewer items than the case reads in `{line}`"
+    if isinstance(error, TypeError | AttributeError):
+        return f"The subject sent a value of another type than the case reads in `{line}`: {truncate(str(error), LONGEST)}"
+    if isinstance(error, ValueError):
+        return f"The subject sent a value that cannot be read in `{line}`: {truncate(str(error), LONGEST)}"
+    return None
+
+
+def reading(places: Iterable[tuple[Path, str]]) -> str | None:
+    """Return the statement of a suite that raised an error, by (file, statement) from the outermost call on.
+
+    None if the harness raised it: a bug of the harness is no failure of the subject.
+    """
+    for path, statement in reversed(list(places)):
+        if "suites" in path.parts[:-1]:
+            return statement
+        if _OURS in path.parts:
+            return None
+    return None
+
+
+def tell(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
+    """Put the sentence in the place of Python's text, where a report's message is taken from."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is None or call.excinfo is None or not isinstance(call.excinfo.value, KEY_ERRORS):
+        return
+    statement = reading((Path(str(entry.path)), str(entry.statement)) for entry in call.excinfo.traceback)
+    if statement is not None and (text := sentence(call.excinfo.value, statement)) is not None:
+        crash.message = text

@@ -1,0 +1,36 @@
+"""`--shard I/N`: run each N-th case from the I-th on, so that N machines share a run; `report merge` joins their reports."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+OPTION = "shard"
+
+
+def shard_of(config: pytest.Config) -> tuple[int, int] | None:
+    """Return (I, N), or None without the option; raises `pytest.UsageError`."""
+    text = config.getoption(OPTION, None)
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", str(text), re.ASCII)
+    if found is None or int(found[1]) > int(found[2]):
+        raise pytest.UsageError(f"--shard {text}: give I/N with I from 1 to N, such as 1/4.")
+    return int(found[1]), int(found[2])
+
+
+class Shard:
+    """Leaves the cases of the other shards out; registered if the option is given."""
+
+    def __init__(self, number: int, of: int) -> None:
+        self.number, self.of = number, of
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep each N-th case: cases that stand together take equally long."""
+        kept = items[self.number - 1 :: self.of]
+        left_out = set(items) - set(kept)
+        if left_out:
+            config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+            items[:] = kept

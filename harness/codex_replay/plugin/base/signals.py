@@ -1,0 +1,106 @@
+"""How a run ends when it is interrupted or terminated: with its report, and with no process left.
+
+Strategy. One process decides, the one that ends the run (with pytest-xdist the controller). From its start until it collects, its
+signals are blocked, so that an interrupt finds pytest ready to write a report. A termination is an interrupt with another exit
+status. Workers do not answer interrupts: the controller terminates them. A worker whose controller is gone terminates itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: `codex-replay run` passes an interrupt on by this signal: a terminal has sent SIGINT itself to the whole group already.
+INTERRUPT = signal.SIGUSR2
+#: What is blocked until the run can answer it.
+BLOCKED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, INTERRUPT})
+#: How often a worker looks whether its controller lives, in seconds.
+_LOOK = 0.5
+
+
+class Terminated(KeyboardInterrupt):
+    """The run was asked to end by SIGTERM or SIGHUP; pytest takes it for an interrupt."""
+
+
+class Interrupts:
+    """Counts the interrupts of a run: one Ctrl-C is one, though it may come from the terminal and from `codex-replay run`."""
+
+    def __init__(self) -> None:
+        self.ended_by = 0  # the signal that terminated the run
+        self._counts = {signal.SIGINT: 0, INTERRUPT: 0}
+        self._raised = 0
+
+    def interrupt(self, number: int, frame: object = None) -> None:
+        """Raise KeyboardInterrupt, unless this signal and one that was answered are the same interrupt."""
+        self._counts[signal.Signals(number)] += 1
+        if max(self._counts.values()) > self._raised:
+            self._raised += 1
+            raise KeyboardInterrupt
+
+    def terminate(self, number: int, frame: object = None) -> None:
+        """Raise `Terminated` once: `timeout` and CI systems send the signal to the process and to its group."""
+        if not self.ended_by:
+            self.ended_by = number
+            raise Terminated(f"the run was ended by {signal.Signals(number).name}")
+
+    def install(self, passed_on: bool) -> None:
+        """Answer the signals that have their default action; `passed_on` means that `codex-replay run` passes interrupts on."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            _instead_of(signal.SIG_DFL, number, self.terminate)
+        if passed_on:
+            signal.signal(INTERRUPT, self.interrupt)
+            _instead_of(signal.default_int_handler, signal.SIGINT, self.interrupt)
+
+
+def block() -> None:
+    """Keep the signals until `unblock`; what is started meanwhile begins with them blocked."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+
+
+def unblock() -> None:
+    """Let the signals in, those first that came while they were blocked."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
+
+
+def restore_in_children() -> None:
+    """Start children with default actions though this process ignores signals, as below nohup or in a shell's background job.
+
+    A program inherits an ignored signal, but not a handler.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        _instead_of(signal.SIG_IGN, number, _ignore)
+
+
+def follow_controller(stop: Callable[[], None]) -> None:
+    """Make this process a worker: it ends when its controller says so or is gone, after `stop`; interrupts are not for it."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        stop()
+        os._exit(128 + number)
+
+    controller = os.getppid()
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, _ignore)
+    unblock()
+    threading.Thread(target=_watch, args=(controller,), daemon=True).start()
+
+
+def _watch(controller: int) -> None:
+    waits = threading.Event()
+    while os.getppid() == controller:
+        waits.wait(_LOOK)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _instead_of(current: Any, number: int, handler: Callable[[int, object], None]) -> None:
+    if signal.getsignal(number) == current:
+        signal.signal(number, handler)
+
+
+def _ignore(number: int, frame: object) -> None:
+    pass

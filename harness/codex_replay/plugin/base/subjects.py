@@ -1,0 +1,172 @@
+"""What the options of subjects name: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
+
+One parser serves all of them. A `SubjectOption` lists the forms that one option takes; each subject makes of a `Choice` what it
+starts or asks.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from codex_replay.protocol.versions import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping
+
+
+class BadSubject(ValueError):
+    """An option names no subject; the text is a sentence that ends with what it may name."""
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Raise `pytest.UsageError` for a `BadSubject` that is raised inside."""
+    try:
+        yield
+    except BadSubject as error:
+        import pytest
+
+        raise pytest.UsageError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an option names.
+
+    | kind | | argv | value |
+    |---|---|---|---|
+    | name | `fake`, `reference` | | the name |
+    | fake | `fake:COMMAND`, a program in the fake's place | the command | |
+    | codex | `codex@VERSION` | | the version |
+    | url | an http or https URL | | the URL without a slash at its end |
+    | command | a command line | its words, the program by its whole path | |
+    | entry | an entry of a table in the pyproject.toml | | the name of the entry |
+    """
+
+    kind: Literal["name", "fake", "codex", "url", "command", "entry"]
+    argv: tuple[str, ...] = ()
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectOption:
+    """One option and the forms that it takes.
+
+    `flag` is the option, `choices` names its forms in messages, `names` are the names that it knows. `must_hold` is a
+    placeholder that a command must have, and the end of the sentence that asks for it.
+    """
+
+    flag: str
+    choices: str
+    names: tuple[str, ...] = ()
+    fake: bool = False
+    codex: bool = False
+    url: bool = False
+    command: bool = True
+    must_hold: tuple[str, str] | None = None
+
+    def parse(self, text: str, entries: Container[str] = ()) -> Choice:
+        """Return what `text` names; `entries` are the names of the table. Raises `BadSubject`."""
+        if text in entries:
+            return Choice("entry", value=text)
+        if text in self.names:
+            return Choice("name", value=text)
+        if self.fake and text.startswith("fake:"):
+            return Choice("fake", self.words(text.removeprefix("fake:"), text))
+        if self.codex and text.startswith("codex@"):
+            return Choice("codex", value=text.removeprefix("codex@"))
+        if self.url and text.startswith(("http://", "https://")):
+            return Choice("url", value=text.rstrip("/"))
+        if not self.command:
+            raise BadSubject(f"{self.flag} {text}: give {self.choices}.")
+        return Choice("command", self.words(text, text))
+
+    def words(self, command: str, text: str) -> tuple[str, ...]:
+        """Return the words of a command line, its program by its whole path; `text` is what was given. Raises `BadSubject`."""
+        given = f"{self.flag} {text}"
+        if not command.strip():
+            raise BadSubject(f"{self.flag}: the command line is empty; give {self.choices}.")
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise BadSubject(f"{given}: this is no command line ({error}).") from None
+        found = shutil.which(words[0])
+        if found is None and os.path.isfile(words[0]):
+            raise BadSubject(f"{given}: {words[0]} is a file, but no program; put before it what runs it, as in node server.js.")
+        if found is None:
+            raise BadSubject(f"{given}: there is no such program; give {self.choices}.")
+        if self.must_hold is not None and not any(self.must_hold[0] in word for word in words[1:]):
+            raise BadSubject(f"{given}: it must hold {self.must_hold[0]}, {self.must_hold[1]}.")
+        return (os.path.abspath(found), *words[1:])
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return a word of a command with its placeholders replaced by `values`."""
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
+    return text
+
+
+# -- the app-server ------------------------------------------------------------------------------------------------------------
+
+APP_SERVER = SubjectOption("--app-server", "fake, codex@VERSION, or a whole command line", ("fake",), fake=True, codex=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A program under test. `name` is as it was given, `version` the Codex that it is or plays ("unknown" if not known).
+
+    A `live` one is started in a hermetic home with a scripted upstream; any other replays a cassette.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    live: bool
+    version: str
+
+    @property
+    def slug(self) -> str:
+        """The name as part of a file name: of a command line its words without their folders."""
+        short = " ".join(word.rsplit("/", 1)[-1] for word in self.name.split())
+        return "".join(c if c.isalnum() or c in "@.-" else "_" for c in short)[:60]
+
+
+def parse_app_server(text: str) -> Subject:
+    """Return the subject that `text` names; raises `BadSubject`."""
+    choice = APP_SERVER.parse(text)
+    if choice.kind == "name":
+        return Subject(text, (str(_fake_codex()), "app-server"), False, DEFAULT)
+    if choice.kind == "fake":
+        return Subject(text, choice.argv, False, DEFAULT)
+    if choice.kind == "codex":
+        return _codex(text, choice.value)
+    from codex_replay.shell.codex.origin import version_of
+
+    return Subject(text, choice.argv, True, version_of(choice.argv) or "unknown")
+
+
+def _fake_codex() -> Path:
+    path = Path(sys.executable).with_name("fake-codex")
+    if not path.exists():
+        raise BadSubject(f"--app-server fake: there is no {path}; install codex-replay into this environment with pip.")
+    return path
+
+
+def _codex(text: str, version: str) -> Subject:
+    from codex_replay.shell.codex.cache import find_installed
+    from codex_replay.shell.codex.errors import CodexInstallError
+
+    try:
+        path = find_installed(version)
+    except CodexInstallError as error:
+        raise BadSubject(f"--app-server {text}: {error}") from None
+    if path is None:
+        raise BadSubject(f"--app-server {text}: it is not installed; run `codex-replay codex install {version}` first.")
+    return Subject(text, (str(path), "app-server"), True, version)

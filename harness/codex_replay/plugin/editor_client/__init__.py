@@ -1,0 +1,1 @@
+"""The editor client as a subject."""

@@ -1,0 +1,1 @@
+"""The lite client as a subject."""

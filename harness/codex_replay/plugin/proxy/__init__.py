@@ -1,0 +1,1 @@
+"""The proxy as a subject."""

@@ -1,0 +1,59 @@
+"""Advice after a run: a proxy that was started, judged or described with the wrong setting, read off what its cases came to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from codex_replay.plugin.proxy.fields import SPECIFIED
+from codex_replay.plugin.proxy.subject import ProxySubject
+
+#: So many cases must need a capability before it is called missing.
+LEAST = 3
+_NOT_READY = "The proxy was not ready within"
+
+
+def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
+    """Return advice on the profile; `rows` are the fields of each profile (`fields`), without a proxy that sent nothing."""
+    sent = sorted({row[0] for row in rows.get("as-specified", ())})
+    if not sent or any(method in SPECIFIED for method in sent):
+        return []
+    return [
+        f"It sends none of the calls of as-specified ({', '.join(SPECIFIED)}); it sends {', '.join(sent)}. "
+        "Run with --profile works-on-0.92."
+    ]
+
+
+def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence[str], bool]]) -> list[str]:
+    """Return advice on capabilities that the proxy probably lacks; `results` are what each case needs and whether it passed.
+
+    A capability is missing if every case that needs it failed and other cases passed.
+    """
+    passed, failed, others = Counter[str](), Counter[str](), Counter[str]()
+    for needed, good in results:
+        for name in needed:
+            (passed if good else failed)[name] += 1
+        if good:
+            others.update(name for name in subject.capabilities if name not in needed)
+    advice = []
+    for name in subject.capabilities:
+        if failed[name] >= LEAST and not passed[name] and others[name]:
+            kept = [each for each in subject.capabilities if each != name]
+            advice.append(
+                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy does not have it, put "
+                f"capabilities = {kept} into [tool.codex-replay.proxy.NAME] of pyproject.toml.".replace("'", '"')
+            )
+    return advice
+
+
+def not_ready(subject: ProxySubject, messages: Iterable[str]) -> list[str]:
+    """Return advice on the readiness settings, if a case failed since the proxy did not become ready."""
+    if not any(message.startswith(_NOT_READY) for message in messages):
+        return []
+    if subject.url is not None:
+        return [f"Start the proxy before the run, or correct the URL {subject.url}."]
+    return [
+        f"Set `ready` to a path that the proxy answers with a status below 500 once it is ready (now {subject.ready}), or "
+        f"`ready_seconds` to more than {subject.ready_seconds:g}, in [tool.codex-replay.proxy.NAME] of pyproject.toml."
+    ]

@@ -1,0 +1,78 @@
+"""Collects what the cases of a proxy came to beside their verdicts: the fields that it sent, and the capabilities they need."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.plugin.base.options import proxy_table, settings_of
+from codex_replay.plugin.base.subjects import usage_errors
+from codex_replay.plugin.proxy.subject import ProxySubject, parse_proxy
+from codex_replay.plugin.reporting.session import SESSION
+
+if TYPE_CHECKING:
+    import pytest
+
+#: The user properties of a case: the fields that it saw, the capabilities that it lacked, those that it needs.
+FIELDS, UNCLAIMED = "codex-replay-proxy-fields", "codex-replay-proxy-unclaimed"
+NEEDS = "codex-replay-proxy-needs"
+
+
+def subject_of(config: pytest.Config) -> ProxySubject:
+    """Return the proxy that the run names; raises `pytest.UsageError`."""
+    with usage_errors():
+        return parse_proxy(settings_of(config).proxy, proxy_table(config))
+
+
+def needs_of(item: pytest.Item) -> list[str]:
+    """Return the capabilities that a case needs, each once."""
+    return list(dict.fromkeys(each for mark in item.iter_markers("needs") for each in mark.args))
+
+
+class Fields:
+    """Collects what the proxy sent, in the process that ends the run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.rows: dict[str, list[list[Any]]] = {}
+        self.unclaimed: dict[str, int] = {}
+        self.needs: list[tuple[list[str], bool]] = []  # of each case that was judged: what it needs, and whether it passed
+
+    def advice(self) -> list[str]:
+        """Return sentences for the report's next steps."""
+        from codex_replay.plugin.proxy.advice import missing_capabilities, not_ready, wrong_profile
+
+        subject, session = subject_of(self.config), self.config.stash.get(SESSION, None)
+        failed = [case["message"] for case in session.verdict.cases.values() if case["outcome"] == "failed"] if session else []
+        if not failed:
+            return wrong_profile(self.rows)
+        return [*not_ready(subject, failed), *wrong_profile(self.rows), *missing_capabilities(subject, self.needs)]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in the fields of one case, or what the proxy would have to be capable of for it to be judged."""
+        for name, found in report.user_properties:
+            if name == NEEDS and report.when == "call" and isinstance(found, list):
+                self.needs.append((found, report.passed))
+            if name == UNCLAIMED and report.when == "setup":
+                self.unclaimed[str(found)] = self.unclaimed.get(str(found), 0) + 1
+            if name == FIELDS and isinstance(found, dict):
+                for profile, rows in ((profile, rows) for profile, rows in found.items() if rows):
+                    self.rows.setdefault(profile, []).extend(rows)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
+        from codex_replay.plugin.proxy.fields import table, write
+
+        out = terminalreporter
+        if self.unclaimed:
+            cases = ", ".join(f"{count} for {name}" for name, count in sorted(self.unclaimed.items()))
+            out.section("not judged")
+            out.write_line(f"{subject_of(self.config).name} does not claim to be capable of what these cases need: {cases}.")
+        for profile in sorted(self.rows):
+            out.section(f"what the proxy sends to app-server, field by field ({profile})")
+            for line in table(self.rows[profile]):
+                out.write_line(line)
+        session = self.config.stash.get(SESSION, None)
+        if self.rows and session is not None:
+            with contextlib.suppress(OSError):  # the verdict has said already that the folder cannot be written to
+                out.write_line(f"Fields: {write(self.rows, session.report_folder, subject_of(self.config).name)}")

@@ -1,0 +1,62 @@
+"""Both seams of a case on one timeline: as text for people, and as the frames of its trace."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from codex_replay.core.text.truncate import shortened
+from codex_replay.plugin.reporting.trace_frames import answer_frames, request_frame, rpc_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from codex_replay.plugin.proxy.http import Exchange
+    from codex_replay.report.data import Frame
+
+_MOST_FRAMES = 60
+
+
+def tell(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
+    """Return the requests (one at least), the frames that passed meanwhile and the answers, by time (ms since the first)."""
+    start = exchanges[0].started
+    lines: list[tuple[float, str]] = []
+    for one in exchanges:
+        sent = one.sent.decode("utf-8", "replace") if isinstance(one.sent, bytes) else json.dumps(one.sent, ensure_ascii=False)
+        lines.append((one.started, f"HTTP     > {one.method} {one.path}  {shortened(sent, 1200)}"))
+        said = one.body.decode("utf-8", "replace")
+        lines.append((one.ended, f"HTTP     < {one.status or 'no answer'} {one.problem} {shortened(said, 1500)}"))
+        hidden = len(one.frames) - _MOST_FRAMES
+        for frame in one.frames[:_MOST_FRAMES]:
+            arrow = ">" if frame.sender == "client" else "<"
+            lines.append((frame.t, f"{frame.child[-8:]:>8} {arrow} {shortened(frame.raw, 1500 if arrow == '>' else 200)}"))
+        if hidden > 0:
+            lines.append((one.ended, f"         ... {hidden} frames more"))
+    lines.sort(key=lambda line: line[0])
+    told = [f"{(t - start) * 1000:8.1f} {text}" for t, text in lines]
+    return "\n".join([*told, *(["stderr of the proxy during this case:", *stderr] if stderr else [])])
+
+
+def proxy_frames(exchanges: Sequence[Exchange]) -> Iterator[Frame]:
+    """Yield the frames of both sides of a proxy by time, for its trace."""
+    if not exchanges:
+        return
+    start = exchanges[0].started
+    children: dict[str, int] = {}
+    # (time, frames, how many of them stand at that time): a whole answer (None), or the next line of the JSON-RPC seam.
+    parts: list[tuple[float, Iterator[Frame], int | None]] = []
+    for conn, one in enumerate(exchanges, 1):
+        parts.append((one.started, iter((request_frame(one.started - start, conn, one.method, one.path, (), one.sent),)), None))
+        parts.append((one.ended, answer_frames(one.ended - start, conn, one.status, one.headers, one.body), None))
+        for frame in one.frames:
+            children.setdefault(frame.child, len(children) + 1)
+        rpc = rpc_frames((frame.t - start, children[frame.child], frame.sender, frame.raw) for frame in one.frames)
+        times = [frame.t for frame in one.frames]
+        if times == sorted(times):
+            parts += ((t, rpc, 1) for t in times)
+        else:  # lines that were read late: labels need the order of reading, the trace the order of time
+            parts += ((t, iter((frame,)), 1) for t, frame in zip(times, rpc, strict=True))
+    parts.sort(key=lambda entry: entry[0])
+    for _, frames, count in parts:
+        yield from islice(frames, count)

@@ -1,0 +1,63 @@
+"""What the process that runs a case knows of it beside pytest's own report: `CaseResult`, one for each phase of a case.
+
+It crosses from the worker of pytest-xdist to the controller as JSON, as a user property of the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.plugin.base.naming import CaseName
+
+if TYPE_CHECKING:
+    import pytest
+
+    from codex_replay.report.data import Spec
+
+#: The name of the user property.
+PROPERTY = "codex-replay"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What one phase of a case has shown.
+
+    `role` is that of the subject, None where the suite decides it. `title` and `spec` are known in the set-up phase. `recorded`
+    are the paths of cassettes that were written; `shown` is what a passed case has shown of the protocol (`coverage.seen`);
+    `compared` is the expected and the actual value, as text, if the case failed of a comparison.
+    """
+
+    name: CaseName
+    role: str | None = None
+    title: str = ""
+    spec: Spec | None = None
+    recorded: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    compared: tuple[str, str] | None = None
+
+    def attach(self, report: pytest.TestReport) -> None:
+        """Add this to a report as JSON; what is empty is left out."""
+        said: dict[str, Any] = {"suite": self.name.suite, "module": self.name.module, "case": self.name.case}
+        for key in ("role", "title", "spec", "recorded", "shown", "compared"):
+            value = getattr(self, key)
+            if value:
+                said[key] = list(value) if isinstance(value, tuple) else value
+        report.user_properties.append((PROPERTY, said))
+
+    @classmethod
+    def of(cls, report: pytest.TestReport) -> CaseResult | None:
+        """Return the one that is attached to a report; None for a report of no case, or of a worker that died."""
+        said = dict(report.user_properties).get(PROPERTY)
+        if not isinstance(said, dict):
+            return None
+        compared = said.get("compared")
+        return cls(
+            CaseName(said["suite"], said["module"], said["case"]),
+            said.get("role"),
+            said.get("title", ""),
+            said.get("spec"),
+            tuple(said.get("recorded", ())),
+            tuple(said.get("shown", ())),
+            (compared[0], compared[1]) if compared else None,
+        )

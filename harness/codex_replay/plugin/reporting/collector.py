@@ -1,0 +1,220 @@
+"""Collects what the cases of a run came to, in the process that ends the run: verdict, coverage, report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from codex_replay.plugin.base.naming import name_of_node
+from codex_replay.plugin.base.progress import LAST_WORDS, Progress
+from codex_replay.plugin.base.signals import Interrupts, block, unblock
+from codex_replay.plugin.reporting.case_result import CaseResult
+from codex_replay.plugin.reporting.message import message_of
+from codex_replay.plugin.reporting.session import TRACES, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+_INTERRUPTED = pytest.ExitCode.INTERRUPTED
+
+
+class Collector:
+    """Collects the verdict in the process that prints it (the controller, when pytest-xdist distributes)."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.run: pytest.Session | None = None
+        self._summarised = False
+        self._interrupted = False
+        self._workers: list[int] = []
+        self._signals = Interrupts()
+        self._last: str | None = None  # where the report is, until it is printed
+        self._answers = threading.current_thread() is threading.main_thread()
+        self._next: list[str] = []  # what to do next, printed with it
+        self._waits = os.environ.pop(LAST_WORDS, "") != ""  # not for the runs that this one's cases may start
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker of pytest-xdist the folder of the traces; note its process, which this one ends."""
+        self._workers.append(node.gateway._rinfo().pid)
+        if self.session.tells:
+            node.workerinput[TRACES] = str(self.session.need_spool().folder)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A module of a suite that cannot be collected is a failure: its cases have not been verified."""
+        path = Path(report.nodeid.partition("::")[0])
+        if report.failed and "suites" in path.parts[:-1]:
+            result = CaseResult(name_of_node(f"{path}::(collection)", self.session.root))
+            clean = self.session.trace_collector().clean
+            self.session.lock_report_folder()
+            self.session.verdict.add(report.nodeid, result, "failed", 0.0, clean(message_of(report)), clean(report.longreprtext))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in one phase of a case."""
+        verdict = self.session.verdict
+        result = CaseResult.of(report)
+        if result is None:
+            if not report.failed or (verdict.case_of(report.nodeid) is None and "suites" not in report.nodeid.split("/")[:-1]):
+                return
+            result = CaseResult(name_of_node(report.nodeid, self.session.root))  # a worker died in it
+        if report.outcome not in ("passed", "failed", "skipped"):
+            return  # another plugin runs it again
+        self.session.lock_report_folder()
+        known = getattr(report, "wasxfail", None) if report.skipped else None
+        outcome = report.outcome if known is None else "known"
+        if report.passed:
+            verdict.add(report.nodeid, result, "passed", report.duration)
+        else:
+            clean = self.session.trace_collector().clean
+            message = (known or "").removeprefix("known: ") or message_of(report)
+            verdict.add(report.nodeid, result, outcome, report.duration, clean(message), clean(_details(report)))
+        if report.when == "teardown":
+            verdict.end(report.nodeid)
+        if result.shown:
+            self.session.coverage().add(str(result.name), result.shown)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep what knows the exit status of the run; workers are started with signals blocked, until they can answer them."""
+        self.run = session
+        if self._answers:
+            self._signals.install(self._waits)
+            block()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """From here on pytest ends a run that is interrupted as it ends any other."""
+        if self._answers:
+            unblock()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note the interrupt: a second one may come before pytest has set the exit status of the first. End the workers.
+
+        pytest-xdist ends a run that stops early with a subclass of `KeyboardInterrupt`, after its workers have ended.
+        """
+        if self.session.verdict.stopped_early and type(excinfo.value) is not KeyboardInterrupt:
+            return
+        self._interrupted = True
+        for pid in self._workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    @property
+    def _asked(self) -> bool:
+        """Whether a report was asked for, by `codex-replay run` or `--report`; else a run without cases is not ours."""
+        return self._waits or self.session.settings.report is not None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """A run of cases of which none was verified is not green."""
+        verdict = self.session.verdict
+        self._judge(exitstatus)
+        if verdict.cases and verdict.word == "nothing verified" and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        if self._signals.ended_by:
+            session.exitstatus = 128 + self._signals.ended_by
+
+    def _judge(self, exitstatus: int) -> None:
+        verdict = self.session.verdict
+        verdict.seconds = time.monotonic() - self.session.started
+        ended = (pytest.ExitCode.INTERNAL_ERROR,) if verdict.stopped_early else (_INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+        if self._interrupted or exitstatus in ended:
+            verdict.interrupt()
+        verdict.stale = getattr(self.session.config.pluginmanager.get_plugin("codex-replay-baseline-gate"), "stale", [])
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        """Print the summary below all that pytest and other plugins have to say, also if one of them fails."""
+        try:
+            return (yield)
+        finally:
+            self._summarise(terminalreporter)
+
+    def _summarise(self, out: pytest.TerminalReporter) -> None:
+        """Print the verdict table, write the report and print where it is; once."""
+        verdict = self.session.verdict
+        if self._summarised or not (verdict.cases or (verdict.interrupted and self._asked)):
+            return
+        self._summarised = True
+        self.session.lock_report_folder()
+        out.section("codex-replay")
+        for line in verdict.table():
+            out.write_line(line)
+        if verdict.count("failed"):
+            from codex_replay.report.group_failures import sentences
+
+            for i, line in enumerate(sentences(verdict.cases.values())):
+                out.write_line(line if i else f"Most common failures:\n{line}")
+        for line in verdict.coverage.table() if verdict.coverage is not None else ():
+            out.write_line(line)
+        for path in sorted(path for case in verdict.cases.values() for path in case["recorded"]):
+            out.write_line(f"recorded {path}")
+        self._last = self._write(out)
+        if not self._waits:
+            self._end(out)
+
+    @pytest.hookimpl(tryfirst=True, specname="pytest_unconfigure")
+    def pytest_unconfigure_first(self, config: pytest.Config) -> None:
+        """Write the report if pytest has not asked for a summary: a plugin failed at the end of the run, or pytest itself did.
+
+        A plugin that only warns fails where warnings are errors.
+        """
+        out = config.pluginmanager.get_plugin("terminalreporter")
+        if out is not None and not self._summarised and self.run is not None:
+            self._judge(self.run.exitstatus)
+            self._summarise(out)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Under `codex-replay run`, end with the verdict and the report, below pytest's own closing line."""
+        out = config.pluginmanager.get_plugin("terminalreporter")
+        if out is None:
+            return
+        self._end(out)
+        chose_none = self.run is not None and self.run.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        if self._waits and chose_none and not self.session.verdict.cases and self.session.tells:
+            out.write_line("NOTHING VERIFIED: no case was chosen.", bold=True, red=True)
+
+    def _end(self, out: pytest.TerminalReporter) -> None:
+        if self._last is not None:
+            good = self.session.verdict.word == "verified"
+            out.write_line(self.session.verdict.sentence(), bold=True, green=good, red=not good)
+            for line in ["Do this next:", *(f"  {n}. {step}" for n, step in enumerate(self._next, 1))] if self._next else ():
+                out.write_line(line)
+            out.write_line(self._last)
+            self._last = None
+
+    def _write(self, out: pytest.TerminalReporter) -> str:
+        """Write the report and return where it is, or why it is not."""
+        from codex_replay.plugin.reporting.report import Reporter
+
+        folder = self.session.report_folder
+        try:
+            advice = [sentence for each in self.session.advisers for sentence in each()]
+            reporter = Reporter(out.config, folder, self.session.began, advice)
+            path, *others = reporter.write(self.session.verdict, self.session.spool)
+            self._next = reporter.next
+        except OSError as error:
+            run = self.run
+            if self.session.settings.report is not None and run is not None and run.exitstatus == pytest.ExitCode.OK:
+                run.exitstatus = pytest.ExitCode.TESTS_FAILED  # it was asked for, and whoever waits for it must hear of it
+            return f"The report cannot be written to {folder} ({error.strerror}); give --report DIR."
+        out.write_line(f"Beside the report: {', '.join(sorted(each.name for each in others))}")
+        progress = out.config.pluginmanager.get_plugin("codex-replay-progress")
+        if isinstance(progress, Progress):
+            progress.tell(report=str(path), verdict=self.session.verdict.word)
+        instead = f" (another run holds {self.session.instead_of})" if self.session.instead_of is not None else ""
+        return f"Report: {path}{instead}"
+
+
+def _details(report: pytest.TestReport) -> str:
+    return "\n".join([report.longreprtext, *(f"--- {name}\n{content}" for name, content in report.sections)])

@@ -1,0 +1,120 @@
+"""Stop a run whose first cases all fail for one cause: a wrong proxy then fails in seconds and not in minutes.
+
+A run may stop only while nothing works: a case that passed, a known failure of the baseline, a second cause, a test of the user's
+own or a worker that died ends the watch for the whole run. So does a run with fewer cases left than would have failed.
+
+The controller of pytest-xdist decides. Its workers do not read messages between two cases, so it puts a file into the folder
+of the traces, which each worker looks for after each case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from codex_replay.plugin.reporting.case_result import CaseResult
+from codex_replay.plugin.reporting.message import message_of
+from codex_replay.report.group_failures import cause
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from codex_replay.plugin.reporting.session import Session
+
+#: So many failures of one cause stop a run.
+FAILURES = 20
+#: A case that waited in vain counts as so many: a subject that hangs costs ten seconds a case.
+WAITED = 4
+_WAITED = re.compile(r"\bwithin [\d.]+ s\b")
+#: The file that stops the workers.
+STOP = "stop"
+
+
+class EarlyStop:
+    """Watches the first cases, in the process that ends the run."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._run: pytest.Session | None = None
+        self._watching = True
+        self._cause = ""
+        self._weight = 0
+        self._failed: set[str] = set()
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep what can end the run."""
+        self._run = session
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Count the cases (without pytest-xdist)."""
+        self._session.verdict.planned = len(session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
+        """Count the cases (with pytest-xdist)."""
+        self._session.verdict.planned = len(ids)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in one phase of a case; its first failure counts."""
+        if not self._watching or not self._session.tells:
+            return
+        result = CaseResult.of(report)
+        if result is None or result.role is not None:
+            self._watching = False
+        elif report.failed:
+            self._failure(report.nodeid, message_of(report))
+        elif (report.passed and report.when == "call") or hasattr(report, "wasxfail"):
+            self._watching = False
+
+    def _failure(self, nodeid: str, message: str) -> None:
+        if nodeid in self._failed:
+            return
+        self._failed.add(nodeid)
+        self._cause = self._cause or cause(message)
+        if not self._cause or cause(message) != self._cause:
+            self._watching = False
+            return
+        self._weight += WAITED if _WAITED.search(message.partition("\n")[0]) else 1
+        left = self._session.verdict.planned - len(self._failed)
+        if self._weight >= FAILURES and left >= FAILURES:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._watching = False
+        self._session.verdict.stopped_early = True
+        text = f"stopped early: the first {len(self._failed)} cases failed for one cause"
+        with contextlib.suppress(OSError):  # then the workers run what they have, and the verdict is the same
+            (self._session.need_spool().folder / STOP).touch()
+        distributed: Any = self._session.config.pluginmanager.get_plugin("dsession")
+        if distributed is not None:
+            distributed.shouldstop = text
+        elif self._run is not None:
+            self._run.shouldfail = text
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """End with the status of a failed run; pytest-xdist ends as if it had been interrupted."""
+        if self._session.verdict.stopped_early and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+class WorkerStop:
+    """Ends a worker of pytest-xdist after the case that it runs, once the controller has put the file into `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / STOP
+        self._run: pytest.Session | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep what can end the worker."""
+        self._run = session
+
+    def pytest_runtest_logfinish(self) -> None:
+        """Look for the file after each case."""
+        if self._run is not None and self._file.exists():
+            self._run.shouldfail = "stopped early"

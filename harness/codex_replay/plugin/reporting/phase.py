@@ -1,0 +1,71 @@
+"""What is kept at the end of each phase of a case, in the process that runs it: its result, and its trace.
+
+A trace goes to the spool, so that none of it travels with pytest's own reports, and a worker that dies loses one case. A trace
+that cannot be collected must not change a verdict: a sentence then stands in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.plugin.reporting.case_result import CaseResult
+from codex_replay.plugin.reporting.spec import spec_of, title_of
+from codex_replay.plugin.reporting.trace import TRACE_SOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pytest
+
+    from codex_replay.plugin.base.naming import CaseName
+    from codex_replay.plugin.reporting.session import Session
+
+#: How many characters of each side of a comparison are kept.
+LONGEST_SIDE = 1 << 14
+
+
+def phase_result(
+    session: Session,
+    item: Any,
+    call: pytest.CallInfo[None],
+    report: pytest.TestReport,
+    name: CaseName,
+    *,
+    role: str | None,
+    recorded: Iterable[str],
+    shown: Iterable[str],
+) -> CaseResult:
+    """Return what this phase of a case has shown; the keywords are fields of `CaseResult`."""
+    title, spec, compared = "", None, None
+    if report.when == "setup":
+        title, spec = title_of(item, name.case), spec_of(item, str(name))
+    # The last comparison that failed is the reason of the failure only if the failure names it: a case may have caught one.
+    error = call.excinfo.value if report.failed and call.excinfo is not None else None
+    if session.compared is not None and type(error) is AssertionError and " == " in str(error):
+        clean = session.trace_collector().clean
+        expected, actual = (clean(_side(value))[:LONGEST_SIDE] for value in session.compared)
+        compared = (expected, actual)
+    return CaseResult(name, role, title, spec, tuple(recorded), tuple(shown), compared)
+
+
+def keep_trace(session: Session, item: Any, report: pytest.TestReport) -> None:
+    """Put the trace of a case that passed or failed into the spool, unless there is no report that could show it."""
+    source = item.stash.get(TRACE_SOURCE, None)
+    if source is None or not session.tells or not (report.failed or (report.when == "call" and report.passed)):
+        return
+    try:
+        trace = source(session.trace_collector(), report.passed)
+        if trace is not None:
+            session.need_spool().put(item.nodeid, trace)
+    except Exception as error:  # whatever a broken subject made of it: the verdict stands
+        report.sections.append(("No story", f"What was said cannot be told: {type(error).__name__}: {error}"))
+
+
+def _side(value: object) -> str:
+    """Return one side of a comparison as text: JSON if possible, so that the report can align the two sides."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return text

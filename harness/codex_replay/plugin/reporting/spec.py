@@ -1,0 +1,109 @@
+"""What a case is held to, and what it is about: read from its `spec` marker, or from the statements that its docstrings cite.
+
+`@pytest.mark.spec(check, "PAY-07", ...)` names the check, whose id is stable, and the statements of the contract that it
+asserts. `source=` and `says=` name another source and its words: a page of the documentation, or a public reference. Without
+the marker the docstring of the function, else that of its module behind "Source:", cites the statements.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codex_replay.report.data import Spec
+
+_PLACE = re.compile(r"(?P<document>[\w./-]+\.(?:md|txt))(?:,? (?P<section>.*))?", re.DOTALL)
+_SOURCE = re.compile(r"\bSource:\s+(?P<text>.*?)(?:\n\n|\Z)", re.DOTALL)
+_PAGE = re.compile(r"\bdocs/contract/([\w.-]+)\.md")
+#: The name of the source that Codex generates itself.
+BUNDLE = "the schema bundle"
+
+
+def spec_of(item: Any, case: str) -> Spec | None:
+    """Return what a test is held to; `case` is its id, for a check that has none of its own. Raises `UnknownStatement`."""
+    mark = item.get_closest_marker("spec")
+    if mark is not None and mark.args:
+        return _of(mark)
+    identifiers, source = source_of(_doc(getattr(item, "function", None)), _doc(getattr(item, "module", None)))
+    return spec(case, identifiers, source) if identifiers or source else None
+
+
+def spec(check: str, identifiers: list[str], source: str = "", says: str = "") -> Spec:
+    """Return the row of a report: the page of the first statement, all identifiers, their texts and their places."""
+    from codex_replay.report.contract import describe, resolve
+
+    if not identifiers:
+        document, section = place(source)
+        return {"check": check, "document": document, "section": section, "line": None, "text": says}
+    first = resolve(identifiers[0])
+    text = describe(identifiers) if len(identifiers) > 1 else first.text
+    if source:
+        text += f"\n{source}: {says}" if says else f"\n{source}"
+    section, links = ", ".join(identifiers), [resolve(each).link for each in identifiers]
+    return {"check": check, "document": first.title, "section": section, "line": None, "text": text, "links": links}
+
+
+def _of(mark: Any) -> Spec:
+    check, *identifiers = (str(word) for word in mark.args)
+    return spec(check, identifiers, mark.kwargs.get("source", ""), mark.kwargs.get("says", ""))
+
+
+def section_of(found: Spec) -> str:
+    """Return what is shown below a failure: a line for each statement, and then the place of each."""
+    if "links" not in found:
+        return ", ".join(part for part in (found["document"], found["section"]) if part) + f": {found['text']}"
+    lines = found["text"] if "," in found["section"] else f"{found['section']}: {found['text']}"
+    return "\n".join([lines, *found["links"]])
+
+
+def wrong_citation(items: Iterable[Any]) -> str | None:
+    """Return a sentence about the first `spec` marker that cites an unknown statement or nothing; None if all resolve."""
+    from codex_replay.report.contract import UnknownStatement, resolve
+
+    for mark, item in ((item.get_closest_marker("spec"), item) for item in items):
+        if mark is None or not mark.args:
+            continue
+        if len(mark.args) == 1 and not mark.kwargs.get("source"):
+            return f"{item.nodeid}: its spec marker {mark.args[0]!r} cites nothing. Name a statement of docs/contract."
+        try:
+            for identifier in mark.args[1:]:
+                resolve(str(identifier))
+        except UnknownStatement as error:
+            return f"{item.nodeid}: {error}"
+    return None
+
+
+def place(where: str) -> tuple[str, str]:
+    """Return the document and the section that a source names."""
+    found = _PLACE.fullmatch(where)
+    return (found["document"], found["section"] or "") if found else (where, "")
+
+
+def source_of(*docstrings: str) -> tuple[list[str], str]:
+    """Return the statements that the first of these docstrings with a source cites, and the source that is no statement."""
+    from codex_replay.report.contract import cited, page_titles
+
+    for i, docstring in enumerate(docstrings):
+        found = _SOURCE.search(docstring)
+        identifiers = cited(found["text"] if found else docstring if i == 0 else "")
+        if identifiers:
+            return identifiers, ""
+        if found is not None and found["text"].startswith("the bundle"):
+            return [], BUNDLE
+        if found is not None and (named := _PAGE.search(found["text"])) is not None:
+            return [], page_titles().get(named[1], named[0])
+    return [], ""
+
+
+def title_of(item: Any, case: str) -> str:
+    """Return what a case is about: the first line of its docstring, else its name as words."""
+    lines = _doc(getattr(item, "function", None)).strip().splitlines()
+    return lines[0].strip() if lines else case.replace("_", " ").strip()
+
+
+def _doc(thing: Any) -> str:
+    found = getattr(thing, "__doc__", None)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,116 @@
+"""The traces of cases: what the subject and the other side of it sent, redacted and shortened for the report.
+
+Strategy. The fixture of a subject registers a source for the test that uses it (`TRACE_SOURCE`), so that nothing here knows a
+subject. The source is asked at the end of the test; most sources only hand the frames that their fixture has kept to
+`TraceCollector.collect`. Of a passed case less is kept than of a failed one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NotRequired, TypedDict
+
+import pytest
+
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.report.data import Frame
+
+#: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.
+PASSED, FAILED = (80, 2048), (2000, 1 << 16)
+#: Longer than any secret, in characters.
+MARGIN = 1 << 15
+#: How many names of frames are remembered.
+_NAMES = 4096
+_CUT = "[cut]"
+_RUN = r"[A-Za-z0-9_+=.%~@/-]"
+#: What keys begin with: enough to know one by, however little is left of it.
+_BEGUN = r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|glpat-|xox[abp]-|eyJ|AKIA)"
+_TORN = re.compile(rf"(?:{_BEGUN}{_RUN}*|{_RUN}{{6,}})?\.\.\.(?:{_RUN}{{6,}})?")
+#: The beginning of a key, or letters of both cases with digits, or many hexadecimal digits, or an address.
+_OPAQUE = re.compile(
+    rf"{_BEGUN}|"
+    r"(?=[^\s]*[A-Z])(?=[^\s]*[a-z])(?=[^\s]*[0-9])[A-Za-z0-9_+=%~/-]{8,}|(?=[0-9a-f-]*[0-9])[0-9a-f-]{16,}|[\w.%+-]+@[\w.-]"
+)
+
+
+def without_torn(text: str) -> str:
+    """Return a text for people without what may be the half of a secret: whoever shortens a value may cut one in two.
+
+    Half a token has neither the form nor the name by which it could be known; so what touches an ellipsis and looks it goes.
+    """
+    return _TORN.sub(lambda found: _CUT if _OPAQUE.search(found[0]) else found[0], text)
+
+
+class CollectedTrace(TypedDict):
+    """The trace of a case without its name; `expected` and `actual` are the smallest difference to its recording, as text."""
+
+    source: str
+    cassette: str | None
+    truncated: bool
+    frames: list[Frame]
+    expected: NotRequired[str | None]
+    actual: NotRequired[str | None]
+
+
+def new_trace(frames: list[Frame], *, truncated: bool = False) -> CollectedTrace:
+    """Return the trace of a case that was seen in this run."""
+    return {"source": "this run", "cassette": None, "truncated": truncated, "frames": frames}
+
+
+class TraceCollector:
+    """Redacts and shortens the traces of one process; one redactor serves all its cases."""
+
+    def __init__(self, paths: dict[str, str] | None = None) -> None:
+        self._redactor = Redactor(paths=paths)
+        self._named: dict[str, str] = {}
+
+    def clean(self, text: str) -> str:
+        """Return what a failure says without its secrets, whole or torn."""
+        return without_torn(self._redactor.text(text))
+
+    def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
+        """Return the trace that these frames make, without secrets; None if there are none. Of a passed case less is kept."""
+        most, longest = PASSED if passed else FAILED
+        seen = list(islice(frames, most + 1))
+        kept = [self._clean(frame, n, longest) for n, frame in enumerate(seen, 1)]
+        return new_trace(kept, truncated=len(seen) > most) if kept else None
+
+    def _clean(self, frame: Frame, n: int, longest: int) -> Frame:
+        text, whole = self._beginning(frame["text"], longest)
+        frame["n"], frame["what"], frame["text"] = n, self._name(frame["what"]), text[:longest]
+        if whole > longest:
+            frame["cut"] = whole
+        return frame
+
+    def _name(self, what: str) -> str:
+        """Return what a frame is called without its secrets; few names are new."""
+        name = self._named.get(what)
+        if name is None:
+            if len(self._named) >= _NAMES:
+                self._named.clear()
+            name = self._named[what] = self._redactor.text(what)[:300]
+        return name
+
+    def _beginning(self, text: str, longest: int) -> tuple[str, int]:
+        """Return a text without its secrets, or enough of its beginning to keep `longest` of, and how long all of it is.
+
+        A secret that is cut in two may go unseen: so far more is looked at than is kept, and none of what is near the cut.
+        """
+        if len(text) <= longest + 2 * MARGIN:
+            text = self._redactor.text(text)
+            return text, len(text)
+        begun = self._redactor.text(text[: longest + 2 * MARGIN])
+        return begun[: max(0, len(begun) - MARGIN)], len(text)
+
+
+#: Returns the trace of a test, redacted, None if there is none. It is given whether the test passed.
+TraceSource = Callable[[TraceCollector, bool], CollectedTrace | None]
+#: Under which key a test has its source.
+TRACE_SOURCE = pytest.StashKey[TraceSource]()
+
+
+def trace_frames_of(item: Any, frames: Callable[[], Iterator[Frame]]) -> None:
+    """Register what returns the frames of a test, unredacted, as the source of its trace."""
+    item.stash[TRACE_SOURCE] = lambda collector, passed: collector.collect(frames(), passed)

@@ -1,0 +1,1 @@
+"""The schema files as a subject."""

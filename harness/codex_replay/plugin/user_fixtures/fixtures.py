@@ -1,0 +1,84 @@
+"""The plugin that every pytest run loads once codex-replay is installed: `fake_codex`, `codex_backend` and `codex_snapshot`.
+
+    def test_my_client(fake_codex: FakeCodex) -> None:
+        fake_codex.script(["Hello."])
+        assert my_client(fake_codex.command).ask("Hi") == "Hello."
+        assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start"]
+        assert len(fake_codex.model_calls) == 1
+
+It has no options and no hooks. A run that uses neither fixture pays for this module alone, so each fixture imports what it needs
+when a test first asks for it. docs/fixtures.md is the page for users.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend
+    from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
+    from codex_replay.shell.http.backend_process import BackendProcess
+
+
+@pytest.fixture
+def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCodex]:
+    """A drop-in `codex`: `fake_codex.script(["Hello."])`, then give a client `fake_codex.command`."""
+    from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
+    from codex_replay.plugin.reporting.trace import trace_frames_of
+    from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
+    from codex_replay.plugin.user_fixtures.judge import fail_on_problems, fail_on_unplayed
+    from codex_replay.plugin.user_fixtures.trace import fake_codex_frames
+
+    try:
+        program = parse_app_server("fake").argv[0]
+    except BadSubject as error:
+        raise pytest.UsageError(str(error)) from None
+    fake = FakeCodex(tmp_path_factory.mktemp("fake_codex"), program)
+    trace_frames_of(request.node, lambda: fake_codex_frames(fake.wire(), (call.body for call in fake.model_calls)))
+    failed = request.session.testsfailed
+    yield fake
+    fail_on_problems(fake, "fake_codex")
+    if request.session.testsfailed == failed:  # a test that failed early never sent the rest
+        fail_on_unplayed(fake)
+
+
+@pytest.fixture
+def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: BackendProcess) -> Iterator[CodexBackend]:
+    """A fake Responses backend: `codex_backend.script(["Hello."])`, then give a client `codex_backend.url`."""
+    from codex_replay.plugin.reporting.trace import trace_frames_of
+    from codex_replay.plugin.reporting.trace_frames import ledger_frames
+    from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend
+    from codex_replay.plugin.user_fixtures.judge import fail_on_problems
+
+    session = _codex_backend_process.session(f"fixture:{request.node.nodeid}")
+    backend = CodexBackend(session)
+    if "fake_codex" not in request.fixturenames:  # a test has one trace
+        trace_frames_of(request.node, lambda: ledger_frames(backend.requests))
+    yield backend
+    try:
+        fail_on_problems(backend, "codex_backend")
+    finally:
+        backend.close()
+
+
+@pytest.fixture(scope="session")
+def _codex_backend_process() -> Iterator[BackendProcess]:
+    """The process that serves all tests of a run, each in a session of its own; it starts at first use."""
+    from codex_replay.shell.http.backend_process import BackendProcess
+
+    with BackendProcess() as process:
+        yield process
+
+
+@pytest.fixture
+def codex_snapshot(request: pytest.FixtureRequest) -> Any:
+    """Compare a conversation with its snapshot: `assert fake_codex.conversation == codex_snapshot` (needs syrupy)."""
+    try:
+        from codex_replay.snapshot import ConversationSnapshot
+    except ImportError as error:
+        raise pytest.UsageError(str(error)) from None
+    return request.getfixturevalue("snapshot").use_extension(ConversationSnapshot)

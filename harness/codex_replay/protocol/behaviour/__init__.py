@@ -1,0 +1,1 @@
+"""What two Codex versions do differently, computed from the same cases run on both."""

@@ -1,0 +1,176 @@
+"""What is known of a Codex version, as data: our tables, and the schema files that the version generates of itself.
+
+Strategy: a version is a folder. ``schema/`` holds exactly the files that ``codex app-server generate-json-schema`` writes, so
+that it can be compared with a fresh generation file by file; the tables are beside it. This floor opens no files: the root
+package hands out the reader, which is `codex_replay.shell.files.version_data`, when the first file is read.
+
+A table is the version's own (`load`), or there is none: then `choose` returns what is known of every version, if anything is,
+and a sentence for the user. Another version's table is used only where the user names that version.
+"""
+
+from __future__ import annotations
+
+import codex_replay
+from codex_replay.protocol.versions import DEFAULT, is_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Protocol
+
+    class Source(Protocol):
+        """A reader of data files, named relative to the data folder."""
+
+        def read(self, name: str) -> bytes:
+            """Return the bytes of a file; raises `OSError`."""
+
+        def versions(self) -> list[str]:
+            """Return the versions whose schema files are there."""
+
+        def schema(self, version: str) -> Mapping[str, bytes]:
+            """Return the schema files of a version by relative name; none for an unknown version."""
+
+
+#: The schema file that holds every definition at once (SCHEMA-02).
+PRIMARY = "codex_app_server_protocol.schemas.json"
+
+_loaded: dict[str, Any] = {}
+
+
+class MissingTable(LookupError):
+    """There is no such data of a version; the message is a sentence that names both."""
+
+
+def _source() -> Source:
+    source: Source = codex_replay._data_reader()  # type: ignore[assignment]
+    return source
+
+
+def read(name: str, version: str = DEFAULT) -> bytes:
+    """Return the bytes of the data file `name`, such as ``turn.json``, of `version`; raises `MissingTable`."""
+    try:
+        return _source().read(f"{version}/{name}")
+    except OSError:
+        raise MissingTable(f"There is no {name} for Codex {version}.") from None
+
+
+def load(name: str, version: str = DEFAULT) -> Any:
+    """Return the table `name`, such as "normalise", of `version`; shared, so do not change it. Raises `MissingTable`."""
+    key = f"{version}/{name}"
+    if key not in _loaded:
+        from codex_replay.core.wire.json_text import loads
+
+        _loaded[key] = loads(read(f"{name}.json", version))
+    return _loaded[key]
+
+
+#: The folder of the tables that hold for every version.
+ANY = "any"
+#: What a replay or a comparison does without a table.
+_WITHOUT = {
+    "normalise": "times, durations and paths (except cwd) count as differences, and races are not put into one order",
+    "causality": "each server frame waits for every client frame recorded before it",
+    "methods": "a request that is not recorded is a mismatch, even where the real server refuses it",
+}
+
+
+def choose(name: str, version: str) -> tuple[Any, str]:
+    """Return the table `name` of `version` and "", or what holds for every version (None: nothing) and a sentence to print.
+
+    This is the one rule for the version of a cassette's header and of a subject. The sentence says which table is missing and
+    what follows.
+    """
+    if is_version(version):
+        try:
+            return load(name, version), ""
+        except MissingTable:
+            pass
+    try:
+        table = load(name, ANY)
+    except MissingTable:
+        table = None
+    return table, without((name,), version)
+
+
+def without(names: Sequence[str], version: str, effect: str = "") -> str:
+    """Return the sentence on the tables that `version` lacks among `names`, "" if it has each.
+
+    `effect` is what follows, if it is not what follows in a replay or a comparison. No command makes such a table yet, which
+    the sentence says too.
+    """
+    lacking = [name for name in names if not has(name, version)]
+    if not lacking:
+        return ""
+    effects = effect or "; ".join(_WITHOUT[name] for name in lacking)
+    if not is_version(version):
+        return f"{no_version(version)}, so no version's tables apply: {effects}."
+    *most, last = lacking
+    listed = f"{', '.join(most)} or {last}" if most else last
+    return f"There is no {listed} table for Codex {version}, and no command makes one: {effects}. {_packaged(lacking[0])}"
+
+
+def has(name: str, version: str) -> bool:
+    """Return True if the table `name` of `version` is there."""
+    if not is_version(version):
+        return False
+    try:
+        read(f"{name}.json", version)
+    except MissingTable:
+        return False
+    return True
+
+
+def unavailable(name: str, version: str) -> str:
+    """Return the sentence that refuses a version that the user asked for by name, "" if it has the table `name`."""
+    if has(name, version):
+        return ""
+    if not is_version(version):
+        return f"{_quoted(version)} is no Codex version. {_packaged(name)}"
+    return f"There is no {name} table for Codex {version}, and no command makes one. {_packaged(name)}"
+
+
+def _packaged(name: str) -> str:
+    return f"Packaged for: {', '.join(each for each in versions() if has(name, each))}."
+
+
+def named(version: str) -> str:
+    """Return "Codex 1.2.3" for a version, and for any other text what to call it."""
+    return f"Codex {version}" if is_version(version) else "no known version"
+
+
+def no_version(text: str) -> str:
+    """Return the beginning of a sentence on a text that stands where a Codex version should stand."""
+    return f"The header names no Codex version ({_quoted(text)})"
+
+
+def _quoted(text: str) -> str:
+    from codex_replay.core.text.escape import escape
+    from codex_replay.core.text.truncate import truncate
+
+    return escape(truncate(repr(text), 80))
+
+
+def versions() -> list[str]:
+    """Return the Codex versions whose schema files are packaged, sorted as text."""
+    return _source().versions()
+
+
+def schema(version: str = DEFAULT) -> Mapping[str, bytes]:
+    """Return the packaged schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
+
+    Raises `MissingTable` when that version is not packaged.
+    """
+    files = _source().schema(version)
+    if PRIMARY not in files:
+        raise MissingTable(f"No schema files of Codex {version} are vendored; there are: {', '.join(versions())}.")
+    return files
+
+
+def identity(version: str) -> str:
+    """Return the identity of the schema bundle of `version`, ``sha256:...`` of its primary file; "unknown" if we have none."""
+    try:
+        manifest = read("schema.sha256", version).decode("ascii")
+    except MissingTable:
+        return "unknown"
+    digests = (line.partition("  ") for line in manifest.splitlines())
+    return next((f"sha256:{digest}" for digest, _, name in digests if name == PRIMARY), "unknown")

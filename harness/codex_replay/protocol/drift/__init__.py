@@ -1,0 +1,1 @@
+"""What changed between two schema bundles, and which clients it breaks."""

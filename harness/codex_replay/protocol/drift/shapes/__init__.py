@@ -1,0 +1,1 @@
+"""JSON Schemas as shapes, and the differences between two shapes."""

@@ -1,0 +1,1 @@
+"""The event stream of a Responses backend: built from items, and checked."""

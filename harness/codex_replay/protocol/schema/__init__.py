@@ -1,0 +1,1 @@
+"""Frames held to a schema bundle: valid (the JSON Schema holds) and known (no other key)."""

@@ -1,0 +1,84 @@
+"""What stands beside a union: the keys that each member of ``oneOf``, ``anyOf`` and ``allOf`` gets from around it.
+
+Strategy: a schema may list keys in ``properties`` and in the members of a union beside them, as the ThreadItem of later versions
+does. Such an object knows the keys of both. So a member is judged with the keys of everything that stands around it (`Beside`),
+and the object that has the union is not judged itself: each of its members is. `codex_replay.protocol.schema.known` closes
+schemas by this rule, and `codex_replay.protocol.schema.explain` walks them by it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    #: Returns the schema that a reference (``#/definitions/X``) names.
+    Find = Callable[[str], Any]
+
+UNIONS = ("allOf", "oneOf", "anyOf")
+#: The keys of an object that may have any.
+ANY_KEY: None = None
+Keys = frozenset[str] | None
+NO_KEYS: Keys = frozenset()
+
+
+class Beside(NamedTuple):
+    """Members of one union (each member of ``allOf`` is one by itself), and the keys that they get from around it."""
+
+    keyword: str
+    members: list[Any]
+    keys: Keys
+
+
+def has_union(node: Mapping[str, Any]) -> bool:
+    """Return True if `node` has members, so that its keys are judged in them."""
+    return any(node.get(keyword) for keyword in UNIONS)
+
+
+def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[Beside]:
+    """Return the unions of `node`; `around` are the keys that `node` itself gets from around it."""
+    found = [("allOf", [each]) for each in node.get("allOf", ())]
+    found += [(keyword, list(node[keyword])) for keyword in ("oneOf", "anyOf") if node.get(keyword)]
+    own = _both(around, _listed(node))
+    if len(found) == 1:
+        ((keyword, members),) = found
+        return [Beside(keyword, members, own)]
+    known = [_all(members, find, ()) for _, members in found]
+    result = []
+    for at, (keyword, members) in enumerate(found):
+        keys = own
+        for other in (*known[:at], *known[at + 1 :]):
+            keys = _both(keys, other)
+        result.append(Beside(keyword, members, keys))
+    return result
+
+
+def _listed(node: Mapping[str, Any]) -> Keys:
+    """Return the keys that `node` lists itself, its unions left out."""
+    if node.get("additionalProperties", False) is not False:
+        return ANY_KEY
+    return frozenset(node.get("properties", ()))
+
+
+def _both(one: Keys, other: Keys) -> Keys:
+    return ANY_KEY if one is ANY_KEY or other is ANY_KEY else one | other
+
+
+def _all(members: list[Any], find: Find, above: tuple[str, ...]) -> Keys:
+    keys = NO_KEYS
+    for each in members:
+        keys = _both(keys, _keys(each, find, above))
+    return keys
+
+
+def _keys(node: Any, find: Find, above: tuple[str, ...]) -> Keys:
+    """Return every key that an object of `node` may have, those of its unions among them."""
+    if node is True:
+        return ANY_KEY
+    if not isinstance(node, dict):
+        return NO_KEYS
+    reference = node.get("$ref")
+    if reference is not None:
+        return NO_KEYS if reference in above else _keys(find(reference), find, (*above, reference))
+    return _both(_listed(node), _all([each for keyword in UNIONS for each in node.get(keyword, ())], find, above))

@@ -1,0 +1,34 @@
+"""The Codex versions that this project names: the default one, and those that are compared with each other.
+
+It is the one module of code with version numbers in it. Everything that differs between versions is data (`data/<version>/`);
+which versions have data is what `codex_replay.protocol.data_tables.versions` lists. On fake-codex's start-up path: no imports.
+"""
+
+from __future__ import annotations
+
+#: The version of the specification. It is used where a command, a cassette or a subject names no version.
+DEFAULT = "0.92.0"
+#: The versions at which the protocol changed, the oldest first; the last one is the newest that was looked at.
+STEPS = (
+    *("0.92.0", "0.93.0", "0.98.0", "0.99.0", "0.104.0", "0.105.0", "0.107.0", "0.110.0"),
+    *("0.115.0", "0.116.0", "0.125.0", "0.140.0", "0.150.0", "0.160.0", "0.169.0"),
+)
+#: The version of the `openai` package whose event types are packaged as data.
+OPENAI = "3.52.0"
+
+
+def is_version(text: str) -> bool:
+    """Return True if `text` is a version number such as 1.2.3 or 1.2.3-alpha.4, and not "unknown", a path or anything else."""
+    release, dash, pre = text.partition("-")
+    digits = release.split(".")
+    return (
+        text.isascii()
+        and len(digits) == 3
+        and all(part.isdigit() for part in digits)
+        and (not dash or all(part.isalnum() for part in pre.split(".")))
+    )
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the three numbers of a version, to compare; a pre-release counts as its release."""
+    return tuple(int(part) for part in version.partition("-")[0].split("."))

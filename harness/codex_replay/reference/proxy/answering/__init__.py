@@ -1,0 +1,1 @@
+"""From app-server events to the response for the client."""

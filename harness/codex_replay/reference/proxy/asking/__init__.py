@@ -1,0 +1,1 @@
+"""From a client request to the payloads for the app-server."""

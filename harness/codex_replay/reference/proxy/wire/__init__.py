@@ -1,0 +1,1 @@
+"""The seams of the reference proxy: HTTP, SSE, JSON text, its app-server processes."""

@@ -1,0 +1,104 @@
+"""The contract: every statement that a check can cite, by its identifier (`PAY-07`, `REAL-31`).
+
+The statements are the lists of docs/contract, a page a document; a wheel carries the pages as codex_replay/packaged/contract.
+One line of a page is one statement: its anchor, its identifier, its text, and in italics what the real Codex does otherwise or
+why no check exists. This module is the only one that reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: The pages, in the order of the documentation.
+PAGES = ("payloads", "handoff", "schema-tools", "lite", "editor", "real-0.92")
+#: Where the pages are in the repository.
+FOLDER = "docs/contract"
+_IDENTIFIER = re.compile(r"\b(?:PAY|HAND|SCHEMA|LITE|EDIT|REAL)-\d+\b")
+_LINE = re.compile(r'- <a id="(?P<anchor>[a-z]+-\d+)"></a>\*\*(?P<id>[A-Z]+-\d+)\*\* (?P<text>.+)')
+_OTHERWISE = re.compile(r" \*The real 0\.92\.0 does otherwise: ([^*]+)\.\*$")
+_UNCHECKED = re.compile(r" \*(No check yet\.|No check: [^*]+)\*$")
+
+
+class UnknownStatement(LookupError):
+    """An identifier that no page of the contract has; the text is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One fact: `page` and `title` of its list, `section` of the document it comes from, and its one-line `text`.
+
+    `otherwise` names the statements of the real Codex that contradict it. `unchecked` is why no check cites it, or "".
+    """
+
+    id: str
+    page: str
+    title: str
+    section: str
+    text: str
+    otherwise: tuple[str, ...] = ()
+    unchecked: str = ""
+
+    @property
+    def link(self) -> str:
+        """The place of the statement in the repository."""
+        return f"{FOLDER}/{self.page}.md#{self.id.lower()}"
+
+
+def folder() -> Path:
+    """Return the folder of the pages: the installed one, else the checkout's."""
+    package = Path(__file__).parent.parent
+    packaged = package / "packaged" / "contract"
+    return packaged if packaged.is_dir() else package.parent.parent / FOLDER
+
+
+@cache
+def statements() -> dict[str, Statement]:
+    """Return all statements by identifier, in the order of the pages; raises `OSError` when a page is missing."""
+    return {each.id: each for page in PAGES for each in parse(page, (folder() / f"{page}.md").read_text(encoding="utf-8"))}
+
+
+def page_titles() -> dict[str, str]:
+    """Return the title of each page by its file name without the suffix."""
+    return {each.page: each.title for each in statements().values()}
+
+
+def parse(page: str, text: str) -> list[Statement]:
+    """Return the statements of a page, whose title is its first heading and whose sections are the others."""
+    title, section, found = "", "", []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            title = line[2:]
+        elif line.startswith("## "):
+            section = line[3:]
+        elif (match := _LINE.fullmatch(line)) is not None:
+            said = match["text"]
+            otherwise, unchecked = _OTHERWISE.search(said), _UNCHECKED.search(said)
+            plain = _UNCHECKED.sub("", _OTHERWISE.sub("", said))
+            others = tuple(otherwise[1].split(", ")) if otherwise else ()
+            found.append(Statement(match["id"], page, title, section, plain, others, unchecked[1] if unchecked else ""))
+    return found
+
+
+def resolve(identifier: str) -> Statement:
+    """Return the statement of an identifier; raises `UnknownStatement`."""
+    found = statements().get(identifier)
+    if found is None:
+        raise UnknownStatement(f"{identifier} is not a statement of {FOLDER}; its pages list the identifiers that exist.")
+    return found
+
+
+def cited(text: str) -> list[str]:
+    """Return the identifiers that a text cites, each once, in order; whether they exist is not looked at."""
+    return list(dict.fromkeys(_IDENTIFIER.findall(text)))
+
+
+def describe(identifiers: Iterable[str]) -> str:
+    """Return one line for each statement: its identifier and its text; raises `UnknownStatement`."""
+    return "\n".join(f"{each.id}: {each.text}" for each in map(resolve, identifiers))

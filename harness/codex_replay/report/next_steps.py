@@ -1,0 +1,27 @@
+"""What to do next after a run that failed: follow the plugin's advice, fix the top cause, run one of its cases again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codex_replay.core.text.plural import plural
+from codex_replay.core.text.truncate import truncate
+from codex_replay.report.data import Report
+from codex_replay.report.group_failures import LONGEST, groups
+
+
+def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
+    """Return the steps, the most useful first; none for a run without failed cases. `advice` are sentences of the plugin."""
+    cases = report["cases"]
+    found = groups(cases, least=1, most=1)
+    if not found:
+        return list(advice)
+    [(text, indexes)] = found
+    failed = sum(case["outcome"] == "failed" for case in cases)
+    share = "every case that ran" if len(indexes) == len(cases) > 1 else f"{len(indexes)} of {plural(failed, 'failed case')}"
+    steps = [*advice, f"Fix what fails {share}: {truncate(text, LONGEST)}"]
+    if again := cases[indexes[0]]["again"]:
+        steps.append(f"Run one of these cases again: {again}")
+    if report.get("stopped_early"):
+        steps.append("Run every case, whatever fails: add --no-early-stop.")
+    return steps

@@ -1,0 +1,1 @@
+"""Cassette files: read, written, checked, counted, rewritten, imported."""

@@ -1,0 +1,137 @@
+"""The functions on cassettes that `codex_replay` offers its users: open, lint, normalise, diff.
+
+Each is thin: the work is `file`'s, `lint`'s and `codex_replay.protocol.recordings.compare`'s. What one of them alone needs is
+imported in it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from codex_replay.core.text.escape import escape
+from codex_replay.protocol import data_tables, versions
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
+
+if TYPE_CHECKING:
+    from codex_replay.core.cassette.frames import Frame
+    from codex_replay.core.redact.redactor import Redactor
+    from codex_replay.protocol.recordings.compare import Comparison, NormalEvent
+    from codex_replay.shell.cassettes.lint import Report
+
+    #: A recording: the path of a cassette, an open one, a `Conversation`, or its frames.
+    Recording = str | os.PathLike[str] | Iterable[Frame]
+
+_NO_RECORDING = "A recording is the path of a cassette, an open cassette, a Conversation or an iterable of frames; this is {}."
+
+
+def open_cassette(path: str | os.PathLike[str]) -> CassetteReader:
+    """Open the cassette at `path`: a context manager that yields its frames in order, one line at a time.
+
+    `header` is there at once. After the last frame `footer` is set, or `truncated` is a sentence: a recording that was cut short
+    is readable to its last whole frame. Raises `CassetteError` for a file that cannot be read, and for a broken line before the
+    last one.
+    """
+    return CassetteReader(_path(path))
+
+
+def lint(
+    path: str | os.PathLike[str], *, codex: str | None = None, judge: str = "server", redactor: Redactor | None = None
+) -> Report:
+    """Check one cassette, as `codex-replay cassette lint` does; return a report with `ok`, `findings` and `unreadable`.
+
+    The frames of `judge` ("server", "client" or "both") must be valid by the bundle of `codex`, a version or a path (default:
+    the version in the header); what the other side does wrong is a note. What `redactor` would replace is a secret (default:
+    a fresh `Redactor`). Never raises for a bad file; raises `CassetteError` for a path that no file can have, `BundleError` for
+    a `codex` without a bundle and `ValueError` for another `judge`.
+    """
+    from codex_replay.shell.cassettes import bundle_check
+    from codex_replay.shell.cassettes.lint import lint as check
+
+    if judge not in bundle_check.SIDES:
+        raise ValueError(f"judge is {judge!r}; it must be one of {', '.join(bundle_check.SIDES)}.")
+    if codex is not None:
+        bundle_check.bundle_of(codex)
+    return check(_path(path), bundle_check.bundle_checks(codex, judge), redactor=redactor)
+
+
+def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalEvent]:
+    """Return the events of a recording without what two runs of one scenario may differ in; equal lists mean equal runs.
+
+    `recording` is a path, an open cassette, a `Conversation` or any iterable of frames. Ids are bound to names
+    (`<thread:1>`), times and durations are masked, output in pieces is put together, and declared races have one order: each
+    request is followed by what the server sent because of it. `codex` is the version whose tables are used (default: the one
+    of the recording, or the default version for bare frames). A recording whose version has no tables gives a warning; a `codex`
+    without tables is a `ValueError`. Raises `CassetteError`.
+    """
+    from codex_replay.protocol.recordings.compare import normal_form
+
+    frames, version = _frames(recording)
+    version = _checked(codex) or version
+    _warn(data_tables.choose("normalise", version)[1])
+    return normal_form(frames, version, replies_first=True)
+
+
+def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
+    """Compare two recordings after normalisation; return `equal` and `differences`, the smallest first.
+
+    `a` and `b` are recordings as for `normalise`; `codex` is the version whose tables are used (default: that of `a`, or else
+    that of `b`). `note`, which is a warning too, says if these are not the tables of both. Each difference has a `kind`, the
+    frame numbers `a` and `b`, a JSON `path`, the values `left` and `right`, and `sentence()`. Raises `CassetteError`, and
+    `ValueError` for a `codex` without tables.
+    """
+    from codex_replay.protocol.recordings.compare import compare
+
+    chosen = _checked(codex)
+    (left, version), (right, other) = _frames(a), _frames(b)
+    found = compare(left, right, chosen or version, chosen or other)
+    _warn(found.note)
+    return found
+
+
+def _checked(codex: str | None) -> str | None:
+    """Return the version whose tables the caller asked for; raises `ValueError` if it has none."""
+    if codex is not None and (why := data_tables.unavailable("normalise", codex)):
+        raise ValueError(f"codex: {why}")
+    return codex
+
+
+def _warn(note: str) -> None:
+    if note:
+        warnings.warn(note, stacklevel=3)
+
+
+def _path(path: object) -> str:
+    """Return a path as text; TypeError or `CassetteError` with a sentence for what cannot be one."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise TypeError(f"A cassette is opened by its path, a str or a pathlib.Path; this is {type(path).__name__}.")
+    if not text:
+        raise CassetteError("The path of the cassette is empty; give the path of a file.")
+    if "\0" in text:
+        raise CassetteError(f"{escape(text)}: a path cannot contain a NUL character; check the path.")
+    return text
+
+
+def _frames(recording: Recording) -> tuple[Iterable[Frame], str]:
+    """Return the frames of a recording and its Codex version."""
+    if isinstance(recording, str | os.PathLike):
+        with open_cassette(recording) as reader:
+            return list(reader), reader.header.codex
+    if isinstance(recording, CassetteReader):
+        return recording, recording.header.codex
+    given: object = recording
+    if isinstance(given, bytes | bytearray) or not isinstance(given, Iterable):
+        raise TypeError(_NO_RECORDING.format(type(recording).__name__))
+    return _only_frames(recording), getattr(recording, "codex", versions.DEFAULT)
+
+
+def _only_frames(frames: Iterable[Frame]) -> Iterator[Frame]:
+    from codex_replay.core.cassette.frames import Frame
+
+    for frame in frames:
+        if not isinstance(frame, Frame):
+            raise TypeError(_NO_RECORDING.format(f"iterable with {type(frame).__name__}"))
+        yield frame

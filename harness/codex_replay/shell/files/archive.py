@@ -1,0 +1,55 @@
+"""Read files of a zip archive by paths that go on behind it: ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
+
+A wheel carries the cassettes and the schema files in archives (hatch_build.py), because pytest reads the list of all files that a
+plugin's distribution installed, at the start of each run. Nothing is unpacked. zipimport reads single files, because every
+interpreter has loaded it: zipfile would cost fake-codex a third of its start-up.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from zipimport import ZipImportError, zipimporter
+
+#: What hatch_build.py adds to the name of a folder that it packs. Nobody keeps a copy of a folder under such a name.
+SUFFIX = ".wheel.zip"
+
+
+def packed(path: str) -> str:
+    """Return the path of the archive that stands for a folder in a wheel, or of the folder where there is none.
+
+    The archive comes first: an update of an older installation can leave the empty folder behind.
+    """
+    return path + SUFFIX if os.path.isfile(path + SUFFIX) else path
+
+
+def read(path: str) -> bytes:
+    """Return the bytes of a file in an archive; raises `OSError`, of the kind that `open` raises."""
+    try:
+        return zipimporter(path).get_data(path)
+    except ZipImportError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
+    except OSError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
+
+
+def is_file(path: str) -> bool:
+    """Return True if there is a file at this path, in a folder or in an archive."""
+    if os.path.isfile(path):
+        return True
+    try:
+        read(path)
+    except OSError:
+        return False
+    return True
+
+
+def names(path: str) -> list[str]:
+    """Return the names of the files in the archive at `path`, sorted as text; raises `OSError`, also for no zip file."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as archive:
+            return sorted(archive.namelist())
+    except BadZipFile:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None

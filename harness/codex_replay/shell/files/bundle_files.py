@@ -1,0 +1,30 @@
+"""Schema bundles in files of the user's own: a generated directory, or a primary file alone."""
+
+from __future__ import annotations
+
+import os
+
+from codex_replay.protocol.data_tables import PRIMARY
+from codex_replay.protocol.schema.bundle import Bundle, BundleError, alone
+from codex_replay.shell.files.folder import Folder
+
+
+def load_file(path: str | os.PathLike[str], version: str | None = None) -> Bundle:
+    """Return the bundle at `path`.
+
+    A primary file inside a generated directory stands for the whole directory. `version` defaults to the name of the
+    directory or file. Raises `BundleError` when `path` cannot be read or holds no bundle.
+    """
+    path = os.fspath(path)
+    root = path if os.path.isdir(path) else os.path.dirname(path) or "."
+    if os.path.isdir(path) or (os.path.basename(path) == PRIMARY and os.path.exists(os.path.join(root, "ClientRequest.json"))):
+        bundle = Bundle(version or os.path.basename(os.path.abspath(root)), Folder(root))
+    else:
+        try:
+            with open(path, "rb") as file:
+                bundle = alone(version or os.path.basename(path), file.read())
+        except OSError as error:
+            raise BundleError(f"The bundle {path} cannot be read: {error.strerror}.") from None
+    if "ClientRequest" not in bundle.primary["definitions"]:
+        raise BundleError(f"{path} is not a bundle of the app-server protocol: it defines no ClientRequest.")
+    return bundle

@@ -1,0 +1,1 @@
+"""Processes: programs under test, and programs that stand in for another."""

@@ -1,8 +1,0 @@
-"""Numbers in sentences."""
-
-from __future__ import annotations
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with the word for what is counted, in the plural unless it is one: "1 case", "2 cases"."""
-    return f"{number} {what if number == 1 else what + 's'}"

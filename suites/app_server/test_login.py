@@ -1,0 +1,116 @@
+"""What auth.json and the environment make of a login, and what a 401 of the model leads to.
+
+Source: docs/contract/real-0.92.md, sections 1 and 2. Which requests go upstream is compared on a live server only.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin import AppServer, Server
+from suites.app_server.expected import all_of, text
+from suites.app_server.turns import last_words, open_thread, run
+
+#: The provider of the hermetic home requires a login.
+REQUIRES_LOGIN = {"model_providers": {"mock": {"requires_openai_auth": True}}}
+CLAIMS = {"email": "fake@codex-replay.invalid", "https://api.openai.com/auth": {"chatgpt_plan_type": "pro"}}
+NOW = "now"
+
+
+def auth_json(account: str = "account-one", refreshed: str = NOW, **more: Any) -> dict[str, Any]:
+    """Return the auth.json of a ChatGPT login; `refreshed` is the time of its last refresh."""
+    claims = base64.urlsafe_b64encode(json.dumps(CLAIMS).encode()).decode().rstrip("=")
+    id_token = f"eyJhbGciOiJub25lIn0.{claims}.c2lnbmF0dXJl"
+    tokens = {"id_token": id_token, "access_token": "fake-access-token", "refresh_token": "fake-refresh-token"}
+    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if refreshed == NOW else refreshed
+    return {"OPENAI_API_KEY": None, "tokens": {**tokens, "account_id": account}, "last_refresh": time, **more}
+
+
+def script(auth: Any, *turns: Any) -> dict[str, Any]:
+    """Return a script whose backend expects this login."""
+    return {"auth": auth, "turns": list(turns) or [{"items": [text("Hello")]}]}
+
+
+def asked_upstream(server: Server) -> list[tuple[str, int]]:
+    """Return the end of each path that the server has asked upstream, and the status of the answer."""
+    assert server.upstream is not None
+    return [(entry["path"].split("?")[0].rpartition("/")[2], entry["status"]) for entry in server.upstream.ledger()]
+
+
+@pytest.mark.parametrize("mode", [None, "chatgpt", "apikey"], ids=["no-mode", "chatgpt", "apikey"])
+def test_a_key_wins_over_tokens(app_server: AppServer, mode: str | None) -> None:
+    """An auth.json with a key and tokens is a login by key, whatever `auth_mode` is. (REAL-06)"""
+    auth = auth_json(OPENAI_API_KEY="fake-key", **({} if mode is None else {"auth_mode": mode}))
+    server = app_server(script({"mode": "api_key", "api_key": "fake-key"}), auth=auth, config=REQUIRES_LOGIN)
+    thread = open_thread(server)
+    assert server.request("account/read", {}) == {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True}
+    assert run(server, thread)["status"] == "completed"
+    if server.live:
+        assert asked_upstream(server) == [("responses", 200)]
+
+
+@pytest.mark.parametrize("days", [7, 9])
+def test_an_old_login_is_refreshed_at_the_start(app_server: AppServer, days: int) -> None:
+    """A login that was last refreshed more than eight days ago is refreshed before anything is asked; a newer one is not.
+
+    Source: REAL-10. The plan `plus` is the one of the tokens that a refresh gives.
+    """
+    refreshed = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    server = app_server(script({"mode": "chatgpt", "plan": "plus"}), auth=auth_json(refreshed=refreshed), config=REQUIRES_LOGIN)
+    thread = open_thread(server)
+    assert server.request("account/read", {})["account"]["planType"] == ("plus" if days == 9 else "pro")
+    assert run(server, thread)["status"] == "completed"
+    if server.live:
+        before = [("token", 200)] if days == 9 else []
+        assert asked_upstream(server) == [*before, ("models", 200), ("responses", 200)]
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "CODEX_API_KEY"])
+def test_keys_of_the_environment_are_ignored(app_server: AppServer, name: str) -> None:
+    """A key in the environment is no login. (REAL-11)"""
+    server = app_server(script("none"), config=REQUIRES_LOGIN, env={name: "fake-key"})
+    thread = open_thread(server)
+    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
+    status = {"authMethod": None, "authToken": None, "requiresOpenaiAuth": True}
+    assert server.request("getAuthStatus", {"includeToken": True}) == status
+    assert run(server, thread)["status"] == "completed"
+    if server.upstream is not None:
+        assert [entry["headers"] for entry in server.upstream.ledger() if "authorization" in str(entry["headers"]).lower()] == []
+
+
+@pytest.mark.parametrize("account", ["account-one", "account-two"], ids=["same-account", "other-account"])
+def test_the_retry_is_for_the_same_account(app_server: AppServer, account: str) -> None:
+    """After a 401 the tokens that auth.json has by now are tried, unless they are of another account. (REAL-12, REAL-13)"""
+    server = app_server(script({"access": "expired"}), auth=auth_json(), config=REQUIRES_LOGIN, refused=True)
+    thread = open_thread(server)
+    Path(server.work).with_name("home").joinpath("auth.json").write_text(json.dumps(auth_json(account)))
+    assert run(server, thread)["status"] == "completed"
+    assert last_words(server) == ["Hello"]
+    if server.live:
+        retried = [("responses", 401)] if account == "account-one" else []
+        expected = [("responses", 401), *retried, ("token", 200), ("responses", 200)]
+        assert asked_upstream(server)[1:] == expected
+
+
+#: login -> the requests of a turn that is answered 401 each time
+REFUSED_REQUESTS = {"api_key": ["responses"], "chatgpt": ["responses", "responses", "token", "responses"]}
+
+
+@pytest.mark.parametrize("login", REFUSED_REQUESTS)
+def test_a_401_that_remains(app_server: AppServer, login: str) -> None:
+    """The turn fails with the status and without the body of the answer. (REAL-14)"""
+    refusal = {"status": 401, "error": {"message": "This is not shown."}, "times": "always"}
+    server = app_server(script(login, refusal), auth=login, config=REQUIRES_LOGIN, refused=True)
+    thread = open_thread(server)
+    turn = run(server, thread)
+    error = {"message": "unexpected status 401 Unauthorized: ", "codexErrorInfo": "other", "additionalDetails": None}
+    assert (turn["status"], turn["error"]) == ("failed", error)
+    assert all_of(server, "error") == [{"error": error, "willRetry": False, "threadId": thread, "turnId": turn["id"]}]
+    if server.live:
+        assert [path for path, _ in asked_upstream(server) if path != "models"] == REFUSED_REQUESTS[login]

@@ -1,0 +1,38 @@
+"""What the server asks the model for, by the model's name. Source: docs/contract/real-0.92.md, section 3.
+
+The body of a request is compared on a live server; a recording shows the settings that are answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin import AppServer
+from suites.app_server.expected import text
+from suites.app_server.turns import run
+
+REASONING = {"effort": "medium", "summary": "auto"}
+ENCRYPTED = ["reasoning.encrypted_content"]
+#: model -> the members of the body that depend on it (an absent one is not listed)
+BODIES: dict[str, dict[str, Any]] = {
+    "gpt-5.2-codex": {"parallel_tool_calls": True, "reasoning": REASONING, "include": ENCRYPTED},
+    "gpt-5.2": {"parallel_tool_calls": True, "reasoning": REASONING, "include": ENCRYPTED, "text": {"verbosity": "low"}},
+    "unheard-of": {"parallel_tool_calls": False, "reasoning": None, "include": []},
+}
+NAMES = ("parallel_tool_calls", "reasoning", "include", "text")
+
+
+@pytest.mark.parametrize("model", BODIES)
+def test_what_depends_on_the_model(app_server: AppServer, model: str) -> None:
+    """Parallel calls, reasoning and the verbosity of the text follow from the model. (REAL-28, REAL-29, REAL-30)"""
+    server = app_server([{"items": [text("Hello")]}])
+    server.initialize()
+    started = server.request("thread/start", {"cwd": server.work, "model": model})
+    assert started["model"] == model
+    assert run(server, started["thread"]["id"])["status"] == "completed"
+    if server.upstream is not None:
+        (body,) = [entry["body"] for entry in server.upstream.ledger() if entry["method"] == "POST"]
+        assert body["model"] == model
+        assert {name: body[name] for name in NAMES if name in body} == BODIES[model]

@@ -1,0 +1,57 @@
+"""JSON of a client that nobody trusts: what is read, and what is refused before it can end or stall a server."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from codex_replay.core.wire.client_json import MAX_DEPTH, MAX_TOKENS, check_size, read
+from codex_replay.core.wire.json_text import NotJson, loads
+
+REFUSED = {
+    "deep arrays": (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), "nested deeper"),
+    "deep objects": (b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), "nested deeper"),
+    "deeper than the reader": (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+    "never closed": (b"[" * 100_000, "nested too deeply"),
+    "many values": (b"[" + b"0," * MAX_TOKENS + b"0]", "tokens"),
+    "many containers": (b"[" + b"{}," * MAX_TOKENS + b"{}]", "tokens"),
+    "a lone surrogate": (b'{"a":"\\ud800"}', "surrogate"),
+    "a lone surrogate in a key": (b'{"\\uDFFF":1}', "surrogate"),
+    "two low halves": (b'"\\udc00\\udc00"', "surrogate"),
+    "a float out of range": (b"[1e999]", "too large"),
+    "an integer of many digits": (b"9" * (sys.get_int_max_str_digits() + 1), "digits"),
+    "NaN": (b'{"model":NaN}', "NaN"),
+    "UTF-16": ('{"a":1}'.encode("utf-16"), "UTF-8"),
+    "nothing": (b"", "no JSON value"),
+}
+
+
+@pytest.mark.parametrize(("data", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_could_end_or_stall_a_server_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(NotJson, match=why):
+        read(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+        b'"' + b"[{," * MAX_TOKENS + b'"',  # tokens inside a string are none
+        b'"' + b'\\"' * MAX_TOKENS + b'"',
+        b'{"a":"\\ud83d\\ude00","b":1e-999,"c":[1.5,-0,null,true]}',
+        '{"é":"\u2028"}'.encode(),
+    ],
+    ids=range(5),
+)
+def test_all_else_is_read_as_it_is(data: bytes) -> None:
+    assert read(data) == loads(data) == json.loads(data)
+
+
+def test_an_alias_counts_at_each_use() -> None:
+    value: list[object] = ["x"] * 10
+    for _ in range(8):
+        value = [value] * 10
+    with pytest.raises(NotJson, match="values"):
+        check_size(value)

@@ -1,0 +1,218 @@
+"""What one client takes from the others: bodies that grow, requests that never end, a ledger that is never read."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import re
+import socket
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import zstandard
+
+from codex_replay.shell.http.backend_process import BackendProcess
+
+BODY = json.dumps({"model": "m", "input": "hi", "stream": True}).encode()
+MB = 1024 * 1024
+
+
+@contextlib.contextmanager
+def connected(backend: BackendProcess) -> Iterator[socket.socket]:
+    parts = urlsplit(backend.url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=30) as sock:
+        yield sock
+
+
+def request(body: bytes = BODY, *headers: str, path: str = "/v1/responses", method: str = "POST") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def rest(sock: socket.socket) -> bytes:
+    """Read until the other side closes, or resets because it took no more."""
+    answer = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := sock.recv(1 << 16):
+            answer += piece
+    return answer
+
+
+def ask(backend: BackendProcess, data: bytes) -> int:
+    with connected(backend) as sock:
+        with contextlib.suppress(ConnectionError):
+            sock.sendall(data)
+            sock.shutdown(socket.SHUT_WR)
+        return int(rest(sock)[9:12])
+
+
+def peak(pid: int) -> float:
+    """Return the most memory that a process has had, in MB."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def gzip_bomb() -> bytes:
+    """Return 2 GB of zeros in gzip, made from one block of them that stands there many times."""
+    packer = zlib.compressobj(wbits=-15)
+    block = packer.compress(b"\0" * (16 * MB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return gzip.compress(b"")[:10] + block * 128 + b"\x03\x00" + bytes(8)
+
+
+BOMBS = {
+    "gzip": gzip_bomb,
+    "deflate": lambda: b"\x78\x9c" + gzip_bomb()[10:],
+    "zstd": lambda: zstandard.ZstdCompressor().compress(b"\0" * (600 * MB)),
+    "gzip, gzip": lambda: gzip.compress(gzip_bomb()),
+    "gzip, zstd": lambda: zstandard.ZstdCompressor().compress(gzip_bomb()),
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc to read the memory from")
+@pytest.mark.parametrize("encoding", BOMBS)
+def test_a_bomb_is_413_in_bounded_memory_and_another_client_is_answered_meanwhile(encoding: str) -> None:
+    with BackendProcess() as backend:
+        session = backend.session("s")
+        bomb = request(BOMBS[encoding](), f"content-encoding: {encoding}", path="/s/s/v1/responses")
+        with connected(backend) as first, connected(backend) as second, connected(backend) as other:
+            for sock in (first, second):
+                sock.sendall(bomb)
+                sock.shutdown(socket.SHUT_WR)
+            other.sendall(request(path="/s/s/v1/responses"))
+            other.shutdown(socket.SHUT_WR)
+            assert rest(other).startswith(b"HTTP/1.1 200 ")
+            for sock in (first, second):
+                answer = rest(sock)
+                assert answer.startswith(b"HTTP/1.1 413 "), answer[:300]
+                assert b"longer than 67108864 bytes when it is decoded" in answer
+        assert peak(backend.pid) < 300
+        assert [entry["status"] for entry in session.ledger()].count(413) == 2
+
+
+def test_the_limit_of_a_body_is_an_option() -> None:
+    with BackendProcess(options=["--max-body", "1000"]) as backend:
+        assert ask(backend, request(b" " * 1001)) == 413
+        assert ask(backend, request(gzip.compress(BODY + b" " * 1000), "content-encoding: gzip")) == 413
+        assert ask(backend, request(gzip.compress(BODY), "content-encoding: gzip")) == 200
+
+
+def test_long_targets_and_headers_are_refused() -> None:
+    with BackendProcess() as backend:
+        assert ask(backend, request(path="/" + "x" * 100_000)) == 414
+        assert ask(backend, request(BODY, "x: " + "y" * 300_000)) == 431
+        assert ask(backend, request(BODY, *["x: y"] * 20_000)) == 431
+        with connected(backend) as sock:  # a header that never ends
+            with contextlib.suppress(ConnectionError):
+                for _ in range(64):
+                    sock.sendall(b"GET / HTTP/1.1\r\nx: " if _ == 0 else b"y" * 65536)
+            assert rest(sock)[9:12] in (b"431", b"")
+        assert peak(backend.pid) < 100
+
+
+def test_a_request_that_never_ends_is_ended() -> None:
+    with BackendProcess(options=["--idle-seconds", "0.5"]) as backend:
+        pieces = (b"", b"POST /v1/responses HTT", request()[:-1], request() + b"GET /")
+        with contextlib.ExitStack() as stack:
+            socks = [stack.enter_context(connected(backend)) for _ in pieces]
+            for sock, piece in zip(socks, pieces, strict=True):
+                sock.sendall(piece)
+            silent, head, body, second = (rest(sock) for sock in socks)
+        assert silent == b""
+        assert head.startswith(b"HTTP/1.1 408 ")
+        assert body.startswith(b"HTTP/1.1 408 ")
+        assert second.startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 408 " in second
+
+
+def test_who_drips_bytes_has_no_longer_than_who_sends_none() -> None:
+    with BackendProcess(options=["--idle-seconds", "0.5"]) as backend, connected(backend) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\n")
+        sock.settimeout(0.05)
+        answer = b""
+        for _ in range(600):  # 30 s, if nobody ends it
+            try:
+                sock.sendall(b"x: y\r\n")
+                answer += sock.recv(1 << 16)
+                break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_an_answer_that_waits_for_its_script_is_not_idle() -> None:
+    with BackendProcess(options=["--idle-seconds", "0.2"]) as backend, connected(backend) as sock:
+        session = backend.session("s", [{"items": ["late"], "first_delay_ms": 1500}])
+        sock.sendall(request(path="/s/s/v1/responses"))
+        answer = sock.recv(1 << 16)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert session.ledger(1)[0]["end"] == "end"
+
+
+def test_a_client_that_takes_nothing_is_ended() -> None:
+    big = [{"items": ["x" * 8_000_000], "delta": 4000}]
+    with BackendProcess(options=["--idle-seconds", "0.5"]) as backend, connected(backend) as sock:
+        session = backend.session("s", big)
+        sock.sendall(request(path="/s/s/v1/responses"))
+        (entry,) = session.ledger(1, 20)
+        assert entry["end"] == "gone"
+
+
+def test_a_thousand_requests_at_once_do_not_keep_another_client_waiting() -> None:
+    with BackendProcess() as backend:
+        session = backend.session("s")
+        with connected(backend) as many, connected(backend) as one:
+            many.sendall(request(path="/s/s/v1/responses") * 1000)
+            many.shutdown(socket.SHUT_WR)
+            one.sendall(request(path="/s/s/v1/responses"))
+            one.shutdown(socket.SHUT_WR)
+            assert rest(one).startswith(b"HTTP/1.1 200 ")
+            rest(many)
+        ledger = session.ledger(1001)
+        place = next(entry["n"] for entry in ledger if entry["conn"] == max(one["conn"] for one in ledger))
+        assert place < 900
+
+
+def test_the_ledger_keeps_the_last_requests_and_counts_what_it_let_go() -> None:
+    with BackendProcess(options=["--ledger-requests", "3"]) as backend:
+        session = backend.session("s")
+        for _ in range(5):
+            ask(backend, request(path="/s/s/v1/responses"))
+        assert [entry["n"] for entry in session.ledger(5)] == [3, 4, 5]
+        assert session.dropped == 2
+        assert [entry["n"] for entry in session.ledger(since=4)] == [5]
+
+
+def test_the_ledger_keeps_so_many_bytes() -> None:
+    with BackendProcess(options=["--ledger-bytes", "100000"]) as backend:
+        session = backend.session("s")
+        long = json.dumps({"model": "m", "input": "x" * 30_000, "stream": True}).encode()
+        longer = json.dumps({"model": "m", "input": "x" * 60_000, "stream": True}).encode()
+        for body in (long, long, long, long, longer):
+            ask(backend, request(body, path="/s/s/v1/responses"))
+        ledger = session.ledger(5)
+        assert [entry["n"] for entry in ledger] == [2, 3, 4, 5]
+        assert session.dropped == 1
+        assert ledger[-1]["body_left_out"] == len(longer)
+        assert "body" not in ledger[-1]
+        assert ledger[0]["body"] == json.loads(long)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--max-body", "0"], "--max-body 0 is not a whole number from 1"),
+        (["--ledger-requests", "x"], "--ledger-requests x is not a whole number"),
+        (["--idle-seconds", "0"], "--idle-seconds 0 is not a number of seconds"),
+        (["--idle-seconds", "nan"], "--idle-seconds nan is not"),
+    ],
+)
+def test_a_limit_that_is_none_is_a_sentence(options: list[str], sentence: str) -> None:
+    with pytest.raises(Exception, match=re.escape(sentence)):
+        BackendProcess(options=options)

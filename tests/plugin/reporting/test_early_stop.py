@@ -1,0 +1,119 @@
+"""A run whose first cases all fail for one cause stops early; every other run goes on to its end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin.reporting.early_stop import FAILURES, WAITED
+
+pytest_plugins = ["pytester"]
+ALONE = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+MANY = 200
+WORKERS = pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "2")], ids=["alone", "xdist"])
+
+
+def suite(pytester: pytest.Pytester, body: str, count: int = MANY) -> None:
+    """Make a suite of `count` cases with this body, in which `n` is the number of the case."""
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    folder = pytester.mkdir("suites") / "mine"
+    folder.mkdir()
+    (folder / "test_it.py").write_text(
+        f"import pytest\n@pytest.mark.parametrize('n', range({count}))\n@pytest.mark.spec('bad', 'PAY-01')\n"
+        f"def test_it(n):\n    {body}\n"
+    )
+
+
+def run(pytester: pytest.Pytester, *options: str, of: str = "suites") -> tuple[pytest.RunResult, dict[str, Any]]:
+    """Run the suite; return the result and the report."""
+    result = pytester.runpytest_subprocess(*ALONE, of, "--report", "out", *options)
+    report: dict[str, Any] = json.loads((pytester.path / "out" / "report.json").read_text())
+    return result, report
+
+
+@WORKERS
+def test_one_cause_from_the_first_case_on_stops_the_run(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    suite(pytester, "assert False, f'answer {n} is wrong'")
+    result, report = run(pytester, *workers)
+    assert result.ret == 1
+    ran = len(report["cases"])
+    assert FAILURES <= ran < MANY
+    assert (report["verdict"], report["stopped_early"], "interrupted" in report) == ("failed", MANY, False)
+    result.stdout.fnmatch_lines([f"FAILED: stopped early after {ran} cases of {MANY}, which all failed for one cause; *"])
+    said = result.stdout.str()
+    assert said.count("E       AssertionError: answer") == 1  # of one check, in full
+    assert "  1. Fix what fails every case that ran: answer \u2026 is wrong\n" in said
+    assert "  3. Run every case, whatever fails: add --no-early-stop.\n" in said
+    summary = (pytester.path / "out" / "summary.md").read_text()
+    assert f"The run stopped early, of {MANY} cases" in summary
+    assert summary.index("### Do this next\n\n1. Fix what fails every case that ran") < summary.index("### Failed: ")
+
+
+def test_the_option_lets_every_case_run(pytester: pytest.Pytester) -> None:
+    suite(pytester, "assert False, 'wrong'", 2 * FAILURES)
+    result, report = run(pytester, "--no-early-stop")
+    assert (result.ret, len(report["cases"]), "stopped_early" in report) == (1, 2 * FAILURES, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert n == 3, 'wrong'",
+        "assert False, ('one' if n != 3 else 'another')",
+        "n == 3 and pytest.xfail('known by itself'); assert False, 'wrong'",
+    ],
+    ids=["one-passed", "two-causes", "one-known"],
+)
+def test_a_run_in_which_something_else_happened_goes_on(pytester: pytest.Pytester, body: str) -> None:
+    suite(pytester, body, 3 * FAILURES)
+    _, report = run(pytester)
+    assert len(report["cases"]) == 3 * FAILURES
+
+
+def test_a_run_with_few_cases_left_goes_on(pytester: pytest.Pytester) -> None:
+    suite(pytester, "assert False, 'wrong'", 2 * FAILURES - 1)
+    _, report = run(pytester)
+    assert len(report["cases"]) == 2 * FAILURES - 1
+
+
+def test_skipped_cases_change_nothing(pytester: pytest.Pytester) -> None:
+    suite(pytester, "n % 2 and pytest.skip('not now'); assert False, 'wrong'")
+    result, report = run(pytester)
+    assert (result.ret, len(report["cases"])) == (1, 2 * FAILURES - 1)
+
+
+def test_cases_that_waited_count_more(pytester: pytest.Pytester) -> None:
+    suite(pytester, "assert False, 'POST /v1/responses: no end of the answer within 10 s.'")
+    _, report = run(pytester)
+    assert len(report["cases"]) == FAILURES // WAITED
+
+
+@WORKERS
+def test_failures_that_a_baseline_lists_let_a_run_go_on(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    suite(pytester, "assert False, 'wrong'", 2 * FAILURES)
+    (pytester.path / "known.yaml").write_text("- {check: bad, reason: all are}\n")
+    result, report = run(pytester, "--baseline", "known.yaml", *workers)
+    assert {case["outcome"] for case in report["cases"]} == {"known"}
+    assert (len(report["cases"]), result.ret) == (2 * FAILURES, 5)  # nothing passed
+
+
+def test_a_baseline_is_not_updated_from_a_run_that_stopped(pytester: pytest.Pytester) -> None:
+    suite(pytester, "assert False, 'wrong'")
+    (pytester.path / "known.yaml").write_text("- {check: 'bad[[]7]', reason: mine}\n")
+    result, report = run(pytester, "--baseline", "known.yaml", "--update-baseline")
+    assert (result.ret, report["stopped_early"]) == (1, MANY)
+    assert (pytester.path / "known.yaml").read_text() == "- {check: 'bad[[]7]', reason: mine}\n"
+    result.stdout.fnmatch_lines(["*known.yaml was not updated: the run stopped early. Add --no-early-stop to update it."])
+
+
+def test_tests_of_the_users_own_are_never_stopped(pytester: pytest.Pytester) -> None:
+    """They use our fixtures, and are no suite."""
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    pytester.makepyfile(
+        test_mine=f"import pytest\n@pytest.mark.parametrize('n', range({2 * FAILURES}))\n"
+        "def test_it(n, fake_codex): assert False, 'wrong'\n"
+    )
+    result, report = run(pytester, of="test_mine.py")
+    assert (result.ret, len(report["cases"])) == (1, 2 * FAILURES)

@@ -1,0 +1,83 @@
+"""A run that is interrupted leaves its report, whatever other plugins raise at its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CASES = """
+import pathlib, time
+def test_quick(): pass
+def test_slow():
+    pathlib.Path("begun").touch()
+    time.sleep(60)
+"""
+#: Plugins of somebody else's that go wrong at the end of a run.
+PLANTED = {
+    "none": "",
+    "raises": "def pytest_sessionfinish(): raise RuntimeError('planted')",
+    "raises-first": "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_sessionfinish(): raise RuntimeError('planted')",
+    "wraps": "import pytest\n@pytest.hookimpl(wrapper=True, tryfirst=True)\n"
+    "def pytest_sessionfinish():\n    raise RuntimeError('planted')\n    yield",
+    "warns": "import warnings\ndef pytest_sessionfinish(): warnings.warn('planted')",
+    "interrupts-again": "def pytest_keyboard_interrupt(): raise KeyboardInterrupt('planted')",
+    "summary-raises": "def pytest_terminal_summary(): raise RuntimeError('planted')",
+}
+
+
+def project(folder: Path, planted: str) -> None:
+    suite = folder / "suites" / "mine"
+    suite.mkdir(parents=True)
+    (suite / "test_it.py").write_text(CASES)
+    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\nasyncio_default_fixture_loop_scope = function\n")
+    (folder / "planted.py").write_text(PLANTED[planted])
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "pytest", "suites", "-p", "codex_replay.suites", "-p", "planted", "--report", "out", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, cwd=folder, stdout=pipe, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+
+@pytest.mark.parametrize(
+    ("planted", "jobs"), [*((name, "2") for name in PLANTED), ("raises", "0"), ("warns", "0"), ("interrupts-again", "0")]
+)
+def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path: Path) -> None:
+    project(tmp_path, planted)
+    run = start(tmp_path, "-n", jobs)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "begun").exists() and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)  # for the report of the quick case, which another worker sends
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+        said, _ = run.communicate(timeout=60)
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+    assert (tmp_path / "out" / "report.json").exists(), said
+    report = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert (report["verdict"], report["interrupted"]) == ("failed", True)
+    assert any("test_quick" in case["nodeid"] for case in report["cases"])
+    assert run.returncode != 0
+    assert "INTERRUPTED" in said
+    assert ("planted" in said) == (planted != "none")
+
+
+@pytest.mark.parametrize("planted", ["none", "raises", "wraps", "summary-raises"])
+def test_a_whole_run_leaves_its_report_once(planted: str, tmp_path: Path) -> None:
+    project(tmp_path, planted)
+    run = start(tmp_path, "-n", "0", "-k", "quick")
+    said, _ = run.communicate(timeout=60)
+    report = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert (report["verdict"], "interrupted" in report) == ("verified", False)
+    assert said.count("Report: ") == 1
+    assert (run.returncode == 0) == (planted == "none")

@@ -1,0 +1,68 @@
+"""The async OpenAI client in asynchronous tests of an outside project, with the fixture `codex_backend`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.real.sdks.client_venv import python_with
+
+pytest_plugins = ["pytester"]
+
+TEST = """
+import asyncio
+
+import openai
+import pytest_asyncio
+
+
+@pytest_asyncio.fixture
+async def client(codex_backend):
+    async with openai.AsyncOpenAI(base_url=codex_backend.url + "/v1", api_key="sk-1", max_retries=0) as client:
+        yield client
+
+
+async def test_a_stream(client, codex_backend):
+    codex_backend.script(["Hello, world."])
+    stream = await client.responses.create(model="m", input="Hi", stream=True)
+    events = [event async for event in stream]
+    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "Hello, world."
+    assert codex_backend.requests[0].header("authorization") == "Bearer sk-1"
+
+
+async def test_side_by_side(client, codex_backend):
+    codex_backend.script([{"match": f"<{n}>", "items": [f"answer {n}"]} for n in range(8)])
+    found = await asyncio.gather(*(client.responses.create(model="m", input=f"<{n}>") for n in range(8)))
+    assert [response.output_text for response in found] == [f"answer {n}" for n in range(8)]
+
+
+async def test_cancelled_in_mid_stream(client, codex_backend):
+    held = {"match": "left", "items": ["never", {"type": "gate", "name": "middle"}, "whole"]}
+    codex_backend.script([held, {"match": "stays", "items": ["Still here."]}])
+
+    async def listen():
+        async for _ in await client.responses.create(model="m", input="left", stream=True):
+            pass
+
+    left = asyncio.create_task(listen())
+    assert await asyncio.to_thread(codex_backend.wait_at_gate, "middle")
+    left.cancel()
+    assert (await asyncio.gather(left, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+    assert (await client.responses.create(model="m", input="stays")).output_text == "Still here."
+    codex_backend.release("middle")
+"""
+
+
+def test_the_async_client_in_a_project_of_its_own(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's packages come after ours on the path, so that nothing of ours is another version."""
+    where = subprocess.run(
+        [python_with("openai-3"), "-c", "import openai, os; print(os.path.dirname(os.path.dirname(openai.__file__)))"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    pytester.makepyfile(test_outside=TEST)
+    pytester.makeconftest(f"import sys\nsys.path.append({where!r})\n")
+    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    pytester.run(sys.executable, "-m", "pytest", "-q").assert_outcomes(passed=3)

@@ -1,0 +1,252 @@
+"""The HTTP recorder between a client and a server of which one is hostile: the bytes pass, and nobody else is kept waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import random
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import httptools
+import pytest
+import zstandard
+
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.deferred import Deferred
+from codex_replay.shell.http.offsets import Offsets
+from codex_replay.shell.http.relay import Relay
+from codex_replay.shell.http.upstream import Upstream
+from tests.shell.http.test_http_recorder import Backend, backend, post, read_all, read_exactly, read_request, recording
+
+MB = 1 << 20
+BOMBS = {
+    "gzip": lambda: gzip.compress(b"\0" * (300 * MB), 1),
+    "zstd": lambda: zstandard.ZstdCompressor().compress(b"\0" * (600 * MB)),
+    "gzip, gzip": lambda: gzip.compress(gzip.compress(b"\0" * (300 * MB), 1)),
+}
+SMALL = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+def packed(body: bytes, encoding: str) -> bytes:
+    return f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
+@pytest.mark.parametrize("encoding", BOMBS)
+def test_a_bomb_passes_and_is_left_out_and_nobody_waits_for_it(tmp_path: Path, encoding: str) -> None:
+    bomb = BOMBS[encoding]()
+    answer = packed(bomb, encoding)
+
+    def serve(made: Backend, sock: socket.socket) -> None:
+        sock.sendall(answer if b"bomb" in read_request(sock) else SMALL)
+
+    with backend(serve) as made, recording(tmp_path, made.port) as run:
+        with run.connect() as first, run.connect() as other:
+            first.sendall(post(b"bomb"))
+            assert read_exactly(first, len(answer)) == answer
+            other.sendall(post(b"small"))
+            assert read_all(other)[0] == SMALL
+        frames = run.finish()
+    left_out = [frame.payload for frame in frames if frame.kind == "chunk" and "omitted" in frame.payload]
+    assert left_out == [{"omitted": len(bomb)}]
+    assert b"longer than 16 MB when it is decoded" in run.stderr
+    kinds = [frame.kind for frame in frames if frame.conn == 1]
+    assert kinds == ["request", "response", "chunk", "close"]
+
+
+def test_a_bomb_of_a_client_passes_and_is_left_out(tmp_path: Path) -> None:
+    bomb = gzip.compress(b"\0" * (100 * MB), 1)
+
+    def serve(made: Backend, sock: socket.socket) -> None:
+        made.requests.append(read_request(sock))
+        sock.sendall(SMALL)
+
+    with backend(serve) as made, recording(tmp_path, made.port) as run:
+        with run.connect() as sock:
+            sock.sendall(post(bomb).replace(b"X-b: 1", b"content-encoding: gzip"))
+            assert read_all(sock)[0] == SMALL
+        frames = run.finish()
+        assert made.requests[0].endswith(bomb)
+    assert frames[0].payload["omitted"] == len(bomb)
+    assert frames[0].payload["path"] == "/v1/responses"
+
+
+def test_what_decodes_to_much_but_not_too_much_is_recorded_in_its_order(tmp_path: Path) -> None:
+    body = gzip.compress(b'{"text":"' + b"abcdefgh" * (MB // 2) + b'"}')
+
+    def serve(made: Backend, sock: socket.socket) -> None:
+        for _ in range(2):
+            sock.sendall(packed(body, "gzip") if b"long" in read_request(sock) else SMALL)
+
+    with backend(serve) as made, recording(tmp_path, made.port) as run:
+        with run.connect() as sock:
+            sock.sendall(post(b"long"))
+            read_exactly(sock, len(packed(body, "gzip")))
+            sock.sendall(post(b"small"))
+            read_exactly(sock, len(SMALL))
+        frames = run.finish()
+    assert [frame.kind for frame in frames] == ["request", "response", "chunk", "close"] * 2
+    assert [frame.n for frame in frames] == list(range(1, 9))
+    assert len(frames[2].payload["view"]["text"]) == 4 * MB
+
+
+def test_frames_wait_for_the_one_before_them_and_their_sender_does_not() -> None:
+    go, written = threading.Event(), []
+
+    class Writer:
+        path, frames = "x", 0
+
+        def write(self, frame: Frame) -> None:
+            written.append(frame.kind)
+
+        def abandon(self) -> None:
+            raise AssertionError
+
+        def close(self) -> None:
+            pass
+
+    def slow() -> Frame:
+        assert go.wait(20)
+        return made("slow")
+
+    def made(kind: str) -> Frame:
+        return Frame(0, 0.0, "http", "server", kind, b"", None, 1)
+
+    log = Deferred(Log(Writer(), print))
+    log.built(lambda: made("before"))
+    assert written == ["before"]  # at once
+    log.later(slow)
+    log.built(lambda: made("after"))
+    assert written == ["before"]
+    go.set()
+    log.drain()
+    assert written == ["before", "slow", "after"]
+    log.built(lambda: made("last"))
+    assert written == ["before", "slow", "after", "last"]
+
+
+class Bytewise(Offsets):
+    """The offsets, found by feeding each byte alone."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.ended = self.passed = self._at = 0
+        parser = httptools.HttpRequestParser(self)
+        try:
+            for self._at in range(1, len(raw) + 1):
+                parser.feed_data(raw[self._at - 1 : self._at])
+        except httptools.HttpParserError:
+            pass
+
+
+def test_offsets_in_blocks_are_those_of_single_bytes() -> None:
+    source = random.Random(1)
+    chunked = b"POST /c HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n" + b"5\r\nhello\r\n" * 300 + b"0\r\n\r\n"
+    wholes = [post(b"x" * 5000), post(b"y"), chunked, b"nonsense", post(b"z" * 3000)[:-100], b"GET / HTTP/1.1\r\nhost: h\r\n\r\n"]
+    for _ in range(60):
+        raw = b"".join(source.choice(wholes) for _ in range(source.randint(1, 5)))
+        found, expected = Offsets(raw), Bytewise(raw)
+        assert (found.ended, found.passed) == (expected.ended, expected.passed)
+
+
+class Counting(Offsets):
+    """Counts the bytes of the bodies that the parser reports one by one."""
+
+    singles = 0
+
+    def on_body(self, data: bytes) -> None:
+        super().on_body(data)
+        Counting.singles += len(data) == 1
+
+
+def test_a_long_body_is_not_fed_byte_by_byte() -> None:
+    Counting(post(b"x" * 1_000_000) + b"nonsense")
+    assert 0 < Counting.singles < 10_000
+
+
+def test_what_a_client_sends_before_the_server_is_reached_comes_first_and_whole(tmp_path: Path) -> None:
+    def serve(made: Backend, sock: socket.socket) -> None:
+        made.requests.append(read_all(sock)[0])
+        sock.sendall(SMALL)
+
+    requests = post(b"one") + post(b"two")
+    with backend(serve) as made, recording(tmp_path, made.port) as run:
+        for _ in range(100):
+            with run.connect() as sock:
+                sock.sendall(requests)
+                sock.shutdown(socket.SHUT_WR)
+                assert read_all(sock)[0] == SMALL
+        run.finish()
+    assert b"Traceback" not in run.stderr
+    assert {request.count(b"POST ") for request in made.requests} == {2}
+
+
+PAGES = {
+    "a rebound name": ("evil.example:1", ""),
+    "another origin": ("localhost:1", "Origin: http://evil.example\r\n"),
+    "an image": ("localhost:1", "Sec-Fetch-Site: cross-site\r\n"),
+}
+
+
+@pytest.mark.parametrize(("host", "header"), PAGES.values(), ids=PAGES)
+def test_a_web_page_is_refused_and_not_recorded(tmp_path: Path, host: str, header: str) -> None:
+    def serve(made: Backend, sock: socket.socket) -> None:
+        while (request := read_request(sock)).strip():
+            made.requests.append(request)
+            sock.sendall(SMALL)
+
+    page = post(b"page", host).replace(b"X-b: 1\r\n", f"X-b: 1\r\n{header}".encode())
+    with backend(serve) as made, recording(tmp_path, made.port) as run:
+        with run.connect() as sock:
+            sock.sendall(page)
+            assert read_all(sock)[0].startswith(b"HTTP/1.1 403 Forbidden\r\n")
+        with run.connect() as sock:  # also after a request that may pass
+            sock.sendall(post(b"first"))
+            read_exactly(sock, len(SMALL))
+            sock.sendall(page)
+            assert read_all(sock)[0].startswith(b"HTTP/1.1 403 Forbidden\r\n")
+        frames = run.finish()
+    assert [frame.kind for frame in frames] == ["request", "response", "chunk", "close"]
+    assert [request.rpartition(b"\r\n")[2] for request in made.requests] == [b"first"]
+    assert run.stderr.count(b"--allow-host") == 1
+
+
+def test_a_name_that_is_allowed_may_ask_the_recorder(tmp_path: Path) -> None:
+    def serve(made: Backend, sock: socket.socket) -> None:
+        read_request(sock)
+        sock.sendall(SMALL)
+
+    with backend(serve) as made, recording(tmp_path, made.port, words=("--allow-host", "recorder.test")) as run:
+        with run.connect() as sock:
+            sock.sendall(post(b"x", "recorder.test:80"))
+            assert read_all(sock)[0] == SMALL
+        run.finish()
+
+
+def test_what_waits_for_the_server_goes_before_what_comes_when_it_is_reached() -> None:
+    class Transport(asyncio.Transport):
+        def __init__(self) -> None:
+            super().__init__()
+            self.written: list[bytes] = []
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            self.written.append(bytes(data))
+
+        def is_closing(self) -> bool:
+            return False
+
+    class Seen:
+        client_ended, refused, asked = False, None, ()
+
+        def client(self, data: bytes) -> bytes:
+            return data
+
+    watch: Any = Seen()
+    relay = Relay(watch, Upstream("http://127.0.0.1:9"), None, print, lambda relay: None)
+    relay.data(relay.client, b"first")
+    transport = Transport()
+    relay.server.connection_made(transport)
+    relay.data(relay.client, b"second")
+    assert transport.written == [b"first", b"second"]

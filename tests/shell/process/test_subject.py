@@ -1,0 +1,88 @@
+"""A program under test where the system cannot wait without reaping: macOS has no `os.waitid` before Python 3.13."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from codex_replay.shell.process.subject import Process, runs
+
+SERVES = "import sys; sys.stdin.read()"
+SLEEPS = "import time; time.sleep(60)"
+#: Prints the number of a program that it starts in its group, without our mark in its environment, and ends at once.
+LEAVES_ONE = (
+    "import subprocess, sys; "
+    "one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], env={}, stdout=-3, stderr=-3); "
+    "print(one.pid, flush=True)"
+)
+QUICK = 2.0  # seconds: without a waiter each stop took six
+
+
+@pytest.fixture(params=["waitid", "no-waitid"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "no-waitid":
+        monkeypatch.delattr(os, "waitid")
+    return str(request.param)
+
+
+def start(code: str, said: list[bytes] | None = None) -> Process:
+    on_stdout = None if said is None else said.append
+    return Process([sys.executable, "-c", code], env=dict(os.environ), cwd=os.getcwd(), on_stdout=on_stdout)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("raise SystemExit(7)", 7), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL)],
+)
+def test_the_status_of_a_program_that_ends_by_itself_is_known(system: str, code: str, status: int) -> None:
+    process = start(code)
+    try:
+        assert process.wait(10) == status
+    finally:
+        assert process.stop() == status
+
+
+@pytest.mark.parametrize(("code", "status"), [(SERVES, 0), (SLEEPS, -signal.SIGTERM)])
+def test_a_stop_takes_no_longer_than_the_program(system: str, code: str, status: int) -> None:
+    process = start(code)
+    time.sleep(0.2)  # it has begun
+    begun = time.monotonic()
+    assert process.stop(grace=5.0) in (status, -signal.SIGTERM)
+    assert time.monotonic() - begun < QUICK
+
+
+def test_what_a_program_has_left_behind_is_ended(system: str) -> None:
+    said: list[bytes] = []
+    process = start(LEAVES_ONE, said)
+    assert process.wait(10) == 0
+    assert process.output_ended.wait(5)
+    left = int(b"".join(said))
+    os.kill(left, 0)
+    begun = time.monotonic()
+    process.stop()
+    assert time.monotonic() - begun < QUICK
+    deadline = time.monotonic() + 5
+    while runs(left) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not runs(left)
+
+
+def test_a_group_that_is_another_programs_by_now_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once ours is reaped, the system may give its number away."""
+    monkeypatch.delattr(os, "waitid")
+    process = start("pass")
+    assert process.wait(10) == 0
+    stranger = start(SLEEPS)
+    try:
+        own, process.pid = process.pid, stranger.pid
+        process.kill()
+        time.sleep(0.1)
+        assert not stranger.exited.is_set()
+        process.pid = own
+    finally:
+        process.stop()
+        stranger.stop()
