@@ -104,7 +104,8 @@ def test_a_recording_takes_the_place_of_the_backend(backend: BackendProcess, tmp
     session = backend.session("exec recorded", [{"items": [call]}, "done ✓"])
     program = str(Path(sys.executable).with_name("codex-replay"))
     out = tmp_path / "run.ndjson"
-    recorder = subprocess.Popen([program, "record", "--out", str(out), "--upstream", session.url], stdout=subprocess.PIPE)
+    command = [program, "record", "--codex", "0.92.0", "--out", str(out), "--upstream", session.url]
+    recorder = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
         assert recorder.stdout is not None
         url = json.loads(recorder.stdout.readline())["url"]
