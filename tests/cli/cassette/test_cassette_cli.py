@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from codex_replay.cli.cassette.group import group
+from codex_replay.cli.io.console import TOO_DEEP, sentences
 from codex_replay.core.cassette.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.report.cassette_trace import cassette_trace
@@ -546,3 +548,26 @@ def test_a_page_without_marks_says_why(tmp_path: Path) -> None:
     done = run("show", path, "--html", tmp_path / "b.html")
     assert "There is no normalise table for Codex 0.93.0, and no command makes one: the page does not mark times," in done.output
     assert cassette_trace(path, "")["frames"][0]["masked"] == []
+
+
+@pytest.mark.parametrize("verb", ["diff", "lint", "stats"])
+def test_a_frame_that_is_nested_too_deeply_is_reported_in_a_sentence(verb: str, tmp_path: Path) -> None:
+    """Each level is legal JSON, and more than one more can be walked."""
+    deep = b'{"method":"x","params":' + b"[" * 900 + b"]" * 900 + b"}\n"
+    other = deep.replace(b'"x"', b'"y"', 1)
+    files = [str(write(tmp_path / name, line)) for name, line in (("a", deep), ("b", other))]
+    done = run(verb, *files[: 2 if verb == "diff" else 1])
+    assert done.exit_code in (0, 1, 2)
+    assert "Traceback" not in done.output + done.stderr
+    if done.exit_code == 2:
+        assert done.stderr.endswith("read it with `codex-replay cassette show`.\n")
+
+
+def test_no_command_ends_in_a_traceback_for_depth() -> None:
+    @click.command()
+    @sentences
+    def walk() -> None:
+        walk.callback()  # type: ignore[misc]
+
+    done = CliRunner().invoke(walk)
+    assert (done.exit_code, done.stderr) == (2, f"codex-replay: {TOO_DEEP}\n")

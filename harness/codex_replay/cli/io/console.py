@@ -30,6 +30,9 @@ PLAIN_WIDTH = 160
 #: Seconds before a command that goes on working says so.
 PATIENCE = 1.0
 
+#: What a command says of a frame whose values it cannot walk.
+TOO_DEEP = "A frame is nested too deeply for this command (hundreds of levels); read it with `codex-replay cassette show`."
+
 
 class Place(click.Path):
     """A path; an empty text, as an unset variable leaves it, is none."""
@@ -89,6 +92,8 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
                 raise  # it is told in one place for all verbs
             where = f"{error.filename}: " if error.filename else ""
             raise Unable(f"{where}{error.strerror or error}; check the path and its permissions.") from None
+        except RecursionError:
+            raise Unable(TOO_DEEP) from None
 
     return wrapped
 
