@@ -27,8 +27,20 @@ WATCH = """
 import atexit, os, sys
 sys.path.insert(0, ROOT)
 seen = set()
+def inodes_of_mine():
+    # A descriptor has no path: the lock on the capture is known by the file that it is on.
+    for name in ("FAKE_CODEX_CAPTURE", "FAKE_CODEX_LEDGER"):
+        try:
+            found = os.stat(os.environ.get(name, ""))
+        except OSError:
+            continue
+        yield found.st_dev, found.st_ino
 def hook(event, args):
-    if event == "open":
+    if event in ("fcntl.flock", "os.truncate") and isinstance(args[0], int):
+        found = os.fstat(args[0])
+        if (found.st_dev, found.st_ino) not in inodes_of_mine():
+            seen.add((event, ""))
+    elif event == "open":
         path, mode, flags = args
         writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         seen.add(("write" if writes else "read", str(path)))
@@ -173,6 +185,7 @@ def test_no_cassette_does_harm(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     for name in ("test_exec_approvals/accept_for_session", "test_methods/command_exec", "test_config/write"):
         cassette = ROOT / "cassettes" / "app_server" / f"{name}.ndjson"
+        Path(stage.mine["FAKE_CODEX_CAPTURE"]).unlink(missing_ok=True)
         before = stage.disk()
         env = stage.env(FAKE_CODEX_CASSETTE=str(cassette), FAKE_CODEX_CAPTURE=stage.mine["FAKE_CODEX_CAPTURE"])
         client = Client(watched(["app-server"]), env=env, cwd=str(stage.home.work), timeout=60)
@@ -215,6 +228,12 @@ def test_no_script_does_harm_to_who_runs_exec(tmp_path: Path) -> None:
         ("os.mkdir(os.environ['HOME'] + '/x')", "does os.mkdir"),
         ("os.rename(os.environ['HOME'] + '/config.toml', os.environ['HOME'] + '/x')", "does os.rename"),
         ("open('/etc/passwd').close()", "reads /etc/passwd"),
+        (
+            "import fcntl; fcntl.flock(os.open(os.environ['HOME'] + '/config.toml', os.O_RDONLY), fcntl.LOCK_SH)",
+            "does fcntl.flock",
+        ),
+        ("os.truncate(os.environ['HOME'] + '/config.toml', 0)", "does os.truncate"),
+        ("os.truncate(os.open(os.environ['HOME'] + '/config.toml', os.O_RDWR), 0)", "does os.truncate"),
     ],
 )
 def test_a_fake_that_does_harm_is_found(harm: str, told: str, tmp_path: Path) -> None:
