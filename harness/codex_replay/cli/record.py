@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from codex_replay.shell.cassettes.rewrite import WholeWriter
     from codex_replay.shell.http.recorder import HttpRecorder
 
+UNKNOWN = "unknown"
 SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server")
 
 
@@ -81,7 +82,7 @@ def redactor_for(directory: str, literals: Mapping[str, str] | None = None) -> R
 
 def header_for(options: Options, redactor: Redactor) -> Header:
     """Return the header: nothing in it changes from one recording of the same thing to the next."""
-    version = options.codex or version_of(options.command) or "unknown"
+    version = options.codex or version_of(options.command) or UNKNOWN
     argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(options.command)]
     origin = {"rpc": "recorded"} if options.command else {}
     if options.upstream is not None:
@@ -92,7 +93,7 @@ def header_for(options: Options, redactor: Redactor) -> Header:
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
     """Return the cassette to record to, its header written; ends the program with a sentence if there can be none."""
-    from codex_replay.shell.cassettes.rewrite import WholeWriter
+    from codex_replay.shell.cassettes.rewrite import HEADER_ROOM, WholeWriter
 
     try:
         header = header_for(options, redactor)
@@ -109,6 +110,8 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
     if path != out.replace("{pid}", str(os.getpid())):
         options.say(f"{out} is there already and is kept; this run is recorded to {path}.")
     try:
+        if header.codex == UNKNOWN:
+            return WholeWriter(CassetteWriter(path, header, room=HEADER_ROOM), redactor, header)
         return WholeWriter(CassetteWriter(path, header), redactor)
     except CassetteError as error:
         options.stop(2, f"{error} {options.unstarted}")
@@ -204,7 +207,7 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
 )
 @click.option("--out", required=True, metavar="F", help="The cassette to write; {pid} in it becomes the process id.")
 @click.option("--case", metavar="NAME", help="The case's name in the header (default: the file's name).")
-@click.option("--codex", metavar="VERSION", help="The Codex version in the header (default: found beside CMD, or `unknown`).")
+@click.option("--codex", metavar="VERSION", help="The Codex version in the header (default: found beside CMD or in the traffic).")
 @click.option("--force", is_flag=True, help="Replace F if it is there; otherwise F.2, F.3, ... is written.")
 @click.option("--upstream", metavar="URL", help="Record the http seam too: pass requests on to this base URL.")
 @click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where requests come in.")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps
-from codex_replay.shell.cassettes.importers import READERS, ImportFailed, Source, codex_version, proto_events, tee
+from codex_replay.protocol.recordings.codex_version import codex_version
+from codex_replay.shell.cassettes.importers import READERS, ImportFailed, Source, proto_events, tee
 
 DATA = Path(__file__).parents[2] / "data"
 

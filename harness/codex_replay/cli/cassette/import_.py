@@ -30,6 +30,7 @@ def import_(
     Secrets are taken out on the way, those that were streamed in pieces too. A payload that was cut for size is marked and
     never taken for whole.
     """
+    from codex_replay.protocol.recordings.codex_version import codex_version
     from codex_replay.shell.cassettes import importers
     from codex_replay.shell.cassettes.rewrite import WholeWriter
     from codex_replay.shell.codex.origin import bundle_of
@@ -41,7 +42,7 @@ def import_(
             raise Unable(f"{out}: this is the file to import; choose another file.")
         keep_what_is_there(out, force)
         with open(file, "rb") as lines:
-            version = codex or next(filter(None, map(importers.codex_version, read(lines, importers.Source(file)))), "unknown")
+            version = codex or next(filter(None, map(codex_version, read(lines, importers.Source(file)))), "unknown")
         redactor = redactor_of(literals)
         name = redactor.text(case or os.path.splitext(os.path.basename(file))[0])
         origin = {"rpc": "authored" if authored else "recorded"}

@@ -108,8 +108,8 @@ class Footer:
         self.extra = extra or {}
 
 
-def encode_header(header: Header) -> bytes:
-    """Return the header's line."""
+def encode_header(header: Header, length: int = 0) -> bytes:
+    """Return the header's line, with spaces before its line feed if it is shorter than `length` bytes."""
     fixed = {
         "cassette": FORMAT,
         "codex": header.codex,
@@ -117,7 +117,7 @@ def encode_header(header: Header) -> bytes:
         "case": header.case,
         "origin": header.origin,
     }
-    return dumps({**fixed, **header.extra}) + b"\n"
+    return dumps({**fixed, **header.extra}).ljust(length - 1) + b"\n"
 
 
 def encode_footer(footer: Footer) -> bytes:

@@ -187,10 +187,11 @@ class CassetteReader:
 class CassetteWriter:
     """Writes one cassette, each frame handed to the system before `write` returns; secrets are spliced out first.
 
-    Frames are numbered here, from 1. Until `close` has written the footer the file counts as truncated.
+    Frames are numbered here, from 1. Until `close` has written the footer the file counts as truncated. `room` is the number of
+    bytes by which `change_header` may make the header longer.
     """
 
-    def __init__(self, path: str | os.PathLike[str], header: Header, redactor: Redactor | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], header: Header, redactor: Redactor | None = None, *, room: int = 0) -> None:
         import os  # a reader has no need of it, and it costs a tenth of fake-codex's start-up
         import stat
 
@@ -198,6 +199,7 @@ class CassetteWriter:
         self.path = str(path)
         self.frames = 0
         self._redactor = redactor
+        self._header = len(encode_header(header)) + room  # bytes
         try:
             self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -208,7 +210,7 @@ class CassetteWriter:
         try:
             if self._is_file:
                 self._take_over()
-            self._put(encode_header(header))
+            self._put(encode_header(header, self._header))
         except CassetteError:
             if self._is_file and self.is_in_place and os.fstat(self._fd).st_size == 0:
                 os.unlink(self.path)
@@ -256,6 +258,19 @@ class CassetteWriter:
     def keep(self) -> int:
         """Return a descriptor that keeps the lock on the file after `close`, for the caller to close."""
         return self._os.dup(self._fd)
+
+    def change_header(self, header: Header) -> bool:
+        """Overwrite the header in place; False if it is too long, or if this is no file (a pipe, a device).
+
+        Frames that are on disk stay where they are: a writer that is killed leaves the old header or the new one.
+        """
+        line = encode_header(header, self._header)
+        if not self._is_file or len(line) != self._header:
+            return False
+        try:
+            return self._os.pwrite(self._fd, line, 0) == len(line)
+        except OSError:  # the old header stays
+            return False
 
     def write(self, frame: Frame) -> None:
         """Number, redact and append one frame."""

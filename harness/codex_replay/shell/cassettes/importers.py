@@ -17,7 +17,6 @@ from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 #: What stands at the end of a string that a logger has cut.
 _CUT = re.compile(r"(?:<truncated[^<>]*>|\[truncated[^\[\]]*\]|\(truncated[^()]*\))\s*\Z", re.IGNORECASE)
-_AGENT = re.compile(r"[^/]+/(\d+\.\d+\.\d+[-.\w]*) \(")
 _MILLISECONDS = 1e11  # as seconds that would be in the year 5138
 
 
@@ -222,11 +221,3 @@ def _stamp(given: Any) -> float | None:
     if type(given) not in (int, float) or given < 0:
         return None
     return given / 1000 if given > _MILLISECONDS else float(given)
-
-
-def codex_version(frame: Frame) -> str | None:
-    """Return the Codex version that an initialize response tells in its userAgent, or None."""
-    result = frame.value.get("result") if type(frame.value) is dict else None
-    agent = result.get("userAgent") if type(result) is dict else None
-    found = _AGENT.match(agent) if type(agent) is str else None
-    return found[1] if found else None

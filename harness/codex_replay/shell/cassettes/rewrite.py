@@ -11,15 +11,19 @@ import os
 import shutil
 from typing import NamedTuple
 
-from codex_replay.core.cassette.frames import BadLine, Frame, encode_frame, parse_line
+from codex_replay.core.cassette.frames import BadLine, Frame, Header, encode_frame, parse_line
 from codex_replay.core.redact.chunks import with_chunks
 from codex_replay.core.redact.encoded_body import Unseen, left_out, redacted
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.redact.streamed import Secret, Streams
 from codex_replay.core.text.error_text import error_text
+from codex_replay.protocol.recordings.codex_version import LONGEST, codex_version
 from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
+from codex_replay.shell.codex.origin import bundle_of
 from codex_replay.shell.files.atomic import replacing
 
+#: Bytes by which a header grows at most when it gets a version and the `sha256:...` of a bundle, each in place of "unknown".
+HEADER_ROOM = LONGEST + len("sha256:") + 64 - 2 * len("unknown")
 _MOST = 5  # places that a sentence names
 
 
@@ -52,12 +56,17 @@ def told(secrets: list[Secret]) -> str:
 
 
 class WholeWriter:
-    """Redacts the frames for a `CassetteWriter` that does not, and remembers the pieces in them."""
+    """Redacts the frames for a `CassetteWriter` that does not, and remembers the pieces in them.
 
-    def __init__(self, writer: CassetteWriter, redactor: Redactor) -> None:
+    `unnamed` is the header that was written, if it does not name the Codex version: the first frame that names it changes the
+    header (`codex_version`). The writer needs `HEADER_ROOM` for that.
+    """
+
+    def __init__(self, writer: CassetteWriter, redactor: Redactor, unnamed: Header | None = None) -> None:
         self.path = writer.path
         self.frames = 0
         self._writer = writer
+        self._unnamed = unnamed
         self._redactor = redactor
         self._streams = Streams()
         self._unseen = Unseen()
@@ -72,6 +81,10 @@ class WholeWriter:
         self._streams.add(frame, self.frames)
         clean = redacted(left_out(frame) if self._unseen.encoding(frame) else frame, self._redactor)
         self._writer.write(clean)
+        if self._unnamed is not None and (version := codex_version(clean)) is not None:
+            header = Header(version, bundle_of(version), self._unnamed.case, self._unnamed.origin, self._unnamed.extra)
+            self._writer.change_header(header)
+            self._unnamed = None
         return clean is not frame
 
     def abandon(self) -> None:

@@ -1,0 +1,35 @@
+"""Which Codex a recording is of, read from its own frames."""
+
+from __future__ import annotations
+
+import re
+
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.cassette.http_frames import header
+from codex_replay.protocol.versions import is_version
+
+LONGEST = 32  # characters of a version
+_AGENT = re.compile(r"(?P<name>[^/]{1,200})/(?P<version>\d+\.\d+\.\d+[-.\w]*) \(")
+
+
+def codex_version(frame: Frame) -> str | None:
+    """Return the Codex version that a frame names, or None.
+
+    On the seam `rpc` it is in the `userAgent` of the reply to `initialize`. On the seam `http` it is in the header `user-agent`
+    of a request, if the header `originator` names the same program: other clients send no `originator`.
+    """
+    if frame.seam == "rpc" and frame.sender == "server":
+        result = frame.value.get("result") if type(frame.value) is dict else None
+        return _version(result.get("userAgent")) if type(result) is dict else None
+    if frame.kind == "request" and type(frame.payload) is dict and type(headers := frame.payload.get("headers")) is list:
+        originator = header(headers, "originator")
+        return _version(header(headers, "user-agent"), originator) if originator else None
+    return None
+
+
+def _version(agent: object, name: str | None = None) -> str | None:
+    found = _AGENT.match(agent) if type(agent) is str else None
+    if found is None or name not in (None, found["name"]):
+        return None
+    version = found["version"]
+    return version if is_version(version) and len(version) <= LONGEST else None
