@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help fuzz setup conformance test real differential browser wheel-test pythons docs drift-matrix bench strength mutants lint record lock clean
 
+# pytest rewrites each module that it runs. A run starts hundreds of programs: each would do it again where bytecode is not kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 CODEX ?= 0.92.0
 BIN := .venv/bin

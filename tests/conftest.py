@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.suite_run import LEAN
+from tests.support.suite_run import LEAN, prepare_pytester
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
@@ -30,6 +30,4 @@ def lean_children() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _suites_plugin(request: pytest.FixtureRequest) -> None:
     """Load the suites' plugin into the projects that pytester makes; the users' fixtures are tested without it."""
-    if "pytester" in request.fixturenames:
-        request.getfixturevalue("pytester")  # which forgets PYTEST_ADDOPTS
-        request.getfixturevalue("monkeypatch").setenv("PYTEST_ADDOPTS", f"-p codex_replay.suites {LEAN}")
+    prepare_pytester(request, f"-p codex_replay.suites {LEAN}")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.suite_run import LEAN
+from tests.support.suite_run import LEAN, prepare_pytester
 
 
 @pytest.fixture(autouse=True)
 def _suites_plugin(request: pytest.FixtureRequest) -> None:
     """Leave the suites' plugin out."""
-    if "pytester" in request.fixturenames:
-        request.getfixturevalue("pytester")  # which forgets PYTEST_ADDOPTS
-        request.getfixturevalue("monkeypatch").setenv("PYTEST_ADDOPTS", LEAN)
+    prepare_pytester(request, LEAN)
