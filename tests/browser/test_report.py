@@ -80,7 +80,7 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
 
 def test_an_object_in_a_table_keeps_its_words(browser: Browser, show: Show) -> None:
     """Beside a long command the subject of a run has words and not a column of letters."""
-    command = "pytest " + "path/to/site-packages/codex_replay/packaged/suites/proxy/test_auth.py " * 6
+    command = "pytest " + "path/to/site-packages/codex_replay/packaged/suites/proxy/replies/test_auth.py " * 6
     run = {"name": "a", "command": command, "started": "2026-11-22T11:45:13Z", "seconds": 2.3, "verdict": "failed"}
     run |= {"subject": {"proxy": "node server.js"}, "codex": "0.92.0", "profile": "works-on-0.92", "cases": 32}
     show((report([case("one")], runs=[run]), []))

@@ -177,7 +177,8 @@ def test_the_closures_are_no_empty_ones(pair: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["codex_replay.reference.proxy.__main__", "codex_replay.plugin.proxy.fixture", "suites.proxy.test_tool_calls"]
+    "module",
+    ["codex_replay.reference.proxy.__main__", "codex_replay.plugin.proxy.fixture", "suites.proxy.replies.test_tool_calls"],
 )
 def test_what_is_loaded_is_in_the_closure(module: str) -> None:
     """The closure leaves nothing out that Python really imports."""

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -41,6 +42,15 @@ IMPURE = {
     "glob",
     "posix",
 }
+
+#: As many modules as one look takes in.
+MOST_MODULES = 20
+
+
+def full_folders(root: Path) -> list[str]:
+    """Return the folders below `root` (itself included) that hold more than `MOST_MODULES` modules, `__init__.py` left out."""
+    counts = Counter(path.parent for path in root.rglob("*.py") if path.name != "__init__.py")
+    return [f"{folder}: {count} modules" for folder, count in sorted(counts.items()) if count > MOST_MODULES]
 
 
 def modules(*packages: str) -> list[Path]:
@@ -255,3 +265,21 @@ def shadowing(paths: Iterable[Path]) -> list[str]:
 def test_no_module_of_the_tests_shadows_one_of_python() -> None:
     assert shadowing((ROOT / "tests").rglob("*.py")) == []
     assert shadowing([Path("tests/fuzz/http.py"), Path("tests/fuzz/http_wire.py")]) == ["tests/fuzz/http.py"]
+
+
+@pytest.mark.parametrize("root", ["harness", "fake_server", "suites", "tests", "bench"])
+def test_no_folder_is_too_full_to_be_read(root: str) -> None:
+    assert full_folders(ROOT / root) == []
+
+
+def test_a_full_folder_is_found(tmp_path: Path) -> None:
+    for number in range(MOST_MODULES + 1):
+        (tmp_path / f"m{number}.py").touch()
+    assert full_folders(tmp_path) == [f"{tmp_path}: 21 modules"]
+
+
+@pytest.mark.parametrize("suite", ["app_server", "proxy"])
+def test_the_rooms_of_a_suite_have_no_module_in_common(suite: str) -> None:
+    """A room is no part of the name of a case: two modules of one name would share their cassettes."""
+    names = [path.name for path in (ROOT / "suites" / suite).rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)

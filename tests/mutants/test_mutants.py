@@ -154,18 +154,8 @@ def test_the_figures_and_the_rows_that_allow_nothing(monkeypatch: pytest.MonkeyP
 def test_a_sample_of_the_mutants_is_found(tmp_path: Path) -> None:
     """`make mutants` judges all; this is a part of the payloads' mutants, judged by the cases of the modules about payloads."""
     report = tmp_path / "mutants.json"
-    names = (
-        "envelope",
-        "environment",
-        "input",
-        "instructions",
-        "models",
-        "new_conversation",
-        "tools_payload",
-        "user_message",
-        "user_turn",
-    )
-    modules = [f"suites/proxy/test_{name}.py" for name in names]
+    names = "envelope environment input instructions new_conversation tools_payload user_message user_turn"
+    modules = ["suites/proxy/replies/test_models.py", *(f"suites/proxy/requests/test_{name}.py" for name in names.split())]
     options = ["-p", "tests.mutants.plugin", "--mutants", "calls*", "--mutants", "instructions*", "--mutants-sample", "1500"]
     argv = [
         sys.executable,

@@ -1,6 +1,6 @@
 """What the suite for lite clients takes from the real Codex where the specification is silent, held against the real Codex.
 
-(That a decision which comes too late changes nothing is held by suites/app_server/test_interrupt.py.)
+(That a decision which comes too late changes nothing is held by suites/app_server/conversation/test_interrupt.py.)
 """
 
 from __future__ import annotations

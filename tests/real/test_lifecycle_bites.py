@@ -16,7 +16,7 @@ from tests.plugin.app_server.test_checks_bite import LIVE as OWED
 
 ROOT = Path(__file__).parents[2]
 MUTANT = ROOT / "tests" / "miniatures" / "live_mutant.py"
-MODULE = "suites/app_server/test_lifecycle.py"
+MODULE = "suites/app_server/server/test_lifecycle.py"
 SIGNALS = {
     *(f"signal-{name}" for name in ("SIGHUP", "SIGINT", "SIGTERM")),
     *(f"signal_in_a_turn-{name}" for name in ("SIGINT", "SIGTERM")),

@@ -305,9 +305,9 @@ def test_the_cases_of_every_suite_have_stories(tmp_path: Path) -> None:
         "suites/backend/test_auth.py::test_an_access_token_with_its_account_is_taken",
         "suites/lite_client/test_auth.py::test_chatgpt_bearer",
         "suites/editor_client/test_turns.py::test_the_thread_is_started_in_the_project",
-        "suites/proxy/test_auth.py::test_a_bearer_is_required[chat-none]",
-        "suites/proxy/test_envelope.py",
-        "suites/app_server/test_v1.py::test_listener",
+        "suites/proxy/replies/test_auth.py::test_a_bearer_is_required[chat-none]",
+        "suites/proxy/requests/test_envelope.py",
+        "suites/app_server/conversation/test_v1.py::test_listener",
     ]
     command = [
         sys.executable,
@@ -582,7 +582,7 @@ def test_the_source_of_a_case(docstring: str, found: tuple[list[str], str]) -> N
 
 
 def test_the_name_of_a_test_that_cannot_be_asked() -> None:
-    name = name_of_node("suites/app_server/test_v1.py::TestX::test_hello[a b-1]", ROOT)
+    name = name_of_node("suites/app_server/conversation/test_v1.py::TestX::test_hello[a b-1]", ROOT)
     assert str(name) == "app_server/test_v1/hello-a_b-1"
 
 

@@ -61,7 +61,7 @@ CONFTEST = """
 def specs() -> set[str]:
     """The ids of all checks of the suite for proxies, read from its sources."""
     found = set()
-    for path in (ROOT / "suites" / "proxy").glob("test_*.py"):
+    for path in (ROOT / "suites" / "proxy").rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.spec":
                 assert isinstance(node.args[0], ast.Constant), f"{path.name}: the id of a check must be a plain text"

@@ -66,7 +66,7 @@ def test_readiness_settings_are_named_for_a_proxy_that_was_not_ready() -> None:
 def test_the_advice_stands_below_the_verdict_and_in_the_report(tmp_path: Path) -> None:
     """The reference proxy with the other profile's calls, whatever the case asks for."""
     proxy = f"env PROXY_PROFILE=works-on-0.92 {sys.executable} -m codex_replay.reference.proxy"
-    words = ["suites/proxy/test_user_turn.py", "-k", "no_effort", "--proxy", proxy, "--report", str(tmp_path)]
+    words = ["suites/proxy/requests/test_user_turn.py", "-k", "no_effort", "--proxy", proxy, "--report", str(tmp_path)]
     done = subprocess.run([*PYTEST, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     said = done.stdout
     advice = "It sends none of the calls of as-specified (newConversation, sendUserTurn, sendUserMessage); it sends "

@@ -93,7 +93,7 @@ def test_a_text_is_told_from_where_it_differs() -> None:
 def test_no_check_of_the_suite_fails_without_a_sentence() -> None:
     """A bare assert shows a proxy's author two values and no place; a pattern that does not fit shows a mistake of ours."""
     found = []
-    for path in sorted((Path(__file__).parents[3] / "suites" / "proxy").glob("*.py")):
+    for path in sorted((Path(__file__).parents[3] / "suites" / "proxy").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Assert | ast.Assign):
                 continue

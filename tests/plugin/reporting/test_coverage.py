@@ -160,7 +160,11 @@ def test_the_table_names_what_is_not_seen_when_it_is_little(monkeypatch: pytest.
 def test_a_run_prints_the_table_and_reports_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--report", str(tmp_path)]
     done = subprocess.run(
-        [*command, "suites/app_server/test_v1.py::test_listener", "suites/app_server/test_lifecycle.py::test_closed_stdout"],
+        [
+            *command,
+            "suites/app_server/conversation/test_v1.py::test_listener",
+            "suites/app_server/server/test_lifecycle.py::test_closed_stdout",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -184,7 +188,7 @@ def test_a_case_that_fails_shows_nothing(tmp_path: Path) -> None:
     target.write_bytes(source.read_bytes().replace(b'"result":{"subscriptionId"', b'"result":{"subscription"'))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--report", str(tmp_path)]
     done = subprocess.run(
-        [*command, "--cassettes", str(tmp_path / "cassettes"), "suites/app_server/test_v1.py::test_listener"],
+        [*command, "--cassettes", str(tmp_path / "cassettes"), "suites/app_server/conversation/test_v1.py::test_listener"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -189,7 +189,7 @@ RUN = Run(ROOT / "suites", "0.92.0")
 
 #: One file of each kind that takes part in a run.
 KINDS = [
-    "suites/app_server/test_v2.py",
+    "suites/app_server/conversation/test_v2.py",
     "suites/app_server/expected.py",
     "suites/app_server/README.md",
     "suites/proxy/developer-instructions.txt",

@@ -29,6 +29,7 @@ from codex_replay.core.wire.json_text import dumps
 from codex_replay.plugin.app_server.case import CASE
 from codex_replay.plugin.app_server.record import LONGEST_LINE, without_long_strings
 from codex_replay.plugin.app_server.server import Server
+from codex_replay.plugin.base.naming import below_suites
 from codex_replay.plugin.reporting.session import SESSION
 from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
 
@@ -164,16 +165,16 @@ class Keeper:
         result = yield
         case, end = item.stash.get(CASE, None), item.stash.get(END, None)
         if case is not None and end is not None:
-            self._keep(case, item.name, end, item.config.stash[SESSION].subject.version)
+            node = "/".join((*below_suites(item.path), item.path.name)) + f"::{item.name}"
+            self._keep(case, node, end, item.config.stash[SESSION].subject.version)
         return result
 
-    def _keep(self, case: Case, test: str, end: End, version: str) -> None:
+    def _keep(self, case: Case, node: str, end: End, version: str) -> None:
         place = self.folder / "cases" / case.name.suite / case.name.module
         place.mkdir(parents=True, exist_ok=True)
-        node = f"{case.name.suite}/{case.name.module}.py::{test}"  # below the suites, wherever they lie
         said: dict[str, Any] = {
             "case": str(case.name),
-            "node": node,
+            "node": node,  # below the suites, wherever they lie
             "outcome": end.outcome,
             "early": end.early,
             "sentence": end.sentence,

@@ -41,27 +41,23 @@ class CaseName:
 
 
 def case_name(item: Any, root: Path) -> CaseName:
-    """Return the `CaseName` of a test function: its folder below `suites` (or the root), its module, its name and parameters."""
+    """Return the `CaseName` of a test function: its suite (the folder in `suites`, or below the root), its module, its name."""
     path: Path = item.path
-    parts = path.parts
-    below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
     case = getattr(item, "originalname", item.name).removeprefix("test_")
     callspec = getattr(item, "callspec", None)
     if callspec is not None:
         case += "-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in callspec.id)
-    return CaseName("/".join(below) or "tests", path.stem, case)
+    return CaseName(_suite(path, root), path.stem, case)
 
 
 def name_of_node(nodeid: str, root: Path) -> CaseName:
     """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that cannot be asked any more."""
     place, _, rest = nodeid.partition("::")
     path = root / place
-    parts = path.parts
-    below = parts[len(parts) - parts[::-1].index("suites") : -1] if "suites" in parts[:-1] else _below(path, root)
     test, bracket, parameters = rest.rpartition("::")[2].partition("[")
     case = test.removeprefix("test_") + bracket.replace("[", "-")
     case += "".join(c if c.isalnum() or c in "-_." else "_" for c in parameters.removesuffix("]"))
-    return CaseName("/".join(below) or "tests", path.stem, case)
+    return CaseName(_suite(path, root), path.stem, case)
 
 
 def role_of(item: pytest.Item) -> str | None:
@@ -76,8 +72,18 @@ def role_of(item: pytest.Item) -> str | None:
     return None
 
 
-def _below(path: Path, root: Path) -> tuple[str, ...]:
-    return path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
+def _suite(path: Path, root: Path) -> str:
+    """Return the suite of a module. The rooms of a suite are no part of it: a case that moves to another keeps its name."""
+    if below := below_suites(path):
+        return below[0]
+    folders = path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
+    return "/".join(folders) or "tests"
+
+
+def below_suites(path: Path) -> tuple[str, ...]:
+    """Return the names on the way from the folder `suites` to the module, its own left out; none for a module elsewhere."""
+    parts = path.parts[:-1]
+    return parts[len(parts) - parts[::-1].index("suites") :] if "suites" in parts else ()
 
 
 def cassette_folder(path: Path, root: Path) -> Path:
