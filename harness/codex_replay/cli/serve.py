@@ -20,6 +20,7 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.escape import escape, escape_json
 from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
+from codex_replay.shell.process.wakeful import answer_signals_at_once
 
 #: How long one question for news waits, in seconds; a signal interrupts it.
 PATIENCE = 30.0
@@ -113,6 +114,7 @@ def command(
     }
     options = [f"--{name}={value}" for name, value in limits.items() if value is not None]
     options += [f"--allow-host={name}" for name in hosts]
+    answer_signals_at_once()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with BackendProcess(host=host, port=port, options=options) as process:

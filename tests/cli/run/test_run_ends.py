@@ -31,6 +31,16 @@ def test_slow():
     pathlib.Path("slow.new").rename("slow")
     time.sleep(600)
 """
+#: A case in which the system gives signals to another thread than the one that waits.
+ELSEWHERE = """
+import pathlib, signal, threading
+
+def test_waits():
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGUSR2})
+    pathlib.Path("waits").touch()
+    threading.Event().wait(600)
+"""
 #: Notes that the process that ends the run has the report of the case that passes.
 NOTES = """
 import os, pathlib, pytest
@@ -147,6 +157,21 @@ def test_an_ended_run_leaves_its_report_and_nothing_else(number: int, to: str, s
     assert [case["case"] for case in running.report["cases"]] == ["quick"], "a case that did not end is none"
     assert printed.count("INTERRUPTED") == 1
     assert running.left() == []
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(("number", "to", "status"), [(signal.SIGINT, "group", 2), (signal.SIGTERM, "command", 143)])
+def test_a_signal_ends_the_run_at_once_though_another_thread_gets_it(
+    number: int, to: str, status: int, jobs: str, project: Path
+) -> None:
+    """So it is, too, for one that comes just before the case begins to wait: the thread that waits is not told of either."""
+    (project / "suites" / "mine" / "test_it.py").write_text(ELSEWHERE)
+    with run(project, "-n", jobs) as running:
+        running.seen("waits")
+        running.signal(number, to)
+        printed = running.end()
+    assert running.process.returncode == status, printed
+    assert running.report["interrupted"] is True
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.plugin.base.signals import BLOCKED, INTERRUPT
+from codex_replay.shell.process.wakeful import answer_signals_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[
     if threading.current_thread() is not threading.main_thread():
         yield subprocess.Popen(arguments, **more)
         return
+    answer_signals_at_once()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     before = {}
     try:

@@ -3,6 +3,7 @@
 Strategy. One process decides, the one that ends the run (with pytest-xdist the controller). From its start until it collects, its
 signals are blocked, so that an interrupt finds pytest ready to write a report. A termination is an interrupt with another exit
 status. Workers do not answer interrupts: the controller terminates them. A worker whose controller is gone terminates itself.
+Both answer at once, though a case waits (see `codex_replay.shell.process.wakeful`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import os
 import signal
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from codex_replay.shell.process.wakeful import answer_signals_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +53,7 @@ class Interrupts:
 
     def install(self, passed_on: bool) -> None:
         """Answer the signals that have their default action; `passed_on` means that `codex-replay run` passes interrupts on."""
+        answer_signals_at_once()
         for number in (signal.SIGTERM, signal.SIGHUP):
             _instead_of(signal.SIG_DFL, number, self.terminate)
         if passed_on:
@@ -86,6 +90,7 @@ def follow_controller(stop: Callable[[], None]) -> None:
     controller = os.getppid()
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, _ignore)
+    answer_signals_at_once()
     unblock()
     threading.Thread(target=_watch, args=(controller,), daemon=True).start()
 
