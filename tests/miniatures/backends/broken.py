@@ -44,11 +44,18 @@ def stream(change: Callable[[list[Event]], Iterable[Event]]) -> Callable[[list[E
                     event["sequence_number"] = number
             return [steps.Send(event) for event in events]
 
-        responses.reply = reply
+        _replace_everywhere(old, reply)
 
     patch.__doc__ = change.__doc__
     VARIANTS[change.__name__.replace("_", "-")] = patch
     return change
+
+
+def _replace_everywhere(old: Callable[..., Any], new: Callable[..., Any]) -> None:
+    """Put another function in the place of one in every module that has imported it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("codex_") and getattr(module, old.__name__, None) is old:
+            setattr(module, old.__name__, new)
 
 
 def of(events: list[Event], kind: str) -> list[Event]:
@@ -323,7 +330,7 @@ def incomplete_as_completed(events: list[Event]) -> Iterable[Event]:
 def written(change: Callable[[bytes], bytes]) -> None:
     """Change the bytes of every event."""
     old = steps.event_bytes
-    steps.event_bytes = lambda *given, **more: change(old(*given, **more))
+    _replace_everywhere(old, lambda *given, **more: change(old(*given, **more)))
 
 
 @variant

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import signal
 import subprocess
 import sys
-import time
-import traceback
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from codex_replay.reference.lite_client import __main__ as program
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.support.forked import fork  # noqa: E402 - found by the line above
+
 KILLS = HERE / "kills.json"
 FINE = "reference"
 #: Variants that never end, and the seconds after which that is certain.
@@ -95,6 +96,9 @@ class Matrix:
         """Give every case its variants."""
         if "lite_client" in metafunc.fixturenames:
             names = list(self.pairs or self.only)
+            if self.pairs is not None:  # of each check only the pairs that may be wanted: there are a hundred variants
+                check = f"{metafunc.module.__name__.rpartition('.')[2]}::{metafunc.function.__name__}"
+                names = [name for name in names if any(each.partition("[")[0] == check for each in self.pairs[name])]
             metafunc.parametrize("lite_client_command", [(name,) for name in names], ids=[f"{name}~" for name in names])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -117,70 +121,23 @@ class Matrix:
 
 def execute(argv: list[str], env: Mapping[str, str], cwd: str, seconds: float) -> tuple[int | None, bytes, str]:
     """Do what `LiteClient.execute` does, for `[variant, prompt]`, in a fork of this process."""
-    pipes = [os.pipe(), os.pipe()]
-    pid = os.fork()
-    if pid == 0:
-        _child(argv, env, cwd, pipes[0][1], pipes[1][1])
-    for _, write in pipes:
-        os.close(write)
-    reads = [read for read, _ in pipes]
-    said: dict[int, bytes] = dict.fromkeys(reads, b"")
-    deadline, ended = time.monotonic() + ENDLESS.get(argv[0], seconds), True
-    with _closing(reads):
-        left = set(reads)
-        while left and ended:
-            ready = select.select(list(left), [], [], max(0.0, deadline - time.monotonic()))[0]
-            ended = bool(ready)
-            for read in ready:
-                piece = os.read(read, 1 << 16)
-                said[read] += piece
-                if not piece:
-                    left.discard(read)
-    if not ended:
-        os.kill(pid, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return status if ended else None, said[reads[0]], said[reads[1]].decode("utf-8", "replace").rstrip("\n")
+    import broken
 
+    def main() -> int:
+        if argv[0] == FINE:
+            return program.main(argv[1:])
+        return broken.main(argv)
 
-class _closing:  # noqa: N801 - as contextlib.closing
-    def __init__(self, fds: list[int]) -> None:
-        self.fds = fds
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: object) -> None:
-        for fd in self.fds:
-            os.close(fd)
-
-
-def _child(argv: list[str], env: Mapping[str, str], cwd: str, stdout: int, stderr: int) -> None:
-    status = 70
-    try:
-        os.setsid()
-        os.chdir(cwd)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
-        os.closerange(3, 256)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-        os.environ.clear()
-        os.environ.update(env)
-        import broken
-
-        from codex_replay.reference.lite_client import __main__ as program
-
-        if argv[0] != FINE:
-            broken.VARIANTS[argv[0]]()
-        status = program.main(argv[1:])
-    except BaseException:
-        traceback.print_exc()
-        status = 1
-    finally:
-        with suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)
+    pipe = subprocess.PIPE
+    with fork(main, env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=ENDLESS.get(argv[0], seconds))
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            process.kill()
+            stdout, stderr = process.communicate()
+            status = None
+    return status, stdout, stderr.decode("utf-8", "replace").rstrip("\n")
 
 
 @pytest.fixture(autouse=True)

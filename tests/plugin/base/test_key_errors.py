@@ -60,7 +60,8 @@ HARNESS = (Path("harness/codex_replay/plugin/backend/conversation.py"), "self.bu
     ],
 )
 def test_what_the_harness_raises_is_no_failure_of_the_subject(places: list[tuple[Path, str]], statement: str | None) -> None:
-    assert reading(places) == statement
+    found = reading([path for path, _ in places])
+    assert (None if found is None else places[found][1]) == statement
 
 
 class Sparse(http.server.BaseHTTPRequestHandler):

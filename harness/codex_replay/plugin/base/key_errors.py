@@ -5,7 +5,7 @@ A case reads what the specification promises, `events[0]["response"]["output"]`,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,14 @@ def sentence(error: BaseException, statement: str) -> str | None:
     return None
 
 
-def reading(places: Iterable[tuple[Path, str]]) -> str | None:
-    """Return the statement of a suite that raised an error, by (file, statement) from the outermost call on.
+def reading(paths: Sequence[Path]) -> int | None:
+    """Return the index of the call in a suite that raised an error, by the files of the calls from the outermost on.
 
     None if the harness raised it: a bug of the harness is no failure of the subject.
     """
-    for path, statement in reversed(list(places)):
+    for index, path in reversed(list(enumerate(paths))):
         if "suites" in path.parts[:-1]:
-            return statement
+            return index
         if _OURS in path.parts:
             return None
     return None
@@ -51,6 +51,8 @@ def tell(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or call.excinfo is None or not isinstance(call.excinfo.value, KEY_ERRORS):
         return
-    statement = reading((Path(str(entry.path)), str(entry.statement)) for entry in call.excinfo.traceback)
-    if statement is not None and (text := sentence(call.excinfo.value, statement)) is not None:
+    calls = call.excinfo.traceback
+    found = reading([Path(str(entry.path)) for entry in calls])
+    # A statement costs a parse of its whole file, so only this one is asked for.
+    if found is not None and (text := sentence(call.excinfo.value, str(calls[found].statement))) is not None:
         crash.message = text
