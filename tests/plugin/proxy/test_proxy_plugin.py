@@ -270,7 +270,7 @@ def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: p
         f"command = {json.dumps(shlex.join(command('calls-not-looked-for')))}\n"
     )
     suite.makepyfile(test_it="def test_else(proxy):\n    assert False\n")
-    shape = Path(__file__).parents[3] / "suites" / "proxy" / "test_responses_shape.py"
+    shape = Path(__file__).parents[3] / "suites" / "proxy" / "replies" / "test_responses_shape.py"
     here = ["-c", str(suite.path / "pyproject.toml"), "--rootdir", str(suite.path)]
     result = run(suite, *here, str(shape), "test_it.py", "-k", "call or else")
     shown = result.stdout.str()

@@ -23,7 +23,7 @@ class NoSuchSuite(BadUse):
 def resolve(names: tuple[str, ...]) -> list[str]:
     """Return paths for SUITE arguments: the name of a suite (or a path in one), a path, or a node id; raises `NoSuchSuite`.
 
-    The suites of the working directory go before those that are installed.
+    The suites of the working directory go before those that are installed. A module is found in each room of its suite.
     """
     folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
     if not folders:
@@ -33,7 +33,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
         if not name:
             raise NoSuchSuite("A SUITE is an empty text; leave it out to run all of them.")
         path, colons, rest = name.partition("::")
-        suite = next((folder / path for folder in folders if (folder / path).exists()), None)
+        suite = next((place for folder in folders if (place := _place(folder, path))), None)
         if suite is not None and not path.startswith((".", "/")):
             found.append(f"{suite}{colons}{rest}")
         elif os.path.exists(path):
@@ -45,6 +45,15 @@ def resolve(names: tuple[str, ...]) -> list[str]:
             known = ", ".join(sorted(item.name for item in there if item.is_dir() and not item.name.startswith("_")))
             raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; a path of your own will do as well.")
     return found or [str(folders[0])]
+
+
+def _place(suites: Path, name: str) -> Path | None:
+    """Return the suite, or the module `SUITE/test_x.py` in whichever room of the suite it lies; None if there is none."""
+    if (suites / name).exists():
+        return suites / name
+    suite, _, module = name.partition("/")
+    rooms = sorted((suites / suite).glob(f"*/{module}")) if module.startswith("test_") and "/" not in module else []
+    return rooms[0] if rooms else None
 
 
 def no_expression(chosen: str) -> str:
