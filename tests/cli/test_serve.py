@@ -12,9 +12,12 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from codex_replay.cli import serve
 
 COMMAND = [sys.executable, "-c", "from codex_replay.cli.main import main; main()", "serve"]
 
@@ -179,3 +182,28 @@ def test_an_option_that_says_nothing_is_no_use(options: list[str], sentence: str
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert done.stderr.startswith("Usage: ")
+
+
+def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when a request is taken and not yet printed, and again within the last lines, which are all printed."""
+    printed = []
+
+    def at_once(line: str) -> None:
+        if len(printed) in (1, 3):
+            os.kill(os.getpid(), signal.SIGTERM)
+        printed.append(json.loads(line)["n"])
+
+    entry = {"method": "GET", "path": "/", "answer": "route", "status": 200, "end": "end", "sentence": None, "headers": []}
+    entries = [{"n": n, **entry} for n in range(1, 6)]
+    session = SimpleNamespace(dropped=0, ledger=lambda wanted, seconds, since, redact: entries[since : 3 if seconds else 5])
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    monkeypatch.setattr(serve, "at_once", at_once)
+    stop = serve._Stop()
+    stop.install()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            serve._Followed(SimpleNamespace(stderr=lambda: ""), session, stop, quiet=False, as_json=True).follow()  # type: ignore[arg-type]
+    finally:
+        for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+            signal.signal(number, handler)
+    assert printed == [1, 2, 3, 4, 5]

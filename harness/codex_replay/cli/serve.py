@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -21,6 +21,9 @@ from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.escape import escape, escape_json
 from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
 from codex_replay.shell.process.wakeful import answer_signals_at_once
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: How long one question for news waits, in seconds; a signal interrupts it.
 PATIENCE = 30.0
@@ -115,7 +118,8 @@ def command(
     options = [f"--{name}={value}" for name, value in limits.items() if value is not None]
     options += [f"--allow-host={name}" for name in hosts]
     answer_signals_at_once()
-    signal.signal(signal.SIGTERM, _interrupt)
+    stop = _Stop()
+    stop.install()
     try:
         with BackendProcess(host=host, port=port, options=options) as process:
             session = process.session("default", value)
@@ -125,7 +129,7 @@ def command(
             with contextlib.suppress(KeyboardInterrupt):
                 ready = {"url": process.url, "pid": process.pid, "token": process.token}
                 at_once(json.dumps(ready) if as_json else _welcome(process.url, process.token))
-                _Followed(process, session, quiet=quiet, as_json=as_json).follow()
+                _Followed(process, session, stop, quiet=quiet, as_json=as_json).follow()
             if cassettes:
                 raise SystemExit(_settle(session, allow_unused, as_json))
     except BackendError as error:
@@ -134,8 +138,35 @@ def command(
         pass
 
 
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+class _Stop:
+    """Ends the command at SIGINT and SIGTERM: between two lines, or within a line that cannot be printed if it comes twice."""
+
+    def __init__(self) -> None:
+        self._prints = self._came = False
+
+    def install(self) -> None:
+        """Answer the two signals; SIGINT stays ignored where it is, as in a background job of a shell."""
+        signal.signal(signal.SIGTERM, self)
+        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+            signal.signal(signal.SIGINT, self)
+
+    def __call__(self, number: int, frame: object) -> None:
+        """Raise `KeyboardInterrupt`, now or after the line."""
+        if not self._prints or self._came:
+            raise KeyboardInterrupt
+        self._came = True
+
+    @contextlib.contextmanager
+    def printing(self) -> Iterator[None]:
+        """Take what is left of the lines out of the ledger and print it, without a loss or a line twice."""
+        self._prints = True
+        try:
+            yield
+        finally:
+            self._prints = False
+        if self._came:
+            self._came = False
+            raise KeyboardInterrupt
 
 
 def _welcome(url: str, token: str) -> str:
@@ -178,8 +209,8 @@ class _Printer:
 class _Followed:
     """Prints a line for each request that is answered, and what the backend complains of."""
 
-    def __init__(self, process: BackendProcess, session: BackendSession, *, quiet: bool, as_json: bool) -> None:
-        self._process, self._session = process, session
+    def __init__(self, process: BackendProcess, session: BackendSession, stop: _Stop, *, quiet: bool, as_json: bool) -> None:
+        self._process, self._session, self._stop = process, session, stop
         self._quiet, self._as_json = quiet, as_json
         self._printer = _Printer()
         self._seen = self._dropped = 0
@@ -204,7 +235,11 @@ class _Followed:
             aside(self._printer.line(f"{error} It goes on serving."))
             time.sleep(min(seconds, PAUSE))
             return
-        self._show(entries)
+        with self._stop.printing():
+            self._show(entries)
+            self._complain()
+
+    def _complain(self) -> None:
         complaints = self._process.stderr()
         for line in complaints.removeprefix(self._complaints).splitlines():
             aside(self._printer.line(line))
