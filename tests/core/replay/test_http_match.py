@@ -12,6 +12,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.cassette.http_frames import request_payload
 from codex_replay.core.normalise.normaliser import Rules
 from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded
+from codex_replay.core.replay.match import Matcher
 from codex_replay.core.replay.match_on import BadOver, Over, without_numbers
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol import data_tables
@@ -161,3 +162,10 @@ def test_an_exclusion_reaches_into_the_part_that_is_compared(words: list[str], s
 def test_to_compare_nothing_is_refused(words: list[str]) -> None:
     with pytest.raises(BadOver, match="Nothing is compared"):
         Over(words)
+
+
+@pytest.mark.parametrize(("one", "other"), [(False, 0), (True, 1), ([False], [0]), ({"a": [1]}, {"a": [True]})])
+def test_false_is_not_zero_and_true_is_not_one(one: Any, other: Any) -> None:
+    for recorded, live in ((one, other), (other, one)):
+        assert isinstance(HttpPlayer([track(asked({"body": recorded}))]).find(1, asked({"body": live})), HttpMiss)
+        assert Matcher(lambda: RULES).differences({"method": "a", "params": recorded}, {"method": "a", "params": live})

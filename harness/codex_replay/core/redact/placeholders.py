@@ -48,6 +48,14 @@ def is_placeholder(text: bytes) -> bool:
     return jwt is not None and is_redacted_jwt(text)
 
 
+def placeholders_in(text: str) -> list[tuple[str, bytes]]:
+    """Return the placeholders in a text, in order, each with its series: all of it but its number; of a JWT `jwt`."""
+    data = text.encode("utf-8", "replace")
+    found = [(one.start(), one[0], one["word"]) for pattern in (_NUMBERED, _NUMBERED_MAIL) for one in pattern.finditer(data)]
+    found += [(one.start(), one[0], b"jwt") for one in JWT.finditer(data) if is_redacted_jwt(one[0])]
+    return [(placeholder.decode(), series) for _, placeholder, series in sorted(found)]
+
+
 def is_redacted_jwt(text: bytes) -> bool:
     """Say whether a JWT carries the signature that a redaction gives it."""
     sign = _NUMBERED_JWT.search(text)

@@ -159,10 +159,7 @@ class HttpPlayer:
         yield from (one for key, one in firsts.items() if key not in taken)
 
     def _differences(self, one: Recorded, live: _Live) -> list[Difference]:
-        recorded = self._view(one, plain=False)
-        if recorded == live.view:
-            return []
-        found = one.track.matcher.differences(recorded, live.view)
+        found = one.track.matcher.differences(self._view(one, plain=False), live.view)
         if not found:
             return found
         return one.track.matcher.differences(self._view(one, plain=True), live.plain())

@@ -14,7 +14,7 @@ from codex_replay.core.wire.jsonrpc import kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, Protocol
 
     class Rules(Protocol):
@@ -116,10 +116,15 @@ class Matcher:
     """Compares live client frames with those of one recording; `rules` is called once, when two values first differ.
 
     With `every`, all texts are looked at for ids when values are bound, and not only those that may hold a uuid.
+
+    A live frame is redacted by another redactor than the recording was, so the same secret may have another number. Placeholders
+    of one series are paired at first sight, as uuids are, and must stay paired. They are never spliced into a recorded frame.
     """
 
     def __init__(self, rules: Callable[[], Rules], every: bool = False) -> None:
         self.bindings = Bindings()
+        self._secrets = Bindings()
+        self.redacted = False  # set once live frames are redacted: then placeholders that are equal are bound, too
         self._load = rules
         self._every = every
         self._rules: Rules | None = None
@@ -135,11 +140,17 @@ class Matcher:
         pairs: dict[str, str] = {}
         self._walk("", "", _without_id(recorded), _without_id(live), None, pairs)
         for ours, theirs in pairs.items():
-            (self.bindings.pair_path if ours[:1] == "/" else self.bindings.pair)(ours, theirs)
+            if ours[:1] == "/":
+                self.bindings.pair_path(ours, theirs)
+            else:
+                self._bindings_of(ours).pair(ours, theirs)
 
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
         """Note where two values differ (None: nobody asks), and which parts of them stand for each other."""
-        if a == b and type(a) is type(b):
+        if _identical(a, b):
+            if self.redacted and found is None:
+                for secret in _all_secrets(b):
+                    pairs.setdefault(secret, secret)
             return
         if type(a) is dict and type(b) is dict:
             live = {name: name if name in b else self._applied(name) for name in a}
@@ -164,8 +175,9 @@ class Matcher:
         rules = self._rules
         if type(a) is str and type(b) is str:
             recorded = a
-            ours, theirs = rules.uuids(a), rules.uuids(b)
-            if ours and len(ours) == len(theirs):
+            for ours, theirs in ((rules.uuids(a), rules.uuids(b)), _secrets(a, b)):
+                if not ours or len(ours) != len(theirs):
+                    continue
                 if not all(self._pairs_up(x, y, pairs) for x, y in zip(ours, theirs, strict=True)):
                     return False
                 from codex_replay.core.text.substitute import substitute
@@ -186,14 +198,55 @@ class Matcher:
         return str(loads(self.bindings.apply(dumps(text)))) if self.bindings else text
 
     def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
-        agrees = self.bindings.agrees(recorded, live)
+        agrees = self._bindings_of(recorded).agrees(recorded, live)
         return pairs.setdefault(recorded, live) == live if agrees is None else agrees
+
+    def _bindings_of(self, recorded: str) -> Bindings:
+        return self._secrets if _may_hold_secret(recorded) else self.bindings
+
+
+def _identical(a: Any, b: Any) -> bool:
+    """Return True if two JSON values are written alike; Python's own `==` takes false for 0 and true for 1."""
+    if a != b or type(a) is not type(b):
+        return False
+    try:
+        return type(a) not in (dict, list) or dumps(a) == dumps(b)
+    except ValueError:  # half a surrogate pair: the values are compared part by part
+        return False
+
+
+def _may_hold_secret(text: str) -> bool:
+    """Return True if a redacted text may hold a placeholder; one in the form of a uuid is a uuid."""
+    return "redacted" in text or "eyJ" in text
+
+
+def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
+    """Return the placeholders of two texts, none if they are not of the same series."""
+    if not _may_hold_secret(recorded) or not _may_hold_secret(live):
+        return [], []
+    from codex_replay.core.redact.placeholders import placeholders_in  # not on fake-codex's start-up path
+
+    ours, theirs = placeholders_in(recorded), placeholders_in(live)
+    if [series for _, series in ours] != [series for _, series in theirs]:
+        return [], []
+    return [text for text, _ in ours], [text for text, _ in theirs]
+
+
+def _all_secrets(value: Any) -> Iterator[str]:
+    """Yield the placeholders in all texts of a value."""
+    if type(value) is str:
+        yield from _secrets(value, value)[0]
+    elif type(value) in (dict, list):
+        for inner in value.values() if type(value) is dict else value:
+            yield from _all_secrets(inner)
 
 
 def _may_bind(a: Any, b: Any) -> bool:
-    """Tell whether two leaves may hold uuids, or be paths; what they are is for the rules to say."""
+    """Tell whether two leaves may hold uuids or placeholders, or be paths; what they are is for the rules to say."""
     if type(a) is not str or type(b) is not str:
         return False
+    if _may_hold_secret(a) and _may_hold_secret(b):
+        return True
     return (a[:1] == "/" and b[:1] == "/") or (len(a) >= _UUID and len(b) >= _UUID and "-" in a and "-" in b)
 
 
