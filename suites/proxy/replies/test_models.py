@@ -11,6 +11,8 @@ from suites.proxy.saying import must_be, must_be_one_of, must_be_unset
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
 MESSAGE = "sendUserMessage"
+#: The efforts that app-server knows.
+EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -81,7 +83,7 @@ def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
 
-@pytest.mark.parametrize("effort", ["low", "medium", "high"])
+@pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("model", ["gpt-5.2", ALIAS])
 @pytest.mark.spec("model-explicit-chat", "PAY-12", "PAY-59")
 def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
@@ -90,7 +92,7 @@ def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
     must_be("sendUserTurn.effort", done.params("sendUserTurn")["effort"], effort)
 
 
-@pytest.mark.parametrize("effort", ["low", "medium", "high"])
+@pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("model", ["gpt-5.2", ALIAS])
 @pytest.mark.spec("model-explicit-responses", "PAY-12", "PAY-85")
 def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> None:

@@ -41,9 +41,11 @@ def decoded(where: str, text: str) -> Any:
 
 
 def must_be_schema(name: str, text: str, schema: Any) -> None:
-    """Hold the schema that is listed behind a tool's name to the one that was given, key order included."""
+    """Hold the schema that is listed behind a tool's name to the one that was given, key order and letters included."""
     where = f"The schema that is listed behind {name!r}"
     must_be_same(where, decoded(where, text), schema)
+    escaped = [letter for letter in json.dumps(schema, ensure_ascii=False) if not letter.isascii() and letter not in text]
+    must_be(f"The letters of the schema of {name!r} that are listed as escapes ({text!r})", escaped, [])
 
 
 def parts(proxy: Proxy, endpoint: str, *tools: Any, **more: Any) -> Instructions:
@@ -177,6 +179,18 @@ def test_guidance(proxy: Proxy, endpoint: str) -> None:
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE, None)).guidance
     must_be("The tools that have guidance", [each.name for each in found], ["getFileTree", "saveNote"])
     must_be("The descriptions in the guidance", [each.description for each in found], ["List files", None])
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("instructions-of-the-schema", "PAY-47", "PAY-49")
+def test_guidance_follows_from_the_schema(proxy: Proxy, endpoint: str, kind: str) -> None:
+    """Two tools of one schema have the same lines and the same example, and so has the first of them alone."""
+    tools = [tool(endpoint, name, SCHEMAS[kind]) for name in ("first", "second")]
+    alone = only("tool with guidance", parts(proxy, endpoint, tools[0]).guidance)
+    for each in parts(proxy, endpoint, *tools).guidance:
+        must_be(f"The parameters of {each.name}", each.parameters, alone.parameters)
+        must_be(f"The example of {each.name}", each.example, alone.example.replace('"first"', f'"{each.name}"', 1))
 
 
 LAYOUTS: list[Any] = [

@@ -40,6 +40,7 @@ def test_a_tee_s_log_becomes_frames() -> None:
 
 
 def test_proto_events_become_frames() -> None:
+    """Both kinds of event become the calls and answers that they log; a payload that was cut is marked. (PAY-103)"""
     frames, source = sample("proto-events")
     assert [(frame.sender, frame.value.get("id"), frame.value.get("method"), frame.whole) for frame in frames] == [
         ("client", 1, "initialize", True),

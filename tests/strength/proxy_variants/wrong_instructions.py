@@ -462,3 +462,39 @@ def parameters_with_stars() -> None:
 @variant
 def only_the_first_parameter_has_a_dash() -> None:
     after(instructions, "_guidance", lambda said, _: re.sub(r"(?m)(?<=\n)- (?!path )", "  ", said))
+
+
+# -- what the guidance follows from ----------------------------------------------------------------------------------------
+
+
+@variant
+def examples_count_up() -> None:
+    made: list[Any] = []
+
+    def numbered(found: Any, _: Any) -> Any:
+        made.append(found)
+        return {key: value + len(made) if type(value) is int else value for key, value in found.items()}
+
+    in_example(numbered)
+
+
+@variant
+def parameters_numbered_through() -> None:
+    made: list[str] = []
+
+    def numbered(lines: list[str], *_: Any) -> list[str]:
+        made.extend(lines)
+        return [f"{line} ({len(made) - len(lines) + at})" for at, line in enumerate(lines)]
+
+    after(instructions, "summarize_schema_parameters", numbered)
+
+
+@variant
+def schema_letters_escaped() -> None:
+    in_text(
+        lambda said: re.sub(
+            r"(?m)^(- \w+: )(\{.*)$",
+            lambda line: line[1] + json.dumps(json.loads(line[2]), separators=(",", ":")),
+            said,
+        )
+    )

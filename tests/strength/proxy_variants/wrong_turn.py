@@ -251,3 +251,21 @@ def models_without_object() -> None:
 @variant
 def effort_of_the_turn_only_on_chat() -> None:
     in_params(TURN, lambda params, asked, _: asked.endpoint == "responses" and params.pop("effort", None))
+
+
+@variant
+def three_efforts_known() -> None:
+    def known(params: dict[str, Any], *_: Any) -> None:
+        if params.get("effort") not in ("low", "medium", "high"):
+            params.pop("effort", None)
+
+    in_params("sendUserTurn", known)
+
+
+@variant
+def three_efforts_known_on_responses() -> None:
+    def known(params: dict[str, Any], *_: Any) -> None:
+        if (params.get("reasoning") or {}).get("effort") not in ("low", "medium", "high"):
+            params.pop("reasoning", None)
+
+    in_params("sendUserMessage", known)
