@@ -16,6 +16,8 @@ import click
 from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.display import run_live
+from codex_replay.cli.run.parts import parts
+from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
 from codex_replay.plugin.base.options import KEYS
 from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites
 from codex_replay.plugin.base.progress import LAST_WORDS, VARIABLE
@@ -28,6 +30,8 @@ HOW_LONG = (
     "Running all suites: about two minutes on two idle cores. Name a suite to run less: app_server, backend, editor_client, "
     "lite_client, proxy, schema."
 )
+#: The statuses that end a run of several parts: interrupted, and ended by a signal.
+STOPS = (2, 130, 143)
 
 
 class _Command(click.Command):
@@ -56,8 +60,7 @@ def settings_of(paths: list[str]) -> list[str]:
     places = [Path(path.partition("::")[0]).resolve() for path in paths]
     if not all(place.is_relative_to(installed_suites()) for place in places) or installed_suites() == here / "suites":
         return ["-p", SUITES_PLUGIN]
-    root = next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here)
-    return ["-c", str(PACKAGED), "--rootdir", str(root)]
+    return ["-c", str(PACKAGED), "--rootdir", str(find_root(here))]
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -89,37 +92,43 @@ def command(
     update_baseline: bool,
     no_early_stop: bool,
     as_json: bool,
-    **given: str | None,
+    **named: str | None,
 ) -> None:
-    """Run the suites (all, or those named) and print a verdict table.
+    """Run the suites (those named, else those of the configured subjects, else all) and print a verdict table.
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified, 143 ended by SIGTERM.
     """
-    if not suites:
-        click.echo(HOW_LONG, err=True)
     if chosen and (why := no_expression(chosen)):
         raise BadUse(why)
-    paths = resolve(suites)
-    arguments = [sys.executable, "-P", "-m", "pytest", *paths, *settings_of(paths)]
-    for name, value in given.items():
-        if value is not None:
-            arguments.append(f"--{name.replace('_', '-')}={value}")
-    if backend_cost_ok:
-        arguments.append("--backend-cost-ok")
-    if update_baseline:
-        arguments.append("--update-baseline")
-    if no_early_stop:
-        arguments.append("--no-early-stop")
+    given = {name.replace("_", "-"): value for name, value in named.items()}
+    here = Path.cwd()
+    try:
+        planned = parts(suites, given, read(find_root(here), KEYS), here)
+    except BadConfiguration as error:
+        raise BadUse(str(error)) from None
+    if planned[0].suites == ():
+        click.echo(HOW_LONG, err=True)
+    flags = [f"--{name}" for name, on in (("backend-cost-ok", backend_cost_ok), ("update-baseline", update_baseline)) if on]
+    flags += ["--no-early-stop"] if no_early_stop else []
     if jobs != "1" and _has_xdist():
         if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-            arguments += ["-p", "xdist"]
-        arguments += ["-n", jobs]
+            flags += ["-p", "xdist"]
+        flags += ["-n", jobs]
     if chosen:
-        arguments += ["-k", chosen]
-    if as_json:
-        raise SystemExit(_run_json(arguments))
+        flags += ["-k", chosen]
     live = not plain and sys.stdout.isatty()
-    raise SystemExit(run_live(arguments) if live else run_plain(arguments))
+    status = 0
+    for part in planned:
+        if not suites and part.suites:
+            click.echo(f"Running {', '.join(part.suites)}, as the project's configuration says.", err=True)
+        paths = resolve(part.suites)
+        words = [f"--{name}={value}" for name, value in {**given, **part.options}.items() if value is not None]
+        arguments = [sys.executable, "-P", "-m", "pytest", *paths, *settings_of(paths), *words, *flags]
+        ended = _run_json(arguments) if as_json else run_live(arguments) if live else run_plain(arguments)
+        status = status or ended
+        if ended in STOPS:
+            break
+    raise SystemExit(status)
 
 
 def _has_xdist() -> bool:

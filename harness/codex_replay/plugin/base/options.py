@@ -1,9 +1,8 @@
-"""The plugin's options: from the command line, else from `[tool.codex-replay]` of the pyproject.toml, else the default."""
+"""The plugin's options: from the command line, else from `[tool.codex-replay]` of the project, else the default."""
 
 from __future__ import annotations
 
 import difflib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -13,6 +12,8 @@ import pytest
 
 from codex_replay.core.text.durations import parse_seconds
 from codex_replay.core.text.error_text import error_text
+from codex_replay.plugin.base.configuration import FILES, SUITE_OF, Configuration, read
+from codex_replay.plugin.base.subjects import usage_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,7 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(f"--{key}", action="store_true", default=False, help=text)
 
 
-_TABLE: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+_CONFIGURATION: pytest.StashKey[Configuration] = pytest.StashKey()
 _SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 
 
@@ -118,13 +119,17 @@ def settings_of(config: pytest.Config) -> Settings:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Read the settings of a run, again if its options were changed; raises `pytest.UsageError` with a sentence."""
-    table = {**_own_table(config)}
-    if isinstance(table.get("proxy"), dict):
-        del table["proxy"]  # those are proxies by name, not the one to test
+    own = configuration_of(config)
+    table = {key: value for key, value in own.table.items() if not isinstance(value, dict)}  # no subjects by name
     values: dict[str, Any] = {}
     for key, (default, _, _) in KEYS.items():
         given = config.getoption(_dest(key), None)
         values[key.replace("-", "_")] = table.get(key, default) if given is None else given
+    with usage_errors():
+        for role in SUITE_OF:
+            if role != "proxy" and own.subjects(role):  # a proxy is more than its command
+                given = config.getoption(_dest(role), None)
+                values[role.replace("-", "_")] = own.command(role, given, KEYS[role][0])
     if values["record"] not in RECORD_MODES:
         raise pytest.UsageError(f"--record {values['record']}: the modes are {', '.join(RECORD_MODES)}.")
     near = difflib.get_close_matches(str(values["profile"]), PROFILES, 1, 0.8)
@@ -142,7 +147,8 @@ def read_settings(config: pytest.Config) -> Settings:
             raise pytest.UsageError(f"--wait {values['wait']}: {error}") from None
     for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
-            values[key] = (config.rootpath if key in table else config.invocation_params.dir) / values[key]
+            given = config.getoption(_dest(key), None) is not None
+            values[key] = (config.invocation_params.dir if given or own.path is None else own.path.parent) / values[key]
     if values["cassettes"] is not None and values["record"] == "none" and not values["cassettes"].is_dir():
         raise pytest.UsageError(f"--cassettes {values['cassettes']}: there is no such folder; --record all would make it.")
     settings = config.stash[_SETTINGS] = Settings(**values)
@@ -202,42 +208,18 @@ def _marks(holder: object) -> Iterator[pytest.Mark]:
                 yield from _marks(inner)
 
 
-def proxy_table(config: pytest.Config) -> dict[str, Any]:
-    """Return `[tool.codex-replay.proxy]`: proxies by name."""
-    found = _own_table(config).get("proxy")
-    return found if isinstance(found, dict) else {}
-
-
-def _own_table(config: pytest.Config) -> dict[str, Any]:
-    if _TABLE not in config.stash:
-        config.stash[_TABLE] = _table(_pyproject(config))
-    return config.stash[_TABLE]
-
-
-def _pyproject(config: pytest.Config) -> Path:
-    given = config.inipath
-    return given if given is not None and given.name == "pyproject.toml" else config.rootpath / "pyproject.toml"
+def configuration_of(config: pytest.Config) -> Configuration:
+    """Return the configuration of the project that a run belongs to, read once; raises `pytest.UsageError`."""
+    if _CONFIGURATION not in config.stash:
+        ini = config.inipath
+        first = ini.parent if ini is not None and ini.name == FILES[0] else config.rootpath
+        with usage_errors():
+            found = read(first, KEYS)
+            if found.path is None and config.invocation_params.dir != first:
+                found = read(config.invocation_params.dir, KEYS)
+        config.stash[_CONFIGURATION] = found
+    return config.stash[_CONFIGURATION]
 
 
 def _dest(key: str) -> str:
     return "codex_replay_" + key.replace("-", "_")
-
-
-def _table(path: Path) -> dict[str, Any]:
-    """Return `[tool.codex-replay]`, checked."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("codex-replay", {})
-    except OSError:
-        return {}
-    except ValueError as error:
-        raise pytest.UsageError(f"{path} is not TOML: {error}.") from None
-    for key, value in found.items():
-        if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise pytest.UsageError(f"{path}: [tool.codex-replay] has no key {key!r}{hint}. Its keys are {', '.join(KEYS)}.")
-        if key == "proxy" and isinstance(value, dict):
-            continue
-        if not isinstance(value, str | int | float) or isinstance(value, bool):
-            raise pytest.UsageError(f"{path}: [tool.codex-replay] {key} must be a string.")
-    return dict(found)

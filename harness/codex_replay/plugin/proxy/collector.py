@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from codex_replay.plugin.base.options import proxy_table, settings_of
+from codex_replay.plugin.base.options import configuration_of, settings_of
 from codex_replay.plugin.base.subjects import usage_errors
 from codex_replay.plugin.proxy.subject import ProxySubject, parse_proxy
 from codex_replay.plugin.reporting.session import SESSION
@@ -20,8 +20,9 @@ NEEDS = "codex-replay-proxy-needs"
 
 def subject_of(config: pytest.Config) -> ProxySubject:
     """Return the proxy that the run names; raises `pytest.UsageError`."""
+    own = configuration_of(config)
     with usage_errors():
-        return parse_proxy(settings_of(config).proxy, proxy_table(config))
+        return parse_proxy(settings_of(config).proxy, own.subjects("proxy"), str(own.path))
 
 
 def needs_of(item: pytest.Item) -> list[str]:

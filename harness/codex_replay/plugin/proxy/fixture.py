@@ -45,8 +45,9 @@ WAIT, WAIT_LIVE = 10.0, 30.0
 class Proxy:
     """What the fixture is. `exchanges` holds all that was asked, in order."""
 
-    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, attached: bool) -> None:
+    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, attached: bool, clients: int) -> None:
         self.marker = marker
+        self.clients = clients  # how many it bears at once
         self.profile = profile
         self.exchanges: list[Exchange] = []
         self._pool = pool
@@ -269,6 +270,6 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
         profile = settings.profile
     live = settings.app_server not in ("fake",) and not settings.app_server.startswith("fake:")
     wait = settings.wait or (WAIT_LIVE if live else WAIT)
-    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject.url is not None)
+    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject.url is not None, proxy_subject.clients)
     trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))
     return proxy

@@ -6,6 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from codex_replay.plugin.base.configuration import (
+    COUNT,
+    FILES,
+    SECONDS,
+    SUBJECT_KEYS,
+    TABLE,
+    TEXT,
+    TEXTS,
+    TEXTS_BY_NAME,
+    Kind,
+    check_keys,
+    did_you_mean,
+)
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import BadSubject, SubjectOption
 
@@ -16,14 +29,27 @@ CAPABILITIES = (
 )
 READY_PATH, READY_SECONDS = "/v1/models", 20.0
 KEY = "sk-codex-replay"
-_TABLE_KEYS = ("command", "url", "ready", "ready_seconds", "key", "env", "capabilities")
+#: How many clients a case asks with at once, if the proxy bears so many.
+CLIENTS = 8
+_ROW: dict[str, Kind] = {
+    **SUBJECT_KEYS,
+    "url": TEXT,
+    "profile": TEXT,
+    "ready": TEXT,
+    "ready_seconds": SECONDS,
+    "clients": COUNT,
+    "key": TEXT,
+    "env": TEXTS_BY_NAME,
+    "capabilities": TEXTS,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ProxySubject:
     """A proxy under test: a command (`{port}`, `{codex}` and `{key}` in it are filled in) or, with `url`, one that runs.
 
-    `ready` is the path that answers when it is ready, `key` the bearer that it takes, `env` what is added to its environment.
+    `ready` is the path that answers when it is ready, `key` the bearer that it takes, `env` what is added to its environment,
+    `clients` how many clients it bears at once.
     """
 
     name: str
@@ -34,10 +60,11 @@ class ProxySubject:
     key: str = KEY
     env: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = CAPABILITIES
+    clients: int = CLIENTS
 
 
-def parse_proxy(text: str | None, table: Mapping[str, Any]) -> ProxySubject:
-    """Return the proxy that `text` names; `table` is `[tool.codex-replay.proxy]`. Raises `BadSubject`.
+def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
+    """Return the proxy that `text` names; `table` is `[tool.codex-replay.proxy]` of `file`. Raises `BadSubject`.
 
     Without a text it is the only one of the table, else the reference.
     """
@@ -45,7 +72,7 @@ def parse_proxy(text: str | None, table: Mapping[str, Any]) -> ProxySubject:
         text = next(iter(table)) if len(table) == 1 else "reference"
     choice = _option(table).parse(text, table)
     if choice.kind == "entry":
-        return _from_table(text, table[text])
+        return _from_table(text, table[text], file)
     if choice.kind == "name":
         return ProxySubject(text, tuple(program("codex_replay.reference.proxy.__main__", packages=True)))
     if choice.kind == "url":
@@ -53,36 +80,30 @@ def parse_proxy(text: str | None, table: Mapping[str, Any]) -> ProxySubject:
     return ProxySubject(text, choice.argv)
 
 
-def _from_table(name: str, row: Any) -> ProxySubject:
-    where = f"[tool.codex-replay.proxy.{name}]"
+def _from_table(name: str, row: Any, file: str) -> ProxySubject:
+    where = f"{file}: [{TABLE}.proxy.{name}]"
     if not isinstance(row, Mapping) or ("command" in row) == ("url" in row):
         raise BadSubject(f"{where} must have either a command or a url.")
-    if unknown := [key for key in row if key not in _TABLE_KEYS]:
-        raise BadSubject(f"{where} has no key {unknown[0]!r}. Its keys are {', '.join(_TABLE_KEYS)}.")
-    env = row.get("env", {})
-    if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
-        raise BadSubject(f"{where} env must be a table of strings.")
+    check_keys(where, row, _ROW)
     able = row.get("capabilities", list(CAPABILITIES))
-    if not isinstance(able, list) or any(each not in CAPABILITIES for each in able):
-        raise BadSubject(f"{where} capabilities must be a list of some of {', '.join(CAPABILITIES)}.")
-    seconds = row.get("ready_seconds", READY_SECONDS)
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        raise BadSubject(f"{where} ready_seconds must be a number of seconds.")
-    for key in ("command", "url", "ready", "key"):
-        if not isinstance(row.get(key, ""), str):
-            raise BadSubject(f"{where} {key} must be a string.")
+    if unknown := [each for each in able if each not in CAPABILITIES]:
+        raise BadSubject(
+            f"{where} capabilities must be a list of some of {', '.join(CAPABILITIES)}, "
+            f"not {unknown[0]!r}{did_you_mean(unknown[0], CAPABILITIES)}"
+        )
     return ProxySubject(
         name,
         _option({}).words(row["command"], name) if "command" in row else (),
         row["url"].rstrip("/").removesuffix("/v1") if "url" in row else None,
         row.get("ready", READY_PATH),
-        float(seconds),
+        float(row.get("ready_seconds", READY_SECONDS)),
         row.get("key", KEY),
-        dict(env),
+        dict(row.get("env", {})),
         tuple(able),
+        row.get("clients", CLIENTS),
     )
 
 
 def _option(table: Mapping[str, Any]) -> SubjectOption:
-    named = f"; the names of the pyproject.toml are {', '.join(table)}" if table else ""
+    named = f"; the names of the configuration are {', '.join(table)}" if table else ""
     return SubjectOption("--proxy", f"reference, a URL, or a whole command line{named}", ("reference",), url=True)

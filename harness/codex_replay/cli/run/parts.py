@@ -1,0 +1,68 @@
+"""What `codex-replay run` runs: the suites and options of the command line, completed by the configuration of the project.
+
+A subject of the configuration may have a profile and a baseline of its own. Suites whose subjects differ in them run one after
+another, each in a pytest process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codex_replay.cli.io.suite_names import BadUse
+from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, Configuration
+
+#: The keys of a subject that are options of the run.
+_OF_A_RUN = ("profile", "baseline")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One pytest process: the suites as they were named, and the options that the configuration adds."""
+
+    suites: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configuration, here: Path) -> list[Part]:
+    """Return the parts of a run; `given` are the options of the command line, which win, `here` is the working directory.
+
+    Without suites, those of the configured subjects run; if none is configured, all run. Raises `BadUse` and
+    `BadConfiguration`.
+    """
+    named = tuple(suites) or tuple(suite for role, suite in SUITE_OF.items() if own.table.get(role))
+    found: list[Part] = []
+    for name in named:
+        options = _options(_role(name), given, own, here)
+        same = next((part for part in found if part.options == options), None)
+        if same is None:
+            found.append(Part((name,), options))
+        else:
+            found[found.index(same)] = Part((*same.suites, name), options)
+    return [_with_report(part, given, own, here) for part in found] if len(found) > 1 else found or [Part(())]
+
+
+def _role(name: str) -> str | None:
+    suite = name.removeprefix("./").removeprefix("suites/").partition("/")[0]
+    return next((role for role, its in SUITE_OF.items() if its == suite), None)
+
+
+def _options(role: str | None, given: Mapping[str, str | None], own: Configuration, here: Path) -> dict[str, str]:
+    rows = own.subjects(role) if role is not None else {}
+    name = given.get(role) if role is not None else None
+    if name is None and len(rows) > 1:
+        raise BadUse(f"{own.path} has more than one [{TABLE}.{role}]: name one with --{role}: {', '.join(rows)}.")
+    row = rows.get(next(iter(rows)) if name is None and rows else name or "", {})
+    options = {key: row[key] for key in _OF_A_RUN if isinstance(row.get(key), str) and given.get(key) is None}
+    if "baseline" in options and own.path is not None:
+        options["baseline"] = os.path.relpath(own.path.parent / options["baseline"], here)
+    return options
+
+
+def _with_report(part: Part, given: Mapping[str, str | None], own: Configuration, here: Path) -> Part:
+    """Give each of several parts a report folder of its own."""
+    base = Path(given.get("report") or (own.path.parent if own.path is not None else here) / "reports")
+    name = "-".join(suite.replace("/", "-").partition("::")[0] for suite in part.suites)
+    return Part(part.suites, {**part.options, "report": str(base / name)})

@@ -1,0 +1,85 @@
+"""What `codex-replay run` makes of the configuration of a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from codex_replay.cli.io.suite_names import BadUse
+from codex_replay.cli.main import main
+from codex_replay.cli.run.parts import Part, parts
+from codex_replay.plugin.base.configuration import Configuration
+
+HERE = Path("/project")
+PROXY = {"mine": {"command": "node a.js", "profile": "works-on-0.92", "baseline": "known.yaml"}}
+EDITOR = {"vim": {"command": "vim {codex}"}}
+CHOSEN = {"profile": "works-on-0.92", "baseline": "known.yaml"}
+
+
+def planned(suites: list[str], table: dict[str, Any], here: Path = HERE, **given: str) -> list[Part]:
+    own = Configuration(HERE / "pyproject.toml", table)
+    return parts(suites, {name.replace("_", "-"): value for name, value in given.items()}, own, here)
+
+
+def test_without_configuration_every_suite_runs_in_one_part() -> None:
+    assert parts([], {}, Configuration(), HERE) == [Part(())]
+    assert parts(["schema", "proxy"], {}, Configuration(), HERE) == [Part(("schema", "proxy"))]
+
+
+def test_without_suites_those_of_the_configured_subjects_run() -> None:
+    assert planned([], {"proxy": PROXY}) == [Part(("proxy",), CHOSEN)]
+    assert planned([], {"editor-client": EDITOR}) == [Part(("editor_client",))]
+    assert planned([], {"lite-client": "node client.js", "report": "out"}) == [Part(("lite_client",))]
+    assert planned([], {"report": "out"}) == [Part(())]
+
+
+@pytest.mark.parametrize("name", ["proxy", "suites/proxy", "./suites/proxy", "proxy/test_auth.py", "proxy/test_auth.py::test_x"])
+def test_a_part_of_a_suite_has_the_options_of_its_subject(name: str) -> None:
+    assert planned([name], {"proxy": PROXY}) == [Part((name,), CHOSEN)]
+
+
+def test_options_of_the_command_line_win() -> None:
+    assert planned(["proxy"], {"proxy": PROXY}, profile="default", baseline="b.yaml") == [Part(("proxy",))]
+    assert planned(["proxy"], {"proxy": PROXY}, proxy="reference") == [Part(("proxy",))]
+
+
+def test_the_baseline_is_beside_the_configuration() -> None:
+    assert planned(["proxy"], {"proxy": PROXY}, HERE / "below")[0].options["baseline"] == "../known.yaml"
+
+
+def test_subjects_that_differ_in_their_options_run_apart_each_with_a_report() -> None:
+    both = {"proxy": PROXY, "editor-client": EDITOR}
+    assert planned([], both) == [
+        Part(("proxy",), {**CHOSEN, "report": "/project/reports/proxy"}),
+        Part(("editor_client",), {"report": "/project/reports/editor_client"}),
+    ]
+    assert [part.options["report"] for part in planned([], both, report="out")] == ["out/proxy", "out/editor_client"]
+    assert planned([], {"lite-client": EDITOR, "editor-client": EDITOR}) == [Part(("editor_client", "lite_client"))]
+
+
+def test_of_several_subjects_one_must_be_named() -> None:
+    two = {"proxy": {**PROXY, "other": {"command": "true"}}}
+    with pytest.raises(BadUse, match=r"more than one \[tool.codex-replay.proxy\]: name one with --proxy: mine, other\."):
+        planned([], two)
+    assert planned([], two, proxy="mine") == [Part(("proxy",), CHOSEN)]
+    assert planned(["schema"], two) == [Part(("schema",))]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[tool.codex-replay", "pyproject.toml is not TOML"),
+        ("[tool.codex-replay]\nbaselin = 'x'\n", "[tool.codex-replay] has no key 'baselin'; did you mean 'baseline'?"),
+    ],
+)
+def test_a_wrong_configuration_is_a_usage_error(
+    text: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["run", "schema"])
+    assert done.exit_code == 4
+    assert sentence in done.stderr
