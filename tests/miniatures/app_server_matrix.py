@@ -96,7 +96,7 @@ def nodes() -> Mapping[str, str]:
     listed = run_pytest("--collect-only", SUITE).stdout
     found = {}
     for line in listed.splitlines():
-        match = re.fullmatch(rf"{SUITE}/(\w+)\.py::test_(\w+)(?:\[(.+)\])?", line)
+        match = re.fullmatch(rf"{SUITE}/(?:\w+/)*(\w+)\.py::test_(\w+)(?:\[(.+)\])?", line)
         if match:
             module, name, parameters = match.groups()
             found[f"{module}/{name}" + (f"-{parameters}" if parameters else "")] = line
@@ -137,7 +137,8 @@ def failures(report: str, arguments: list[str]) -> dict[str, float]:
     """Run pytest in this process, one of a pool; return the cases that failed, each with its seconds."""
     os.chdir(ROOT)
     said = io.StringIO()
-    options = ["-q", "--assert=plain", "--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no"]
+    options = ["-q", "--tb=no", "--assert=plain"]
+    options += ["--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no"]
     # Not this run's warnings: a failing run leaves more behind than a passing one.
     options += [word for plugin in ("cacheprovider", "xdist", "unraisableexception") for word in ("-p", f"no:{plugin}")]
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

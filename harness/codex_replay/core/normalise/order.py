@@ -14,8 +14,9 @@ Labels are for people and for the table: "rpc> turn/start", "rpc< response to tu
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -123,28 +124,48 @@ def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
             yield pair[0], pair[1]
 
 
+class _Sides(NamedTuple):
+    """The rules of a table that a label stands in, as bits: on the two sides of a race, as cause and as effect."""
+
+    left: int
+    right: int
+    cause: int
+    effect: int
+    loose: bool
+
+
 class Order:
     """The declared races, causes and unordered items of one table, asked about pairs of marks."""
 
     def __init__(self, table: dict[str, Any]) -> None:
-        self._races = [(tuple(rule["between"][0]), tuple(rule["between"][1])) for rule in table["races"]]
-        self._causes = [(tuple(rule["cause"]), tuple(rule["effect"])) for rule in table["causes"]]
-        self._items: tuple[str, ...] = tuple(table["unordered_items"])
-        self.race = lru_cache(maxsize=None)(self._race)
-        self.cause = lru_cache(maxsize=None)(self._cause)
-        self.loose = lru_cache(maxsize=None)(self._loose)
+        races, causes = table["races"], table["causes"]
+        self._left = [_pattern(*rule["between"][0]) for rule in races]
+        self._right = [_pattern(*rule["between"][1]) for rule in races]
+        self._cause = [_pattern(*rule["cause"]) for rule in causes]
+        self._effect = [_pattern(*rule["effect"]) for rule in causes]
+        self._items = _pattern(*table["unordered_items"])
+        # A run has few labels and very many pairs of them.
+        self._sides_of = lru_cache(maxsize=None)(self._sides)
 
-    def _race(self, one: str, other: str) -> bool:
-        return any(
-            (_is(one, left) and _is(other, right)) or (_is(other, left) and _is(one, right)) for left, right in self._races
+    def _sides(self, label: str) -> _Sides:
+        left, right, cause, effect = (
+            sum(1 << place for place, pattern in enumerate(side) if pattern.fullmatch(label))
+            for side in (self._left, self._right, self._cause, self._effect)
         )
+        return _Sides(left, right, cause, effect, self._items.fullmatch(label) is not None)
 
-    def _cause(self, one: str, other: str) -> bool:
-        return any(_is(one, cause) and _is(other, effect) for cause, effect in self._causes)
+    def race(self, one: str, other: str) -> bool:
+        """Return True if frames of these labels may come in either order."""
+        a, b = self._sides_of(one), self._sides_of(other)
+        return bool(a.left & b.right | b.left & a.right)
 
-    def _loose(self, label: str) -> bool:
-        """Tell whether frames of this label keep their order only within one item."""
-        return _is(label, self._items)
+    def cause(self, one: str, other: str) -> bool:
+        """Return True if a frame of the second label follows only from one of the first."""
+        return bool(self._sides_of(one).cause & self._sides_of(other).effect)
+
+    def loose(self, label: str) -> bool:
+        """Return True if frames of this label keep their order only within one item."""
+        return self._sides_of(label).loose
 
     def kind_of(self, mark: Mark) -> Mark:
         """Return the mark without what makes no difference to its order, so that there are few kinds."""
@@ -170,8 +191,10 @@ class Order:
         return one == other or not self.race(one.label, other.label)
 
 
-def _is(label: str, patterns: Sequence[str]) -> bool:
-    return any(label == pattern or fnmatchcase(label, pattern) for pattern in patterns)
+@lru_cache(maxsize=512)
+def _pattern(*patterns: str) -> re.Pattern[str]:
+    """Return one expression for some patterns with `*`; it matches nothing if there are none."""
+    return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 
 _LANES = {"rpc>": 0, "rpc<": 1, "http>": 2, "http<": 2}
