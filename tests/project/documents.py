@@ -31,6 +31,8 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.suite_run import LEAN
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 #: A block must say what it is: a session, or data in one of these languages.
@@ -163,26 +165,27 @@ def _malformed(block: Block) -> str | None:
     return None
 
 
-def sandbox(folder: Path, empty: bool) -> Path:
-    """Make the folder that a document's commands start in, and return it."""
+def sandbox(folder: Path, empty: bool, script: str = "") -> Path:
+    """Make the folder that a script starts in, and return it: empty, or a copy of the checkout.
+
+    Folders that the script does not name, and so does not write to, are links.
+    """
     place = folder / "work"
+    place.mkdir()
     if empty:
-        place.mkdir()
-    else:
-        ignored = shutil.ignore_patterns(
-            ".git", ".venv*", "__pycache__", ".*_cache", ".hypothesis", "node_modules", "build", "dist", "schema"
-        )
-        shutil.copytree(ROOT, place, ignore=lambda path, names: _kept(path, names, ignored(path, names)), symlinks=True)
+        return place
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv*", ".*_cache", ".hypothesis", "node_modules", "build", "dist", "reports", "*.egg-info"
+    )
+    for name in {entry.name for entry in ROOT.iterdir()} - ignored(str(ROOT), os.listdir(ROOT)):
+        if (ROOT / name).is_file():
+            shutil.copy2(ROOT / name, place)
+        elif f"{name}/" in script or "--record" in script:
+            # with its bytecode, which pytest would have to write again
+            shutil.copytree(ROOT / name, place / name, symlinks=True)
+        else:
+            (place / name).symlink_to(ROOT / name)
     return place
-
-
-def _kept(path: str, names: list[str], ignored: set[str]) -> set[str]:
-    """Leave out what is bulky and what runs have written; `schema` only in docs."""
-    if Path(path) == ROOT:
-        return ignored - {"schema"}
-    if Path(path) == ROOT / "reports":
-        return set(names) - {"README.md"}
-    return ignored if Path(path) == ROOT / "docs" else ignored - {"schema"}
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -199,6 +202,7 @@ def environment(folder: Path) -> dict[str, str]:
         "CODEX_REPLAY_CACHE": str(cache_folder()),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
+        "PYTEST_ADDOPTS": LEAN,
     }
 
 
@@ -221,8 +225,8 @@ def run(document: Document, folder: Path, *how: str) -> list[str]:
         return []
     script.append('for _ in {1..100}; do [ -z "$(jobs -pr)" ] && break; sleep 0.1; done')
     script.append(f"printf '{MARK}left %s\\n' \"$(jobs -pr | wc -w)\"")
-    place = sandbox(folder, document.empty_folder)
-    printed, ended = _bash("\n".join(script), place, environment(folder))
+    text = "\n".join(script)
+    printed, ended = _bash(text, sandbox(folder, document.empty_folder, text), environment(folder))
     return _compare(document, steps, printed, ended)
 
 
