@@ -77,6 +77,20 @@ def conversation(*steps: Step, end: bool = True) -> list[Step]:
     return [*handshake(), *thread(), *turn(*steps, end=end)]
 
 
+def more() -> list[Step]:
+    """Return the steps of one more turn, for `settle`."""
+    return turn(name="turn_999")
+
+
+def settle(editor: Editor) -> None:
+    """Let one more turn pass, the steps of which are `more`: all that the editor has sent before it is in the ledger then.
+
+    The server reads in order, so nothing that an editor has sent and should not have sent is looked for too early.
+    """
+    __tracebackhide__ = True
+    editor.turn("One more.")
+
+
 def snake(steps: list[Step]) -> list[Step]:
     """The same steps from a server that spells its fields in snake_case."""
     return [

@@ -9,7 +9,7 @@ import pytest
 from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.exact import APPROVALS as METHODS
 from suites.editor_client.exact import DECISIONS
-from suites.editor_client.speech import Step, approval_of, asks, conversation, delta, handshake, snake, thread, turn
+from suites.editor_client.speech import Step, approval_of, asks, conversation, delta, handshake, more, settle, snake, thread, turn
 
 BOTH = pytest.mark.parametrize("kind", list(METHODS))
 
@@ -43,11 +43,11 @@ def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
 @pytest.mark.spec("approval-reply", "EDIT-25", "EDIT-26", "EDIT-28")
 def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
     """One reply, a result with the decision and nothing more; dismissing the picker is cancel."""
-    editor = editor_client(server=conversation(asks(10, kind), {"expect_reply": 10}))
+    editor = editor_client(server=[*conversation(asks(10, kind), {"expect_reply": 10}), *more()])
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), choice)
     editor.end()
-    assert editor.close() == 0  # now it has sent all that it ever will
+    settle(editor)
     (answer,) = editor.answers()
     assert {key: value for key, value in answer.items() if key != "jsonrpc"} == {
         "id": 10,
@@ -69,10 +69,13 @@ def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
 @pytest.mark.spec("approval-waits", "EDIT-22")
 def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str) -> None:
     """Until the user has chosen, there is no reply."""
-    editor = editor_client(server=conversation(asks(10, kind), {"quiet": 0.05}, delta("Well?"), {"expect_reply": 10}))
+    asked: list[Step] = [asks(10, kind), delta("Well"), {"gate": "asked"}, {"quiet": 0.05}, delta("?"), {"expect_reply": 10}]
+    editor = editor_client(server=conversation(*asked))
     editor.prompt("Hello")
     approval = editor.wait("approval")
-    editor.wait_shown("Well?")
+    editor.wait_shown("Well")  # what it answers by itself, it has answered
+    editor.open_gate("asked")
+    editor.wait_shown("Well?")  # and the server has read it
     assert editor.answers() == []
     editor.decide(approval, "accept")
     editor.end()
@@ -160,7 +163,8 @@ PATCH = {
 def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, choice: str) -> None:
     """The app-server under test asks, the user chooses, and the turn ends as the real one ends it after that choice."""
     call = SHELL if kind == "command" else PATCH
-    editor = editor_client(script=[{"items": [call]}, *([{"items": ["Done."]}] if choice != "dismiss" else [])])
+    rest = ["Bye."] if choice == "dismiss" else ["Done.", "Bye."]
+    editor = editor_client(script=[{"items": [call]}, *({"items": [text]} for text in rest)])
     editor.prompt("Go on.")
     approval = approval_of(editor)
     assert approval["kind"] == kind
@@ -169,5 +173,6 @@ def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, ch
     assert (ended.status, ended.text) == (("interrupted", "") if choice == "dismiss" else ("completed", "Done."))
     if kind == "command":
         assert ("marker" in ended.output) is (choice == "accept")
+    settle(editor)
     assert [answer["result"] for answer in editor.answers()] == [{"decision": DECISIONS[choice]}]
     assert editor.violations() == []

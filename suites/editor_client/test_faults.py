@@ -109,8 +109,8 @@ def test_a_turn_that_ends_twice(editor_client: EditorClient, fault: str) -> None
     editor = editor_client(script=SCRIPT, fault=fault)
     assert editor.turn().status == "completed"
     editor.wait_said("turn/completed", 2)
-    assert editor.close() == 0
-    assert len([report for report in editor.reports if report["report"] == "end"]) == 1
+    assert editor.turn().text == SECOND, "what came before the second answer is not its end"
+    assert len([report for report in editor.reports if report["report"] == "end"]) == 2
 
 
 @faults("EDIT-40", TOLD, "fault-dies-in-turn", "fault-killed-in-turn", "fault-dies-in-line")

@@ -16,6 +16,8 @@ from suites.editor_client.speech import (
     conversation,
     delta,
     handshake,
+    more,
+    settle,
     started,
     thread,
     turn,
@@ -81,11 +83,12 @@ def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None
 def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
     """With no turn to interrupt, the editor does not wait for an answer that never comes, and the next turn is not hit."""
     editor = editor_client(
-        server=[*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), {"quiet": 0.05}, name="turn_457")]
+        server=[*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), name="turn_457"), *more()]
     )
     editor.turn("one")
     editor.interrupt()
     assert editor.turn("two").text == "Two."
+    settle(editor)
     assert [message["params"].get("turnId") for message in editor.requests("turn/interrupt")] in ([], [TURN])
 
 

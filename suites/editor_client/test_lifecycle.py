@@ -7,7 +7,7 @@ import os
 import pytest
 
 from codex_replay.plugin.editor_client.fixture import EditorClient
-from suites.editor_client.speech import Step, asks, conversation, delta, handshake, thread, turn
+from suites.editor_client.speech import Step, asks, conversation, delta, handshake, more, settle, thread, turn
 
 
 @pytest.mark.parametrize("status", [0, 1, 101])
@@ -56,15 +56,14 @@ def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
 @pytest.mark.spec("death-with-approval", "EDIT-40")
 def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> None:
     """What is decided afterwards concerns nobody, least of all the next server."""
-    editor = editor_client(
-        server=[conversation(asks(0), {"gate": "die"}, {"exit": 1}), conversation({"quiet": 0.05}, delta("Two."))]
-    )
+    editor = editor_client(server=[conversation(asks(0), {"gate": "die"}, {"exit": 1}), [*conversation(delta("Two.")), *more()]])
     editor.prompt("one")
     approval = editor.wait("approval")
     editor.open_gate("die")
     assert editor.end().status == "failed"
     editor.decide(approval, "accept")
     assert editor.turn("two").text == "Two."
+    settle(editor)
     assert editor.answers() == []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.editor_client.fixture import EditorClient
-from suites.editor_client.speech import IDS, Step, asks, conversation, delta, item_completed, notification
+from suites.editor_client.speech import IDS, Step, asks, conversation, delta, item_completed, more, notification, settle
 
 
 @pytest.mark.spec("unknown-notification", "REAL-116")
@@ -19,9 +19,11 @@ def test_unknown_notifications(editor_client: EditorClient) -> None:
     """Notifications of later versions, with params of any shape, are passed over."""
     odd: list[Any] = [{}, {"threadId": THREAD_OF_NOBODY}, [1, 2], None, "text", 7]
     steps: list[Step] = [{"send": {"method": f"thread/novelty{n}/updated", "params": params}} for n, params in enumerate(odd)]
-    editor = editor_client(server=conversation(*steps, {"send": {"method": "thread/bare"}}, delta("Still here.")))
+    steps = conversation(*steps, {"send": {"method": "thread/bare"}}, delta("Still here."))
+    editor = editor_client(server=[*steps, *more()])
     turn = editor.turn()
     assert (turn.text, turn.status) == ("Still here.", "completed")
+    settle(editor)
     assert editor.answers() == []
 
 
@@ -46,10 +48,10 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
     (An editor that knows item/tool/call or item/tool/requestUserInput may answer those with a result.)
     """
     step: Step = {"send": {"id": number, "method": method, "params": dict(IDS)}}
-    editor = editor_client(server=conversation(step, {"expect_reply": number}, delta("Still here.")))
+    editor = editor_client(server=[*conversation(step, {"expect_reply": number}, delta("Still here.")), *more()])
     turn = editor.turn()
     assert (turn.text, turn.status) == ("Still here.", "completed")
-    assert editor.close() == 0  # now it has sent all that it ever will
+    settle(editor)
     (answer,) = editor.answers()
     assert answer["id"] == number
     assert type(answer["id"]) is type(number)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 METHOD_NOT_FOUND = -32601
 #: How long a server may take to end once its stdin has ended, in seconds.
-GRACE = 1.0
+GRACE = 5.0
 
 
 class Disconnected(Exception):
