@@ -39,6 +39,8 @@ BIN = Path(sys.executable).parent
 DATA = ("python", "json", "yaml", "toml", "text", "ndjson", "lua", "javascript", "ini", "diff")
 #: Seconds for all the commands of one document.
 PATIENCE = 300
+#: Tenths of a second in which what the commands have left running must end; a document that leaves nothing does not wait.
+LINGER = 600
 MARK = "\x1e"
 _FENCE = re.compile(r"((?:^<!-- .*? -->\n)*)^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 _COMMENT = re.compile(r"^<!-- (\w+): (.*?) -->$", re.M)
@@ -206,7 +208,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def run(document: Document, folder: Path, *how: str) -> list[str]:
+def run(document: Document, folder: Path, *how: str, linger: int = LINGER) -> list[str]:
     """Run the sessions of a document; return what is not as it says, a paragraph each."""
     steps: list[tuple[Block, Command]] = []
     script = ["PS1=", "shopt -s expand_aliases 2>/dev/null"]
@@ -223,7 +225,7 @@ def run(document: Document, folder: Path, *how: str) -> list[str]:
             script += [f'mkdir -p "$(dirname {name})"', f"cat > {name} <<'END OF BLOCK'\n{block.text}END OF BLOCK"]
     if not steps:
         return []
-    script.append('for _ in {1..100}; do [ -z "$(jobs -pr)" ] && break; sleep 0.1; done')
+    script.append(f'for _ in {{1..{linger}}}; do [ -z "$(jobs -pr)" ] && break; sleep 0.1; done')
     script.append(f"printf '{MARK}left %s\\n' \"$(jobs -pr | wc -w)\"")
     text = "\n".join(script)
     printed, ended = _bash(text, sandbox(folder, document.empty_folder, text), environment(folder))

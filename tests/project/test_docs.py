@@ -163,7 +163,7 @@ b
 
 def problems(text: str, folder: Path) -> list[str]:
     document = Document("d.md", "<!-- folder: empty -->\n" + text)
-    return document.wrong() + run(document, folder, "yes", "collect")
+    return document.wrong() + run(document, folder, "yes", "collect", linger=10)
 
 
 def test_a_true_document_has_no_problem(tmp_path: Path) -> None:
