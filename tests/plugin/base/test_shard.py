@@ -24,7 +24,8 @@ def run(pytester: pytest.Pytester, shard: str, *options: str) -> pytest.RunResul
         folder.mkdir(parents=True)
         (folder / "test_it.py").write_text(SUITE)
     out = shard.replace("/", "-")
-    return pytester.runpytest_subprocess(*ALONE, "suites", "--shard", shard, "--report", out, *options)
+    start = pytester.runpytest_subprocess if "-n" in options else pytester.runpytest_inprocess
+    return start(*ALONE, "suites", "--shard", shard, "--report", out, *options)
 
 
 def ran(pytester: pytest.Pytester, shard: str) -> set[str]:
@@ -41,7 +42,7 @@ def test_the_shards_together_run_every_case_once(pytester: pytest.Pytester, work
     assert sorted(case for each in found for case in each) == [str(n) for n in range(7)]
 
 
-@pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "1")], ids=["alone", "xdist"])
 def test_a_line_whose_failures_are_in_another_shard_is_not_stale(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     (pytester.path / "known.yaml").write_text("- {check: bad, reason: one is}\n")
     for shard in ("1/3", "2/3", "3/3"):
