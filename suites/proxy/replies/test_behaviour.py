@@ -263,8 +263,12 @@ def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[A
         asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
         deadline = time.monotonic() + 10
         while not (begun := [frame for frame in list(running.wire.frames) if '"Half of it. ' in frame.raw]):
-            assert not asked.done(), "the answer was there before the turn had ended"
-            assert time.monotonic() < deadline, "no app-server has begun the turn"
+            if asked.done():
+                early = asked.result()  # raises what the request has raised
+                raise AssertionError(
+                    f"The proxy answered {early.answered} before its app-server had begun the turn: {early.body[:300]!r}"
+                )
+            assert time.monotonic() < deadline, "The proxy's app-server must begin the turn within 10 s, but it did not."
             running.wire.update()
             time.sleep(0.02)
         os.kill(int(begun[0].child), signal.SIGTERM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from codex_replay.plugin.proxy.fields import fields, table
 from codex_replay.plugin.proxy.fixture import marker_of
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.plugin.proxy.process import free_port
-from codex_replay.plugin.proxy.subject import CAPABILITIES, parse_proxy
+from codex_replay.plugin.proxy.subject import CAPABILITIES, capabilities_of, parse_proxy
 from codex_replay.plugin.proxy.vectors import load_vectors
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
 from tests.reference.proxy_driver import running
@@ -259,6 +260,76 @@ def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> Non
     result = run(suite, "-rs")
     result.assert_outcomes(skipped=1)
     assert "not verified: small does not claim to be capable of models" in result.stdout.str()
+
+
+#: The reference without one route.
+WITHOUT = """
+import sys
+from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy.__main__ import main
+
+class App(app.App):
+    def __init__(self, *args):
+        super().__init__(*args)
+        del self._routes["POST", sys.argv[1]]
+
+main.__globals__["App"] = App
+sys.exit(main([]))
+"""
+
+
+def claim(suite: pytest.Pytester, claimed: list[str], argv: tuple[str, ...] = ("-m", "codex_replay.reference.proxy")) -> None:
+    suite.path.joinpath("pyproject.toml").write_text(
+        f"[tool.pytest.ini_options]\n[tool.codex-replay.proxy.small]\ncapabilities = {claimed}\n"
+        f"command = {json.dumps(shlex.join([sys.executable, '-P', *argv]))}\n"
+    )
+
+
+@pytest.mark.parametrize(("missing", "route"), [("chat", "/v1/chat/completions"), ("responses", "/v1/responses")])
+@pytest.mark.parametrize("claimed", [True, False], ids=["claims-it", "does-not"])
+def test_a_proxy_of_one_endpoint_gets_no_case_of_the_other(
+    suite: pytest.Pytester, missing: str, route: str, claimed: bool
+) -> None:
+    claim(suite, [name for name in CAPABILITIES if claimed or name != missing], ("-c", WITHOUT, route))
+    module = Path(__file__).parents[3] / "suites" / "proxy" / "replies" / "test_behaviour.py"
+    here = ["-c", str(suite.path / "pyproject.toml"), "--rootdir", str(suite.path)]
+    found = run(suite, *here, str(module), "-k", "dies or disconnect or many or goes_away or one_model").parseoutcomes()
+    assert found.get("passed", 0) >= 5
+    assert found.get("failed" if claimed else "skipped", 0) >= 5
+    assert found.get("skipped" if claimed else "failed", 0) == 0
+
+
+@pytest.mark.parametrize("missing", ["chat", "responses", "stream"])
+def test_a_case_of_an_endpoint_that_is_not_claimed_is_not_judged(suite: pytest.Pytester, missing: str) -> None:
+    """The request itself shows what it needs: no case has to say so, and none can forget to."""
+    claim(suite, [name for name in CAPABILITIES if name != missing])
+    suite.makepyfile(
+        test_it="""
+        def test_chat(proxy):
+            assert proxy.chat().status == 200
+        def test_responses(proxy):
+            assert proxy.responses().status == 200
+        def test_stream(proxy):
+            assert proxy.chat({"stream": False}).status == 200
+            assert proxy.responses({"stream": True}).status == 200
+        def test_raw(proxy):
+            assert proxy.ask("POST", "/v1/chat/completions?x=1", b"{").status == 400
+        """
+    )
+    result = run(suite, "-rs")
+    skipped = {"chat": 3, "responses": 2, "stream": 1}[missing]
+    result.assert_outcomes(passed=4 - skipped, skipped=skipped)
+    shown = result.stdout.str()
+    assert f"not verified: small does not claim to be capable of {missing}" in shown
+    assert f"small does not claim to be capable of what these cases need: {skipped} for {missing}." in shown
+
+
+def test_every_capability_has_a_case() -> None:
+    """One that no case needs would be a word without meaning."""
+    source = "".join(path.read_text() for path in (Path(__file__).parents[3] / "suites" / "proxy").rglob("*.py"))
+    by_mark = {name for name in CAPABILITIES if re.search(rf'needs\([^)]*"{name}"', source)}
+    by_request = {*capabilities_of("/v1/chat/completions", {"stream": True}), *capabilities_of("/v1/responses", {})}
+    assert by_mark | by_request == set(CAPABILITIES)
 
 
 @pytest.mark.parametrize("claimed", [True, False], ids=["claims-it", "does-not"])

@@ -52,9 +52,9 @@ class Fields:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in the fields of one case, or what the proxy would have to be capable of for it to be judged."""
         for name, found in report.user_properties:
-            if name == NEEDS and report.when == "call" and isinstance(found, list):
+            if name == NEEDS and report.when == "call" and not report.skipped and isinstance(found, list):
                 self.needs.append((found, report.passed))
-            if name == UNCLAIMED and report.when == "setup":
+            if name == UNCLAIMED and report.skipped:
                 self.unclaimed[str(found)] = self.unclaimed.get(str(found), 0) + 1
             if name == FIELDS and isinstance(found, dict):
                 for profile, rows in ((profile, rows) for profile, rows in found.items() if rows):

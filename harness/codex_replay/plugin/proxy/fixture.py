@@ -24,7 +24,7 @@ from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, UNCLAIMED, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy
-from codex_replay.plugin.proxy.subject import ProxySubject
+from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
 from codex_replay.plugin.proxy.timeline import proxy_frames, tell
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.report.group_failures import EARLIER
@@ -45,14 +45,17 @@ WAIT, WAIT_LIVE = 10.0, 30.0
 class Proxy:
     """What the fixture is. `exchanges` holds all that was asked, in order."""
 
-    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, attached: bool, clients: int) -> None:
+    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject) -> None:
         self.marker = marker
-        self.clients = clients  # how many it bears at once
+        self.clients = subject.clients  # how many it bears at once
         self.profile = profile
+        #: The capabilities that the requests of this case need, and those of them that the proxy does not claim.
+        self.needs: list[str] = []
+        self.unclaimed: list[str] = []
+        self._subject = subject
         self.exchanges: list[Exchange] = []
         self._pool = pool
         self._wait = wait
-        self._attached = attached
         self.running: RunningProxy | None = None
         self._stderr_from: dict[Process, int] = {}  # how much each process had written before this case used it
 
@@ -63,7 +66,7 @@ class Proxy:
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
         """Return the process with this environment, started if there is none; `script` gives it one of its own."""
         __tracebackhide__ = True
-        if self._attached and (env or script is not None):
+        if self._subject.url is not None and (env or script is not None):
             pytest.skip("not verified: a proxy that is attached to by its URL cannot be given an environment; give a command")
         given = {PROFILE: self.profile, **(env or {})}
         if why := self._pool.broken(given, script):
@@ -97,6 +100,7 @@ class Proxy:
         time and, with `ok`, when it is no success.
         """
         __tracebackhide__ = True
+        self._claimed(capabilities_of(path, body))
         running = self.process(env, script)
         running.wire.update()
         given: dict[str, str | None] = {"Authorization": f"Bearer {running.key}", **(headers or {})}
@@ -109,6 +113,13 @@ class Proxy:
         if ok and not 200 <= done.status < 300:
             raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}")
         return done
+
+    def _claimed(self, needed: list[str]) -> None:
+        """Skip the case if the proxy does not claim what a request needs: that it answers is no failure, nor is it a pass."""
+        self.needs += [each for each in needed if each not in self.needs]
+        if lacking := [each for each in needed if each not in self._subject.capabilities]:
+            self.unclaimed = lacking
+            pytest.skip(not_claimed(self._subject, lacking))
 
     def chat(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
         """POST /v1/chat/completions; without `messages` the prompt is the case's own. It must succeed unless ok=False."""
@@ -220,7 +231,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         from codex_replay.plugin.proxy.fields import fields
 
         report.user_properties.append((FIELDS, {proxy.profile: fields(proxy.exchanges)}))
-        report.user_properties.append((NEEDS, needs_of(item)))
+        report.user_properties.append((NEEDS, [*needs_of(item), *proxy.needs]))
+        if proxy.unclaimed:
+            report.user_properties.append((UNCLAIMED, ", ".join(proxy.unclaimed)))
         if report.failed and proxy.exchanges:
             stderr = proxy.stderr()
             report.sections.append(("HTTP and JSON-RPC", tell(proxy.exchanges, stderr)))
@@ -263,13 +276,13 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
     settings = settings_of(request.config)
     if lacking := [each for each in needs_of(request.node) if each not in proxy_subject.capabilities]:
         request.node.user_properties.append((UNCLAIMED, ", ".join(lacking)))
-        pytest.skip(f"not verified: {proxy_subject.name} does not claim to be capable of {', '.join(lacking)}")
+        pytest.skip(not_claimed(proxy_subject, lacking))
     mark = request.node.get_closest_marker("proxy_profile")
     profile = mark.args[0] if mark else PROFILES[1]
     if mark and settings.profile in mark.args:
         profile = settings.profile
     live = settings.app_server not in ("fake",) and not settings.app_server.startswith("fake:")
     wait = settings.wait or (WAIT_LIVE if live else WAIT)
-    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject.url is not None, proxy_subject.clients)
+    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject)
     trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))
     return proxy

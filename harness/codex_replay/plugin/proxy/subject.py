@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ CAPABILITIES = (
     *("chat", "responses", "stream", "models", "text-tools", "native-tools", "obsidian-xml", "title-intercept"),
     "cors",
 )
+#: The endpoints that a proxy may have one of.
+_ENDPOINTS = {"/v1/chat/completions": "chat", "/v1/responses": "responses"}
 READY_PATH, READY_SECONDS = "/v1/models", 20.0
 KEY = "sk-codex-replay"
 #: How many clients a case asks with at once, if the proxy bears so many.
@@ -61,6 +63,19 @@ class ProxySubject:
     env: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = CAPABILITIES
     clients: int = CLIENTS
+
+
+def capabilities_of(path: str, body: Any) -> list[str]:
+    """Return the capabilities that a proxy needs to answer a request: its endpoint, and streaming if the body asks for it."""
+    endpoint = _ENDPOINTS.get(path.partition("?")[0])
+    if endpoint is None:
+        return []
+    return [endpoint, "stream"] if isinstance(body, Mapping) and body.get("stream") is True else [endpoint]
+
+
+def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
+    """Return the reason for a skip."""
+    return f"not verified: {subject.name} does not claim to be capable of {', '.join(lacking)}"
 
 
 def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
