@@ -36,6 +36,8 @@ TREE: dict[str, Any] = {
 }
 NOTE: dict[str, Any] = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
+#: The two ways in which a request has no tools.
+NO_TOOLS: dict[str, dict[str, Any]] = {"no-tools": {}, "empty-list": {"tools": []}}
 #: A schema of the answer.
 SUM: dict[str, Any] = {
     "type": "object",

@@ -47,6 +47,18 @@ def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | 
     refused(proxy.post(endpoint, headers={"Authorization": authorization}, ok=False), 401)
 
 
+@pytest.mark.parametrize("change", ["longer", "shorter", "twice"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("auth-whole-key", "HAND-06")
+def test_the_whole_key_is_compared(proxy: Proxy, endpoint: str, change: str) -> None:
+    """A bearer that merely begins like the right one, or is its beginning, is another one."""
+    proxy.post(endpoint)  # the bearer of this proxy is known once it runs
+    assert proxy.running is not None, "no proxy has been started"
+    key = proxy.running.key
+    wrong = {"longer": f"{key}x", "shorter": key[:-1], "twice": f"{key} {key}"}[change]
+    refused(proxy.post(endpoint, headers={"Authorization": f"Bearer {wrong}"}, ok=False), 401)
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-case", "HAND-06")
 def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:

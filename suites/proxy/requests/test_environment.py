@@ -142,11 +142,11 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
     """Developer messages are treated as system messages are, in the order of the conversation."""
     messages = [
         {"role": "system", "content": "First rule."},
-        {"role": "developer", "content": [{"type": "text", "text": "Second rule."}]},
+        {"role": "developer", "content": [{"type": "text", "text": rule} for rule in ("Second rule.", "Third rule.")]},
         {"role": "user", "content": proxy.prompt()},
     ]
     base = proxy.chat({"messages": messages}, env=ALL).params("newConversation")["baseInstructions"]
-    must_have("newConversation.baseInstructions", str(base), "First rule.", "Second rule.")
+    must_have("newConversation.baseInstructions", str(base), "First rule.", "Second rule.", "Third rule.")
 
 
 @pytest.mark.parametrize("env", [pytest.param(None, id="unset"), pytest.param(EXPLICIT, id="true")])

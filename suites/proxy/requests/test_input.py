@@ -107,6 +107,23 @@ def test_image_alone(proxy: Proxy) -> None:
         must_be("The last line before the image", lines[-1].strip() if lines else "", "[user]")
 
 
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("input-images", "HAND-23", "HAND-39")
+def test_images_of_one_message(proxy: Proxy, endpoint: str) -> None:
+    """Each image of a message is an item of its own, in the order of its parts."""
+    urls = [PIXEL, "https://images.invalid/two.png", PIXEL]
+    if endpoint == "chat":
+        parts: list[Any] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    else:
+        parts = [{"type": "input_image", "image_url": url} for url in urls]
+    text = {"type": "text" if endpoint == "chat" else "input_text", "text": "Between."}
+    for params in both(conversation(proxy, endpoint, ("user", [parts[0], text, *parts[1:]]))):
+        images = [item["data"] for item in params["items"] if item["type"] == "image"]
+        found = [data.get("image_url") or data.get("imageUrl") or data.get("url") for data in images]
+        must_be("The URLs of the images among `items`", found, urls)
+        must_have("The text of `items`", texts(params), "Between.")
+
+
 @pytest.mark.spec("input-function-call", "HAND-36")
 def test_function_call(proxy: Proxy) -> None:
     """A call of an earlier turn becomes a line of text with its name and its arguments."""
@@ -137,6 +154,17 @@ def test_tool_output(proxy: Proxy, kind: str) -> None:
         assert re.match(r"\[(tool|function_call_output)", head), f"the line of an output must begin with its kind: {line!r}"
         must_be("The text behind the kind of the output", said, "three files")
         must_be("The call ids that the line names, if any,", set(re.findall(r"call_\d+", line)) - {"call_77"}, set())
+
+
+@pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
+@pytest.mark.spec("input-tool-output-parts", "HAND-37")
+def test_tool_output_of_parts(proxy: Proxy, kind: str) -> None:
+    """An output that is a list of text parts becomes text too, with all its parts in order."""
+    output = [{"type": "input_text", "text": "three files"}, {"type": "input_text", "text": "and a folder"}]
+    items = [{"type": kind, "call_id": "call_77", "output": output}, {"role": "user", "content": proxy.prompt()}]
+    for params in both(proxy.responses({"input": items})):
+        must_be("The types of `items`", {item["type"] for item in params["items"]}, {"text"})
+        must_have("The text of `items`", texts(params), "three files", "and a folder")
 
 
 @pytest.mark.spec("input-joined", "HAND-38")

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NOTE, TREE, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NO_TOOLS, NOTE, TREE, tool
 from suites.proxy.instructions import FIXED, FORCED, NONE, REQUIRED, STRICT, Instructions, laid_out, sent, take_apart
 from suites.proxy.saying import must_be, must_be_same, must_be_unset, must_have, only
 from suites.proxy.schemas import SCHEMAS
@@ -225,10 +225,9 @@ def test_parameter_lines(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("instructions-appended", "PAY-52")
 def test_instructions_come_last(proxy: Proxy) -> None:
     """The client's instructions stand behind the last example, unchanged."""
-    found = parts(
-        proxy, "responses", tool("responses"), tool("responses", "saveNote", NOTE), instructions="Speak like\na pirate."
-    )
-    must_be("The text behind the last example", found.after.strip("\n"), "Speak like\na pirate.")
+    said = "Speak like\n\n\n  a  pirate.\t\nAlways."
+    found = parts(proxy, "responses", tool("responses"), tool("responses", "saveNote", NOTE), instructions=said)
+    must_be("The text behind the last example", found.after.strip("\n"), said)
 
 
 @pytest.mark.spec("instructions-alone", "PAY-53", "HAND-24")
@@ -243,12 +242,13 @@ def test_system_items_are_appended(proxy: Proxy) -> None:
     """Behind the tool text, each of them once, in their order."""
     items = [
         {"role": "system", "content": "First rule."},
-        {"role": "developer", "content": [{"type": "input_text", "text": "Second rule."}]},
+        {"role": "developer", "content": [{"type": "input_text", "text": rule} for rule in ("Second rule.", "Third rule.")]},
         {"role": "user", "content": proxy.prompt()},
     ]
     found = parts(proxy, "responses", tool("responses"), input=items)
-    must_have("The text behind the last example", found.after, "First rule.", "Second rule.")
-    must_be("How often each rule stands there", (found.after.count("First rule."), found.after.count("Second rule.")), (1, 1))
+    rules = ("First rule.", "Second rule.", "Third rule.")
+    must_have("The text behind the last example", found.after, *rules)
+    must_be("How often each rule stands there", [found.after.count(rule) for rule in rules], [1, 1, 1])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -263,8 +263,10 @@ def test_the_turn_has_the_same_text(proxy: Proxy, endpoint: str, choice: Any) ->
         must_be("sendUserTurn.developerInstructions", sent(done.params("sendUserTurn")), sent(done.params("newConversation")))
 
 
+@pytest.mark.parametrize("given", NO_TOOLS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-none", "PAY-50")
-def test_no_tools_no_rules(proxy: Proxy, endpoint: str) -> None:
+def test_no_tools_no_rules(proxy: Proxy, endpoint: str, given: str) -> None:
     """Without tools, instructions and system items there is nothing to say."""
-    must_be_unset("newConversation", proxy.post(endpoint).params("newConversation"), "developerInstructions")
+    params = proxy.post(endpoint, NO_TOOLS[given]).params("newConversation")
+    must_be_unset("newConversation", params, "developerInstructions")
