@@ -139,6 +139,22 @@ def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
     assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
 
 
+@pytest.mark.parametrize("absent", ["refresh_token", "id_token"])
+@pytest.mark.spec(
+    "refresh-without-a-token",
+    source="docs/lite-client.md, Some readings",
+    says="A token that the answer of a refresh does not have stays as it was",
+)
+def test_a_token_that_did_not_come_stays(lite_client: LiteClient, absent: str) -> None:
+    """An answer without it leaves the old one good (RFC 6749, section 6), and the real Codex keeps it too."""
+    body = {name: token for name, token in NEW.items() if name != absent}
+    run = lite_client(script=script(EXPIRED, "Hi", status=200, body=body), auth=CHATGPT)
+    assert run.text() == "Hi"
+    tokens = run.auth["tokens"]
+    assert tokens["access_token"] == "access-2"
+    assert tokens[absent] == CHATGPT["tokens"][absent]
+
+
 @pytest.mark.spec("refresh-stored-for-the-next", "LITE-17")
 def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
     """Refresh tokens are good once: a second run begins with the new ones, and refreshes with the new one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -109,6 +110,18 @@ def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
 def test_framing_makes_no_difference(lite_client: LiteClient, fault: str) -> None:
     """Chunks that end inside a character, CRLF, comments, events of other types, a few bytes at a time: the text is the same."""
     assert lite_client(script=[{"items": [TEXT], "fault": fault}]).text() == TEXT
+
+
+@pytest.mark.spec("stream-data-lines", "LITE-53")
+def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
+    """An event may have several `data:` lines; joined by line ends they are its JSON."""
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    done = finished(0, {**message, "content": [{"type": "output_text", "text": "Hello.", "annotations": []}]})["event"]
+    lines = "".join(f"data: {line}\n" for line in json.dumps(done, indent=1).splitlines())
+    delta = event("response.output_text.delta", item_id="msg_1", output_index=0, content_index=0, delta="Hello.")
+    begun = added(0, {**message, "status": "in_progress", "content": []})
+    raw = {"type": "raw", "data": f"event: {done['type']}\n{lines}\n"}
+    assert lite_client(script=[{"items": [begun, delta, raw]}]).text() == "Hello."
 
 
 @pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")

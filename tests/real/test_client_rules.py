@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,17 @@ def test_what_a_small_client_is_held_to(tmp_path: Path, mode: int) -> None:
     last = [item for item in asked[-1]["body"]["input"] if item["type"] != "message"]
     assert [item["type"] for item in last] == ["reasoning", "function_call", "function_call_output"]
     assert last[0]["encrypted_content"] == THOUGHT["encrypted_content"]
+
+
+@pytest.mark.parametrize("absent", ["refresh_token", "id_token"])
+def test_a_token_that_did_not_come_stays(tmp_path: Path, absent: str) -> None:
+    """The answer of a refresh may leave a token out; auth.json keeps the one that it has."""
+    answer = {"status": 200, "body": {name: token for name, token in NEW.items() if name != absent}}
+    script = {"auth": {"mode": "chatgpt", "refresh_answer": answer}, "turns": [EXPIRED, "done"]}
+    with BackendProcess() as backend:
+        session = backend.session("absent", script)
+        with codex(session, tmp_path, auth=OLD, requires_openai_auth=True) as (client, thread):
+            before = json.loads((tmp_path / "home" / "auth.json").read_text())["tokens"]
+            assert turn(client, thread)["status"] == "completed"
+            after = json.loads((tmp_path / "home" / "auth.json").read_text())["tokens"]
+    assert after == {**before, **answer["body"]}

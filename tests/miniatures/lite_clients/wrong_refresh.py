@@ -336,3 +336,26 @@ def refresh_tried_twice() -> None:
             return old(*given)
 
     client.tokens.refresh = twice  # type: ignore[attr-defined]
+
+
+def _forgets(name: str) -> None:
+    old = Auth.store
+
+    def store(self: Any, answer: dict[str, Any]) -> None:
+        if name not in answer:
+            self.document = {**self.document, "tokens": {**self.tokens, name: None}}
+        old(self, answer)
+
+    Auth.store = store  # type: ignore[method-assign]
+
+
+@variant
+def refresh_token_that_did_not_come_is_forgotten() -> None:
+    """Stores null for a refresh token that the answer does not have."""
+    _forgets("refresh_token")
+
+
+@variant
+def id_token_that_did_not_come_is_forgotten() -> None:
+    """Stores null for an id token that the answer does not have."""
+    _forgets("id_token")

@@ -123,6 +123,13 @@ def comments_are_data() -> None:
 
 
 @variant
+def last_data_line_only() -> None:
+    """Keeps the last `data:` line of an event instead of joining them."""
+    old = sse.events
+    sse.events = lambda chunks: ((name, data.rpartition("\n")[2]) for name, data in old(chunks))
+
+
+@variant
 def known_events_only() -> None:
     """Fails on an event that it does not know."""
     old = Reply.feed
