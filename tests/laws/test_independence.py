@@ -9,6 +9,7 @@ import ast
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,15 @@ def source_of(root: Path, module: str) -> Path | None:
 def imported(root: Path, module: str, path: Path) -> set[str]:
     """What a module imports, and the packages above it."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    found = {module.rsplit(".", i)[0] for i in range(1, module.count(".") + 1)}
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    above = {module.rsplit(".", i)[0] for i in range(1, module.count(".") + 1)}
+    return above | _imports(package, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _imports(package: str, source: str) -> set[str]:
+    """What a module of a package imports. Every closure asks for most modules again."""
+    found: set[str] = set()
+    tree = ast.parse(source)
     unread = {
         id(inner)
         for node in ast.walk(tree)
