@@ -42,8 +42,13 @@ conformance: $(STAMP) ## the suites on the embedded fakes: no network, no accoun
 	$(BIN)/python -m pytest suites $(LEAN) $(SHARED)
 	$(BIN)/python -m pytest suites/proxy $(LEAN) $(SHARED) --profile as-specified --report reports/proxy-as-specified
 
-test: $(STAMP) lint ## the project's own tests, lint and types
-	$(BIN)/python -m pytest tests $(SHARED) --ignore tests/real --ignore tests/browser --ignore tests/wheel
+test: $(STAMP) ## the project's own tests, lint and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@# mypy uses one core and the tests often wait: beside them it costs little. Its result is printed last.
+	@said=$$(mktemp); $(BIN)/mypy >$$said 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest tests $(SHARED) --ignore tests/real --ignore tests/browser --ignore tests/wheel; cases=$$?; \
+	wait $$types; types=$$?; cat $$said; rm -f $$said; exit $$((cases | types))
 
 strength: $(STAMP) ## the proxy suite's checks on broken proxies: each must be found, each check must find one
 	$(BIN)/python -m pytest suites/proxy $(LEAN) -p tests.strength.plugin --strength-jobs $(JOBS) $(if $(VARIANTS),--variants '$(VARIANTS)') $(if $(CHECKS),-k '$(CHECKS)')

@@ -1,4 +1,4 @@
-"""What all tests share: how hypothesis works here.
+"""What all tests share: how hypothesis works here, and the order in which tests start.
 
 Nothing asserts on wall time, so neither does hypothesis; in CI its examples are the same in every run, so that a red gate can be
 repeated.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,18 @@ from tests.support.suite_run import LEAN, prepare_pytester
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CODEX_REPLAY_CI") else "any machine")
+
+
+HERE = Path(__file__).parent
+#: Folders whose tests run whole suites. They start first: a long test that starts last runs alone.
+LONG = ("plugin", "project", "strength")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the long folders before all others."""
+    long = [HERE / name for name in LONG]
+    assert all(folder.is_dir() for folder in long), "a folder of LONG has another name"
+    items.sort(key=lambda item: not any(folder in item.path.parents for folder in long))
 
 
 @pytest.fixture(autouse=True, scope="session")
