@@ -18,9 +18,11 @@ def test_1_an_invalid_schema_is_ignored(backend: Backend, parameters: object) ->
 
 
 @pytest.mark.spec("edge-2-invalid-arguments", "LITE-64")
-def test_2_arguments_that_are_no_json(backend: Backend) -> None:
+@pytest.mark.parametrize("arguments", ['{"a":2,', "", "a = 2", "[2", '{"a":2}}'], ids=["cut", "empty", "words", "list", "brace"])
+def test_2_arguments_that_are_no_json(backend: Backend, arguments: str) -> None:
     """What the model once said is history, however it looks."""
-    answer = completed(backend.ask(body(user("What is 2 + 3?"), {**CALL, "arguments": '{"a":2,'}, OUTPUT, tools=[FUNCTION_TOOL])))
+    said = [user("What is 2 + 3?"), {**CALL, "arguments": arguments}, OUTPUT]
+    answer = completed(backend.ask(body(*said, tools=[FUNCTION_TOOL])))
     assert answer.text
 
 
@@ -34,6 +36,13 @@ def test_3_an_output_without_its_call(backend: Backend) -> None:
 def test_3_another_call_does_not_count(backend: Backend) -> None:
     """A call goes with its output by call_id."""
     refused(backend.ask(body(user("What is 2 + 3?"), {**CALL, "call_id": "call_9"}, OUTPUT)), 400)
+
+
+@pytest.mark.spec("edge-3-one-of-two", "LITE-58", "LITE-65")
+def test_3_a_call_that_is_answered_does_not_count(backend: Backend) -> None:
+    """An output without its call is refused though another call and its output stand before it."""
+    answered = [{**CALL, "call_id": "call_8"}, {**OUTPUT, "call_id": "call_8"}]
+    assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), *answered, OUTPUT)), 400)["message"]
 
 
 @pytest.mark.spec("edge-3-custom", "LITE-58", "LITE-65")
@@ -70,6 +79,15 @@ def test_6_outputs_in_another_order(backend: Backend) -> None:
     outputs = [{**OUTPUT, "call_id": f"call_{i}", "output": f"result-{i}"} for i in (3, 1, 2)]
     answer = completed(backend.ask(body(user(REPEAT), *calls, *outputs)))
     assert [f"result-{i}" in answer.text for i in (1, 2, 3)] == [True, True, True], answer.text
+
+
+@pytest.mark.spec("follow-up-rounds", "LITE-57", "LITE-68")
+def test_calls_of_several_rounds(backend: Backend) -> None:
+    """A call and its output stand behind those of an earlier round, and behind the model's own words."""
+    rounds = [[{**CALL, "call_id": f"call_{i}"}, {**OUTPUT, "call_id": f"call_{i}", "output": f"result-{i}"}] for i in (1, 2, 3)]
+    words = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One more.", "annotations": []}]}
+    answer = completed(backend.ask(body(user(REPEAT), *rounds[0], *rounds[1], words, *rounds[2])))
+    assert "result-3" in answer.text
 
 
 @pytest.mark.spec("follow-up", "LITE-57")

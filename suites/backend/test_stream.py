@@ -280,6 +280,18 @@ def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
     assert [json.loads(item["arguments"]) for item in items] == [{"a": 0}, {"a": 1}, {"a": 2}]
 
 
+@pytest.mark.spec("events-long-arguments", "LITE-51", "LITE-56")
+def test_long_arguments_come_in_deltas(backend: Backend) -> None:
+    """However many deltas there are, they join to the arguments, letter by letter."""
+    given = {"text": "zoë-漢字-🦀 " * 400}
+    backend.says({"type": "function_call", "name": "add", "arguments": given})
+    answer = completed(backend.ask(body()))
+    deltas = [event["delta"] for event in answer.of("response.function_call_arguments.delta")]
+    assert len(deltas) > 1
+    assert "".join(deltas) == answer.items[0]["arguments"]
+    assert json.loads("".join(deltas)) == given
+
+
 @pytest.mark.spec("events-custom", "LITE-47")
 def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
     """Deltas join to the input, which is no JSON."""

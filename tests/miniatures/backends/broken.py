@@ -236,6 +236,13 @@ def loses_a_piece_of_the_arguments(events: list[Event]) -> Iterable[Event]:
 
 
 @stream
+def keeps_one_piece_of_the_arguments(events: list[Event]) -> Iterable[Event]:
+    """Sends the first delta of a call's arguments and no other."""
+    deltas = [event for event in events if event["type"] == "response.function_call_arguments.delta"]
+    return [event for event in events if event not in deltas[1:]]
+
+
+@stream
 def call_done_under_another_id(events: list[Event]) -> Iterable[Event]:
     """Finishes a call under another call id than it was added with."""
     for event in of(events, "response.output_item.done"):
@@ -654,6 +661,42 @@ def _in_order(asked: Any) -> Any:
     calls = [item["call_id"] for _, item in asked.calls if not item["type"].endswith("_output")]
     outputs = [item["call_id"] for _, item in asked.calls if item["type"].endswith("_output")]
     return None if calls == outputs or len(calls) > len(outputs) else ("input", f"{outputs} is not {calls}")
+
+
+@variant
+def any_call_will_do() -> None:
+    """Takes an output where any call of its type stands, and a call where any output does."""
+    _replace("output-without-call", _any_call)
+
+
+def _any_call(asked: Any) -> Any:
+    given = [item["type"] for _, item in asked.calls]
+    alone = [kind for kind in given if kind.endswith("_output") and kind.removesuffix("_output") not in given]
+    return ("input", f"There is no call for {alone}.") if alone else None
+
+
+@variant
+def calls_before_outputs() -> None:
+    """Refuses a call behind an output: it knows one round alone."""
+    find = server.body.item_fields
+
+    def fields(asked: Any) -> Any:
+        outputs = [item["type"].endswith("_output") for _, item in asked.calls]
+        return ("input", "A call stands behind an output.") if outputs != sorted(outputs) else find(asked)
+
+    _replace("item-fields", fields)
+
+
+@variant
+def arguments_begin_with_a_brace() -> None:
+    """Refuses arguments that cannot be an object."""
+    find = server.body.item_fields
+
+    def fields(asked: Any) -> Any:
+        odd = [item for _, item in asked.calls if not str(item.get("arguments", "{")).startswith("{")]
+        return ("input", "The arguments are no object.") if odd else find(asked)
+
+    _replace("item-fields", fields)
 
 
 @variant
