@@ -21,6 +21,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "schema": ("codex_replay.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
     "drift": ("codex_replay.cli.drift.command", "command", "Tell what changed between two Codex versions, and whom it breaks."),
     "serve": ("codex_replay.cli.serve", "command", "Serve the fake Responses backend."),
+    "init": (
+        "codex_replay.cli.init.command",
+        "group",
+        "Try a subject, and write its configuration, CI workflow and known failures.",
+    ),
     "run": ("codex_replay.cli.run.command", "command", "Run the suites and print a verdict table."),
     "report": ("codex_replay.cli.report", "group", "Look at the report of a run, and join several."),
     "doctor": ("codex_replay.cli.doctor", "command", "Say what is missing here, and how to mend it."),

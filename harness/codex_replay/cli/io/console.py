@@ -132,6 +132,10 @@ class Progress:
         self._on = sys.stderr.isatty()
         self._next = time.monotonic() + PATIENCE
 
+    def expect(self, total: int) -> None:
+        """Say how many units there will be, once that is known."""
+        self._total = total
+
     def step(self, by: int = 1) -> None:
         """Say that `by` more units (frames, bytes) are done."""
         self._done += by

@@ -1,0 +1,265 @@
+"""`codex-replay init proxy|editor|lite|ci`: find out what a subject is, and write what its gate needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_replay.cli.init.files import PlannedFile, configuration_file, new_file, write
+from codex_replay.cli.init.found import FINDERS, Found
+from codex_replay.cli.init.workflow import NAME, repository, requirement, workflow
+from codex_replay.cli.io.console import Unable, as_seconds, aside, printable, sentences
+from codex_replay.core.text.plural import plural
+from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, BadConfiguration, Configuration, find_root, read
+from codex_replay.plugin.base.subjects import BadSubject
+
+_VERBS = {"proxy": "proxy", "editor": "editor-client", "lite": "lite-client"}
+_EXAMPLES = {"proxy": '"node server.js"', "editor": '"nvim --headless -l driver.lua {codex}"', "lite": '"node client.js"'}
+_DONE = {"append": "appended", "create": "created", "keep": "kept"}
+_WOULD = {"append": "would be appended to", "create": "would be created", "keep": "would be kept"}
+#: Seconds for one answer of the subject, its start included.
+WAIT = "30"
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+_DRY = click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing. The suite does not run.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout: found, files, run, next.")
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Say of an option of the subject's command that the command wants quotes."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise click.UsageError(
+                f"{error.format_message()} If it belongs to your command, put the command into quotes.", ctx
+            ) from None
+
+
+@click.group(context_settings=_CONTEXT)
+def group() -> None:
+    """Try a proxy or a client, and write its configuration, a CI workflow and the list of its known failures.
+
+    Nothing that exists is overwritten. Exit status: 0 done, 1 the subject cannot be judged, 2 nothing could be done.
+    """
+
+
+def _add(verb: str, what: str) -> None:
+    @group.command(verb, help=what, context_settings=_CONTEXT, cls=_Command)
+    @click.argument("subject", nargs=-1, metavar="COMMAND" + ("|URL" if verb == "proxy" else ""))
+    @click.option(
+        "--wait",
+        metavar="SECONDS",
+        default=WAIT,
+        show_default=True,
+        callback=as_seconds,
+        help="How long to wait for the subject.",
+    )
+    @_DRY
+    @_JSON
+    @sentences
+    def command(subject: tuple[str, ...], wait: float, dry_run: bool, as_json: bool) -> None:
+        raise SystemExit(_init(verb, subject, wait, dry_run, as_json))
+
+
+_add("proxy", "Try a proxy in front of `codex app-server`, by its command or its URL.")
+_add("editor", "Try an editor client (docs/editor-client.md), by a command with {codex} in it.")
+_add("lite", "Try a client of the Responses backend (docs/lite-client.md), by its command.")
+
+
+@group.command("ci", context_settings=_CONTEXT)
+@_DRY
+@_JSON
+@sentences
+def ci(dry_run: bool, as_json: bool) -> None:
+    """Write the CI workflow of a project that has its configuration."""
+    folder = Path.cwd()
+    own = _configuration(folder)
+    if own.path is None or not any(own.table.get(role) for role in SUITE_OF):
+        raise Unable("No subject is configured here. Run `codex-replay init proxy COMMAND` (or editor, lite) first.")
+    files = [_workflow(own.path.parent, own.path)]
+    steps = ["Run the command without --dry-run."] if dry_run else [*_placeholder(files), _commit(files)]
+    _finish(None, "", files, None, steps, dry_run, as_json)
+
+
+def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json: bool) -> int:
+    role, folder = _VERBS[verb], Path.cwd()
+    own = _configuration(folder)
+    subject = _subject(verb, words, folder)
+    if not os.access(folder, os.W_OK) and not dry_run:
+        raise Unable(f"Nothing can be written to {folder}; --dry-run shows what there would be.")
+    found = _try(verb, subject, folder, wait)
+    if found.wrong:
+        _finish(found, verb, [], None, [found.wrong], dry_run, as_json)
+        return 1
+    name = _name(folder)
+    known = folder / f"known-{verb}.yaml"
+    table = configuration_file(folder, role, _table(role, name, found), own)
+    run = None
+    if table.action != "keep" and found.judged and not dry_run:
+        from codex_replay.cli.init.first_run import first_run
+
+        aside(f"running the suite {SUITE_OF[role]}")
+        run = first_run(role, table.text, found.profile, folder / "reports" / SUITE_OF[role])
+    listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
+    if listed and table.action != "keep":
+        found.row["baseline"] = known.name
+        table = configuration_file(folder, role, _table(role, name, found), own)
+    files = [table, _workflow(folder, table.path)]
+    if run is not None and run.baseline is not None:
+        files.insert(1, new_file(known, run.baseline))
+    steps = ["Run the command without --dry-run."] if dry_run else _next(found, files, run, known)
+    _finish(found, verb, files, run, steps, dry_run, as_json)
+    return 0
+
+
+def _configuration(folder: Path) -> Configuration:
+    from codex_replay.plugin.base.options import KEYS
+
+    try:
+        return read(find_root(folder), KEYS)
+    except BadConfiguration as error:
+        raise Unable(f"{error} Nothing was written.") from None
+
+
+def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
+    """Return the subject that was named, else the start script of a Node project."""
+    if words:
+        return words[0] if len(words) == 1 else shlex.join(words)
+    if verb == "proxy":
+        try:
+            script = json.loads((folder / "package.json").read_bytes())["scripts"]["start"]
+        except (OSError, ValueError, KeyError, TypeError):
+            script = None
+        if isinstance(script, str) and script.strip():
+            return script if script.startswith("node ") and not set(script) & set("&|;<>$`") else "npm start"
+    raise click.UsageError(f"Name the command that starts it: codex-replay init {verb} {_EXAMPLES[verb]}")
+
+
+def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
+    import pytest
+
+    from codex_replay.shell.rpc.client import SubjectFailure
+
+    try:
+        return FINDERS[_VERBS[verb]](subject, str(folder), wait, aside)
+    except (BadSubject, pytest.UsageError) as error:
+        raise Unable(f"{error} Nothing was written.") from None
+    except SubjectFailure as error:
+        hint = "" if subject.startswith(("http://", "https://")) else _READY
+        raise Unable(f"{printable_lines(str(error))}\n{hint}Nothing was written.") from None
+
+
+_READY = "A proxy must listen on 127.0.0.1, at the port in PORT (or where {port} stands in its command). "
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines with what a terminal might act on made visible."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _name(folder: Path) -> str:
+    """Return a name for the subject: that of the folder, as a bare key of TOML."""
+    name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in folder.name.lower()).strip("-")
+    return name if name not in ("", "reference", "fake") else "mine"
+
+
+def _table(role: str, name: str, found: Found) -> str:
+    import tomli_w
+
+    notes = "".join(f"# {printable(note)}\n" for note in found.comments)
+    return notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: found.row}}}})
+
+
+def _workflow(folder: Path, configuration: Path) -> PlannedFile:
+    package, placeholder = requirement()
+    return new_file(repository(folder) / NAME, workflow(folder, configuration.name, package, placeholder))
+
+
+def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list[str]:
+    steps = list(found.steps)
+    if files[0].action == "keep":
+        steps.insert(0, f"Compare your [{TABLE}] in {files[0].path.name} with what was found.")
+    if run is not None and run.baseline is None:
+        steps.insert(0, "No list of known failures was written: the first cases all fail for one cause. Fix that first.")
+    elif run is not None and run.entries:
+        steps.insert(
+            0, f"Write a reason into each of the {run.entries} entries of {known.name}: the gate refuses a list without."
+        )
+    if not found.judged:
+        steps.append("Run the suite: codex-replay run. It asks the proxy's own model some hundred times, which may cost money.")
+    else:
+        steps.append("Run the gate: codex-replay run")
+    steps += _placeholder(files)
+    if made := _commit(files):
+        steps.append(made)
+    return steps
+
+
+def _placeholder(files: list[PlannedFile]) -> list[str]:
+    created = any(file.action == "create" and file.path.name == NAME.name for file in files)
+    return [f"Replace the placeholder in {NAME}: where codex-replay is installed from."] if created and requirement()[1] else []
+
+
+def _commit(files: list[PlannedFile]) -> str:
+    made = [os.path.relpath(file.path) for file in files if file.action != "keep"]
+    return f"Commit {', '.join(made)}." if made else ""
+
+
+def _finish(
+    found: Found | None, verb: str, files: list[PlannedFile], run: Any, steps: list[str], dry_run: bool, as_json: bool
+) -> None:
+    """Write the files, and print what was found and done."""
+    if not as_json and found is not None:
+        click.echo("Found")
+        for label, text in found.lines:
+            click.echo(f"  {label:<12} {printable(text)}")
+        if run is not None:
+            click.echo(f"  {'suite':<12} {plural(run.cases, 'case')}, {run.failed} failed; report: {os.path.relpath(run.report)}")
+            for cause in run.causes:
+                click.echo(f"  {'':<12} {printable(cause)}")
+    for file in () if dry_run else files:
+        write(file)
+    if as_json:
+        click.echo(json.dumps(_data(found, verb, files, run, steps, dry_run), indent=2, ensure_ascii=False))
+        return
+    if files:
+        click.echo("Files" if not dry_run else "Files (nothing was written)")
+    for file in files:
+        _show(file, dry_run)
+    click.echo("Do this next")
+    for number, step in enumerate(filter(None, steps), 1):
+        click.echo(f"  {number}. {printable_lines(step)}")
+
+
+def _show(file: PlannedFile, dry_run: bool) -> None:
+    word = (_WOULD if dry_run else _DONE)[file.action]
+    why = f": {file.why}{'; it would have got' if file.text else ''}" if file.action == "keep" else ""
+    click.echo(f"  {os.path.relpath(file.path)} {word}{why}")
+    if dry_run or file.action == "keep":
+        for line in file.text.splitlines():
+            click.echo(f"    {line}".rstrip())
+
+
+def _data(found: Found | None, verb: str, files: list[PlannedFile], run: Any, steps: list[str], dry_run: bool) -> dict[str, Any]:
+    return {
+        "init": 1,
+        "role": _VERBS.get(verb),
+        "dry_run": dry_run,
+        "found": found and dict(found.data),
+        "wrong": (found and found.wrong) or None,
+        "files": [
+            {"path": os.path.relpath(file.path), "action": file.action, "why": file.why or None, "text": file.text}
+            for file in files
+        ],
+        "run": run
+        and {"verdict": run.verdict, "cases": run.cases, "failed": run.failed, "entries": run.entries, "report": str(run.report)},
+        "next": [step for step in steps if step],
+    }

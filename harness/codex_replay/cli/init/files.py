@@ -1,0 +1,93 @@
+"""The files that `codex-replay init` makes. Nothing that exists is overwritten: a table is appended, a file is created.
+
+A table is appended to pyproject.toml as text, so comments and layout stay. The whole is parsed before it is written: it must be
+the old content and the new table, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from codex_replay.cli.io.console import Unable
+from codex_replay.plugin.base.configuration import FILES, TABLE, Configuration
+from codex_replay.shell.files.atomic import write_whole
+
+Action = Literal["append", "create", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One file: what is added to it (or would be, if it is kept), and why it is kept."""
+
+    path: Path
+    action: Action
+    text: str
+    why: str = ""
+
+
+def configuration_file(folder: Path, role: str, text: str, own: Configuration) -> PlannedFile:
+    """Return where a subject's table goes; `own` is the configuration of the folder. Raises `Unable`."""
+    if own.path is not None and own.path.parent == folder:
+        if own.table.get(role):
+            return PlannedFile(own.path, "keep", text, f"it has [{TABLE}] {role} already")
+        path = own.path
+    else:
+        path = folder / next((name for name in FILES if (folder / name).is_file()), FILES[-1])
+    if not path.exists():
+        return PlannedFile(path, "create", text)
+    old = _read(path)
+    if _parsed(_joined(old, text)) == _merged(_parsed(old), _parsed(text)):
+        return PlannedFile(path, "append", text)
+    return PlannedFile(path, "keep", text, "its tables are written in a way that nothing can be appended to")
+
+
+def new_file(path: Path, text: str) -> PlannedFile:
+    """Return a file that is created, or kept if it exists; one that has this very text needs nothing."""
+    if not os.path.lexists(path):
+        return PlannedFile(path, "create", text)
+    same = path.is_file() and path.read_bytes() == text.encode()
+    return PlannedFile(path, "keep", "" if same else text, "it has this content already" if same else "it exists")
+
+
+def write(file: PlannedFile) -> None:
+    """Create or append; raises `OSError`, and `Unable` if somebody else was faster."""
+    if file.action == "append":
+        write_whole(file.path, _joined(_read(file.path), file.text).encode())
+    elif file.action == "create":
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(file.path, "x", encoding="utf-8") as made:
+                made.write(file.text)
+        except FileExistsError:
+            raise Unable(f"{file.path} exists now; nothing was written to it.") from None
+
+
+def _read(path: Path) -> str:
+    """Return the text with the ends of its lines as they are."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise Unable(f"{path} is not UTF-8, so it is no TOML; nothing was written.") from None
+
+
+def _joined(old: str, new: str) -> str:
+    end = "\r\n" if "\r\n" in old else "\n"
+    gap = "" if not old else end if old.endswith("\n") else end * 2
+    return old + gap + new.replace("\n", end)
+
+
+def _parsed(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except ValueError:
+        return None
+
+
+def _merged(old: object, new: object) -> object:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+    return new

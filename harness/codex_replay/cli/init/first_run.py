@@ -1,0 +1,90 @@
+"""The first run of a suite on a new subject: what fails today becomes its baseline.
+
+The run has its configuration in a temporary folder, so that nothing is written into the project before all is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codex_replay.cli.io.console import Unable, progress
+from codex_replay.cli.run.child import started, wait
+from codex_replay.plugin.base.configuration import FILES, SUITE_OF
+from codex_replay.plugin.base.places import PACKAGED, installed_suites
+from codex_replay.plugin.base.progress import VARIABLE
+
+#: How many cases run at a time, as `codex-replay run` does without -n.
+JOBS = "2"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """What came of it: `baseline` is the text of the list, None if the run stopped early; `causes` are sentences."""
+
+    verdict: str
+    cases: int
+    failed: int
+    baseline: str | None
+    entries: int
+    report: Path
+    causes: list[str] = field(default_factory=list)
+
+
+def first_run(role: str, table: str, profile: str | None, report: Path) -> FirstRun:
+    """Run the suite of a role on the subject of `table` (the text of a configuration); raises `Unable`."""
+    suite = SUITE_OF[role]
+    with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
+        folder = Path(made)
+        (folder / FILES[-1]).write_text(table, encoding="utf-8")
+        known = folder / "known.yaml"
+        words = [sys.executable, "-P", "-m", "pytest", str(installed_suites() / suite), "-c", str(PACKAGED), "--rootdir", made]
+        words += ["-q", "-n", JOBS, f"--report={report}", f"--baseline={known}", "--update-baseline"]
+        words += [f"--profile={profile}"] if profile else []
+        status, printed = _run(words, suite)
+        try:
+            found = json.loads((report / "report.json").read_bytes())
+        except (OSError, ValueError):
+            found = {}
+        if status not in (0, 1) or not found:
+            lines = printed.decode("utf-8", "replace").strip().splitlines()
+            raise Unable(f"The suite {suite} could not run (status {status}): {lines[-1] if lines else 'it printed nothing'}")
+        baseline = None if found.get("stopped_early") or not known.exists() else known.read_text(encoding="utf-8")
+    failed = sum(case["outcome"] == "failed" for case in found["cases"])
+    entries = 0 if baseline is None else sum(line.startswith("- check:") for line in baseline.splitlines())
+    from codex_replay.report.group_failures import sentences
+
+    return FirstRun(found["verdict"], len(found["cases"]), failed, baseline, entries, report, sentences(found["cases"]))
+
+
+def _run(words: list[str], suite: str) -> tuple[int, bytes]:
+    """Run pytest; return its status and what it printed. Its cases are counted on stderr while it runs."""
+    read, write = os.pipe()
+    with tempfile.TemporaryFile() as printed:
+        with started(
+            words, env={**os.environ, VARIABLE: str(write)}, stdout=printed, stderr=subprocess.STDOUT, pass_fds=(write,)
+        ) as child:
+            os.close(write)
+            with open(read, encoding="utf-8") as events:
+                _count(events, suite)
+            status = wait(child)
+        if status in (2, 130, 143):
+            raise SystemExit(status)
+        printed.seek(0)
+        return status, printed.read()
+
+
+def _count(events: Iterable[str], suite: str) -> None:
+    with progress(f"running the suite {suite}, case") as shown:
+        for line in events:
+            event = json.loads(line)
+            if "collected" in event:
+                shown.expect(event["collected"])
+            elif "case" in event:
+                shown.step()

@@ -1,0 +1,107 @@
+"""What `codex-replay init` finds out about a subject, in one form for all roles: lines for people, data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from codex_replay.core.text.plural import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`lines` are (label, text); `row` is the subject's table, `comments` stand above it.
+
+    `options` may be `profile`; `judged` is False where the suite must not run by itself. `wrong` is a sentence if the subject
+    cannot be judged. `data` is for programs.
+    """
+
+    lines: list[tuple[str, str]]
+    row: dict[str, Any]
+    comments: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    profile: str | None = None
+    judged: bool = True
+    wrong: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+Tell = Callable[[str], None]
+
+
+def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
+    """Try a proxy; raises `BadSubject`, and `SubjectFailure` if it does not become ready."""
+    from codex_replay.plugin.proxy.detect import PATHS, READY_PATHS, detect, table
+    from codex_replay.plugin.proxy.probe import observe
+    from codex_replay.plugin.proxy.subject import parse_proxy
+
+    proxy = parse_proxy(subject, {})
+    seen = observe(proxy, folder, wait, tell)
+    found = detect(seen)
+    ready = ", ".join(f"{path} {seen.ready.get(path) or 'no answer'}" for path in READY_PATHS)
+    key = f"without a bearer, {PATHS['models']} is answered {seen.without_key}"
+    lines = [
+        ("ready", f"after {seen.seconds:.1f} s ({ready})"),
+        ("key", f"needed ({key})" if found.needs_key else f"not needed ({key})"),
+        ("calls", ", ".join(found.calls) or ("not visible through a URL" if seen.attached else "none")),
+        ("profile", _PROFILES.get(found.profile or "", found.profile or "unknown")),
+        ("capable of", ", ".join(found.capabilities) or "nothing"),
+        *(("not capable", f"{name}: {why}") for name, why in found.lacks.items()),
+    ]
+    if found.wrong:
+        lines = lines[:1]
+    elif found.clients is not None:
+        lines.append(("clients", f"{found.clients} at once" if found.clients else "none"))
+    steps = []
+    if found.lacks and not found.wrong:
+        steps.append(
+            f"Check that the proxy is not meant to have {', '.join(found.lacks)}: cases that need them are skipped. "
+            "What it should have belongs into `capabilities`."
+        )
+    comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
+    where = {"url": proxy.url} if proxy.url is not None else {"command": subject}
+    data = {**asdict(found), "seconds": round(seen.seconds, 3), "ready_paths": dict(seen.ready)}
+    del data["wrong"]
+    return Found(lines, {**where, **table(found)}, comments, steps, found.profile, not seen.attached, found.wrong, data)
+
+
+_PROFILES = {"default": "both: it does as PROXY_PROFILE says"}
+
+
+def find_editor(subject: str, folder: str, wait: float, tell: Tell) -> Found:
+    """Try an editor client; raises `pytest.UsageError`."""
+    from codex_replay.plugin.editor_client.probe import try_editor
+
+    tell("starting the editor, and giving it a prompt")
+    found = try_editor(subject, wait)
+    lines = [
+        ("sends", ", ".join(found.methods) or "nothing"),
+        ("reports", ", ".join(found.reports) or "nothing"),
+        ("turn", f"completed after {found.seconds:.1f} s" if not found.wrong else "not completed"),
+    ]
+    data = asdict(found)
+    return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data)
+
+
+def find_lite(subject: str, folder: str, wait: float, tell: Tell) -> Found:
+    """Try a lite client; raises `pytest.UsageError`."""
+    from codex_replay.plugin.lite_client.probe import try_lite
+
+    tell("running the client on a prompt")
+    found = try_lite(subject, folder, wait)
+    lines = [
+        ("requests", ", ".join(found.requests) or "none"),
+        ("answer", f"printed after {found.seconds:.1f} s" if not found.wrong else "not printed"),
+    ]
+    if len(found.requests) > 1:
+        lines.append(("note", f"one prompt took {plural(len(found.requests), 'request')}"))
+    data = asdict(found)
+    return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data)
+
+
+FINDERS: dict[str, Callable[[str, str, float, Tell], Found]] = {
+    "proxy": find_proxy,
+    "editor-client": find_editor,
+    "lite-client": find_lite,
+}

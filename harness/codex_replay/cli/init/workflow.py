@@ -1,0 +1,110 @@
+"""The workflow for GitHub Actions that `codex-replay init` writes: it installs what the project needs, and runs the gate."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+NAME = Path(".github") / "workflows" / "codex-replay.yml"
+#: Stands for where codex-replay is installed from, if this installation does not show it.
+PLACEHOLDER = "codex-replay @ git+https://example.com/OWNER/codex-replay@v0.1.0"
+_HEAD = """\
+# Written by `codex-replay init`: what runs and on whom is in the configuration of the project ({configuration}).
+name: codex-replay
+on: [push, pull_request]
+permissions:
+  contents: read
+
+jobs:
+  codex-replay:
+    runs-on: ubuntu-latest
+"""
+_FOLDER = """\
+    defaults:
+      run:
+        working-directory: {folder}
+"""
+_BEGIN = """\
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: { python-version: "3.12" }
+"""
+_NODE = """\
+      - uses: actions/setup-node@v4
+        with: {{ node-version: 22 }}
+      - run: npm {install}
+"""
+_GO = """\
+      - uses: actions/setup-go@v5
+        with: { go-version: stable }
+"""
+_END = """\
+{placeholder}      - run: python -m pip install {package}
+      - run: codex-replay run --report codex-replay-report
+      - if: always()
+        run: cat codex-replay-report/summary.md codex-replay-report/*/summary.md >> "$GITHUB_STEP_SUMMARY" 2>/dev/null || true
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with: {{ name: codex-replay-report, path: {report}, if-no-files-found: ignore }}
+"""
+
+
+def repository(folder: Path) -> Path:
+    """Return the folder of the git repository that `folder` lies in, else `folder`: GitHub reads workflows there alone."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+
+
+def requirement() -> tuple[str, bool]:
+    """Return what pip installs to get this codex-replay, and whether it is only a placeholder.
+
+    Source: direct_url.json of the installation (PEP 610). One from a checkout or a file shows no address.
+    """
+    try:
+        installed = distribution("codex-replay")
+        text = installed.read_text("direct_url.json")
+        if text is None:
+            return f"codex-replay=={installed.version}", False
+        direct = json.loads(text)
+        commit, url = direct["vcs_info"]["commit_id"], direct["url"]
+    except (PackageNotFoundError, ValueError, KeyError, TypeError):
+        return PLACEHOLDER, True
+    return (PLACEHOLDER, True) if url.startswith("file:") else (f"codex-replay @ git+{url}@{commit}", False)
+
+
+def workflow(folder: Path, configuration: str, package: str, placeholder: bool) -> str:
+    """Return the text of the workflow; `folder` is the project, whose files tell what it needs."""
+    root = repository(folder)
+    below = folder.relative_to(root).as_posix()
+    text = _HEAD.format(configuration=configuration)
+    text += _FOLDER.format(folder=_quoted(below)) if below != "." else ""
+    text += _BEGIN
+    if (folder / "package.json").is_file():
+        locked = (folder / "package-lock.json").is_file()
+        text += _NODE.format(install="ci" if locked else "install")
+    if (folder / "go.mod").is_file():
+        text += _GO
+    if (folder / "requirements.txt").is_file():
+        text += "      - run: python -m pip install -r requirements.txt\n"
+    elif _is_package(folder / "pyproject.toml"):
+        text += "      - run: python -m pip install .\n"
+    if text.endswith(_BEGIN):
+        text += "      # Install or build here what the command of the configuration needs.\n"
+    note = "      # A placeholder: write where codex-replay is installed from, a git URL or a package of yours.\n"
+    report = "codex-replay-report" if below == "." else f"{below}/codex-replay-report"
+    return text + _END.format(package=_quoted(package), placeholder=note if placeholder else "", report=_quoted(report))
+
+
+def _is_package(path: Path) -> bool:
+    try:
+        return "project" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def _quoted(text: str) -> str:
+    """Return a value that YAML and, in a command, the shell read as one word."""
+    plain = all(sign.isalnum() or sign in "-_./=" for sign in text)
+    return text if plain else json.dumps(text)

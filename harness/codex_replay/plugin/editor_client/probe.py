@@ -1,0 +1,72 @@
+"""Try an editor client: start it with the scripted fake in its hand, give it one prompt, and note what it does."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codex_replay.plugin.base.subjects import parse_app_server
+from codex_replay.plugin.editor_client.fixture import EditorClient
+from codex_replay.shell.rpc.client import SubjectFailure
+
+if TYPE_CHECKING:
+    from codex_replay.shell.http.backend_process import BackendProcess
+
+ANSWER = "Hello from the model."
+DOCUMENT = "docs/editor-client.md has the commands and reports of a driver."
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEditor:
+    """What an editor client did: the methods that its codex got, what the user saw, and its exit status.
+
+    `seconds` is how long the turn took. `wrong` is a sentence if it cannot be judged at all.
+    """
+
+    methods: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
+    status: int = 0
+    seconds: float = 0.0
+    wrong: str = ""
+
+
+def _no_backend() -> BackendProcess:
+    raise AssertionError("the fake needs no backend")
+
+
+def try_editor(command: str, wait: float) -> FoundEditor:
+    """Start the editor, give it a prompt, and end it; `wait` seconds are one report's. Raises `pytest.UsageError`."""
+    with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
+        client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
+        begun = time.monotonic()
+        try:
+            editor = client([{"items": [ANSWER], "times": "always"}])
+            turn = editor.turn("Hello")
+            seconds = time.monotonic() - begun
+            methods = tuple(dict.fromkeys(str(sent["method"]) for sent in editor.sent() if "method" in sent))
+            status = editor.close()
+        except SubjectFailure as error:
+            first, _, rest = str(error).partition("\n")
+            return FoundEditor(wrong=f"The editor does not complete one turn. {first} {DOCUMENT}\n{rest}".rstrip())
+        finally:
+            for each in client.editors:
+                each.stop()
+    return judge(turn.status, turn.text, turn.errors, [report["report"] for report in turn.reports], methods, status, seconds)
+
+
+def judge(
+    ended: str, text: str, errors: str, reports: list[str], methods: tuple[str, ...], status: int, seconds: float
+) -> FoundEditor:
+    """Return what one turn shows of an editor; a pure function of it."""
+    kinds = tuple(dict.fromkeys(reports))
+    wrong = ""
+    if not methods:
+        wrong = f"The editor never started the codex that stands for {{codex}}. {DOCUMENT}"
+    elif ended != "completed":
+        wrong = f"The editor reports that its first turn {ended}{f': {errors}' if errors else ''}. {DOCUMENT}"
+    elif text != ANSWER:
+        wrong = f"The model said {ANSWER!r}, and the editor reports the text {text!r}. {DOCUMENT}"
+    return FoundEditor(methods, kinds, status, seconds, wrong)

@@ -1,0 +1,187 @@
+"""What a proxy is, read off what it did when it was tried: its profile, capabilities, readiness and how many clients it bears.
+
+Pure functions over an `Observed`, which `probe.py` makes. A capability counts as absent only if the proxy shows no sign of it.
+One that it has and gets wrong is for the suite to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codex_replay.plugin.proxy.fields import SPECIFIED
+from codex_replay.plugin.proxy.subject import CAPABILITIES, CLIENTS, READY_PATH, READY_SECONDS
+
+#: The paths that may tell when a proxy is ready, the best first; the last is asked if nothing else is known.
+READY_PATHS = ("/readyz", "/healthz", READY_PATH)
+#: The statuses of a route that does not exist.
+NO_ROUTE = (404, 405, 501)
+#: The calls that begin a conversation or a turn.
+_OPENING = (*SPECIFIED, "thread/start", "turn/start")
+#: A proxy that took longer than this share of the usual time gets more.
+SLOW = 1 / 4
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a proxy: status 0 is none, `problem` says why. `methods` are the requests that its app-server got."""
+
+    status: int = 0
+    problem: str = ""
+    stream: bool = False
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    body: str = ""
+    allowed: bool = False  # the answer has Access-Control-Allow-Origin
+    native: bool = False  # the app-server was given dynamic tools
+
+    @property
+    def served(self) -> bool:
+        """Whether it is a success."""
+        return 200 <= self.status < 300 and not self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was seen of a proxy.
+
+    `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is how long the first answer took to come.
+    `answers` are those of the probes by name, in the profile works-on-0.92; `specified` are those in as-specified. `clients` has
+    for each number of clients at once how many of them were served.
+    """
+
+    attached: bool = False
+    ready: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    without_key: int = 0
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    specified: Mapping[str, Answer] = field(default_factory=dict)
+    clients: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProxy:
+    """What a proxy is. `profile` is None where nothing shows it; `lacks` has the reason for each absent capability."""
+
+    profile: str | None
+    calls: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    lacks: Mapping[str, str]
+    ready: str
+    ready_seconds: float
+    needs_key: bool
+    clients: int | None
+    wrong: str = ""
+
+
+def detect(seen: Observed) -> FoundProxy:
+    """Return what the proxy is; `wrong` is a sentence if it cannot be judged at all."""
+    lacks = _lacks(seen)
+    profile, calls = _profile(seen)
+    return FoundProxy(
+        profile,
+        calls,
+        tuple(name for name in CAPABILITIES if name not in lacks),
+        lacks,
+        next((path for path in READY_PATHS if 200 <= seen.ready.get(path, 0) < 300), READY_PATH),
+        READY_SECONDS if seen.seconds <= READY_SECONDS * SLOW else float(round(seen.seconds / SLOW)),
+        seen.without_key in (401, 403),
+        max((number for number, served in seen.clients.items() if served >= number), default=None),
+        _wrong(seen, lacks, calls),
+    )
+
+
+def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> str:
+    posts = {name: answer for name in ("chat", "responses") if (answer := seen.answers.get(name)) is not None}
+    if posts and "chat" in lacks and "responses" in lacks:
+        told = ", ".join(f"POST {PATHS[name]} is answered {_said(answer)}" for name, answer in posts.items())
+        return f"The proxy has no route that a client could ask: {told}."
+    if any(answer.status in (401, 403) for answer in posts.values()):
+        return (
+            "The proxy refuses the key of the suite (401). It must take the bearer in PROXY_API_KEY; or put its own key into "
+            "the configuration as `key`."
+        )
+    if posts and not any(answer.served for answer in posts.values()):
+        name, answer = next(iter(posts.items()))
+        return f"The proxy serves no request: POST {PATHS[name]} is answered {_said(answer)}."
+    if posts and not seen.attached and not calls:
+        return "The proxy asks its app-server nothing. It must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`."
+    return ""
+
+
+#: The route of each endpoint.
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "models": "/v1/models"}
+
+
+def _said(answer: Answer) -> str:
+    return answer.problem or f"{answer.status}{f': {answer.body}' if answer.body else ''}"
+
+
+def _profile(seen: Observed) -> tuple[str | None, tuple[str, ...]]:
+    """Return the profile, "default" for a proxy that has both, and the methods that show it."""
+    works, specified = _methods(seen.answers), _methods(seen.specified)
+    if not works and not specified:
+        return ("works-on-0.92" if seen.attached else None), ()
+    if all(method in works for method in SPECIFIED):
+        return "as-specified", works
+    if all(method in specified for method in SPECIFIED):
+        return "default", tuple(dict.fromkeys((*specified, *works)))
+    return "works-on-0.92", works or specified
+
+
+def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(method for answer in answers.values() for method in answer.methods))
+
+
+def _lacks(seen: Observed) -> dict[str, str]:
+    """Return the capabilities of which the proxy shows no sign, each with the reason."""
+    lacks = {name: f"{_route(name)} is answered {_said(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
+    if (stream := seen.answers.get("stream")) is not None and 0 < stream.status < 500 and not stream.stream:
+        lacks["stream"] = f'a request with "stream": true is answered {stream.status}, not as an event stream'
+    if (cors := seen.answers.get("cors")) is not None and not cors.allowed:
+        lacks["cors"] = f"a preflight (OPTIONS) is answered {cors.status} without Access-Control-Allow-Origin"
+    for name, tried in (("text-tools", (seen.answers, seen.specified)), ("native-tools", (seen.answers,))):
+        answers = [answers[name] for answers in tried if name in answers]
+        if answers and not any(answer.calls or (name == "native-tools" and answer.native) for answer in answers):
+            lacks[name] = f"{_TOOLS[name]} does not reach the client as a call of a tool"
+    if (title := seen.answers.get("title-intercept")) is not None:
+        asked = [method for method in title.methods if method in _OPENING]
+        if asked or not title.served:
+            lacks["title-intercept"] = f"a request for a title {f'sends {asked[0]}' if asked else f'is answered {_said(title)}'}"
+    xml = seen.answers.get("obsidian-xml")
+    if xml is not None and ("text-tools" in lacks or xml.calls or "<tool_call>" not in xml.text):
+        lacks["obsidian-xml"] = "`x-proxy-output-mode: obsidian-xml` does not put the calls into the text"
+    if "responses" in lacks:
+        lacks |= dict.fromkeys(("title-intercept", "obsidian-xml"), "it has no POST /v1/responses")
+    return {name: lacks[name] for name in CAPABILITIES if name in lacks}
+
+
+_TOOLS = {
+    "text-tools": "a call that the model writes as <tool_call> in its text",
+    "native-tools": "a call that the model makes natively",
+}
+
+
+def _asked(seen: Observed) -> list[tuple[str, Answer]]:
+    return [(name, seen.answers[name]) for name in ("chat", "responses", "models") if name in seen.answers]
+
+
+def _route(name: str) -> str:
+    return f"{'GET' if name == 'models' else 'POST'} {PATHS[name]}"
+
+
+def table(found: FoundProxy) -> dict[str, object]:
+    """Return the keys of `[tool.codex-replay.proxy.NAME]` that differ from their defaults."""
+    keys: dict[str, object] = {}
+    if found.profile not in (None, "default"):
+        keys["profile"] = found.profile
+    if found.ready != READY_PATH:
+        keys["ready"] = found.ready
+    if found.ready_seconds != READY_SECONDS:
+        keys["ready_seconds"] = found.ready_seconds
+    if found.clients is not None and found.clients < CLIENTS:
+        keys["clients"] = found.clients
+    if found.lacks:
+        keys["capabilities"] = list(found.capabilities)
+    return keys

@@ -1,0 +1,217 @@
+"""Try a proxy: start it with the scripted fake in its hand, or ask one that runs, and note what it does.
+
+A proxy that is attached to by its URL may have a real model behind it, which costs money. So nothing is sent to it that a model
+would answer: `{}` shows whether a route exists.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.core.text.truncate import shortened
+from codex_replay.plugin.base.subjects import parse_app_server
+from codex_replay.plugin.proxy.detect import PATHS, READY_PATHS, Answer, Observed
+from codex_replay.plugin.proxy.http import Exchange, exchange
+from codex_replay.plugin.proxy.process import PROFILE, PROFILES, RunningProxy
+from codex_replay.plugin.proxy.subject import CLIENTS, ProxySubject
+
+if TYPE_CHECKING:
+    from codex_replay.shell.http.backend_process import BackendProcess
+
+TOOL = {
+    "name": "getFileTree",
+    "description": "List files",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+}
+_CALL = '<tool_call>{"name":"getFileTree","arguments":"{\\"path\\":\\"a\\"}"}</tool_call>'
+#: What the model says to each probe; the marker is in the prompt.
+SCRIPT: dict[str, Any] = {
+    "turns": [
+        {"match": "probe-text-tools;", "items": [_CALL], "times": "always"},
+        {"match": "probe-obsidian-xml;", "items": [_CALL], "times": "always"},
+        {
+            "match": "probe-native-tools;",
+            "items": [{"type": "function_call", "name": "getFileTree", "arguments": {"path": "a"}, "call_id": "call_1"}],
+        },
+        # So long that requests which are sent at once are served at once.
+        {"match": "probe-clients;", "items": ["Hello."], "first_delay_ms": 300, "times": "always"},
+        {"items": ["Hello."], "times": "always"},
+    ]
+}
+TITLE = "Generate a concise title for this conversation:\nUser: how do I bake bread without yeast?"
+_PREFLIGHT = {
+    "Origin": "https://editor.example",
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "authorization,content-type",
+}
+SHOWN = 200
+
+
+def observe(subject: ProxySubject, folder: str, wait: float, tell: Callable[[str], None]) -> Observed:
+    """Start (or attach to) the proxy and return what it did; `folder` is its working directory, `wait` seconds are one answer's.
+
+    `tell` is called with what is being tried. Raises `SubjectFailure` if the proxy does not become ready.
+    """
+    with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
+        tell("starting the proxy")
+        probe = _Probe(subject, folder, Path(made), PROFILES[1], wait)
+        try:
+            if subject.url is not None:
+                return _attached(probe)
+            seen = _observe(probe, tell)
+        finally:
+            probe.stop()
+        if not any(seen.answers[name].served for name in ("chat", "responses")):
+            return seen
+        tell("trying the other profile")
+        other = _Probe(subject, folder, Path(made), PROFILES[0], wait)
+        try:
+            specified = {name: other.post(name, name) for name in _endpoints(seen.answers)}
+            specified["text-tools"] = other.post(_endpoints(seen.answers)[0], "text-tools", _tools)
+        finally:
+            other.stop()
+        return replace(seen, specified=specified)
+
+
+def _observe(probe: _Probe, tell: Callable[[str], None]) -> Observed:
+    tell("asking for its routes")
+    answers = {"models": probe.ask("GET", PATHS["models"]), "cors": probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)}
+    ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
+    without = probe.ask("GET", PATHS["models"], None, {}, key=False).status
+    for name in ("chat", "responses"):
+        tell(f"asking POST {PATHS[name]}")
+        answers[name] = probe.post(name, name)
+    seen = Observed(False, ready, probe.seconds, without, answers)
+    served = [name for name in ("responses", "chat") if answers[name].served]
+    if not served:
+        return seen
+    first = served[0]
+    tell("trying streams and tools")
+    answers["stream"] = probe.post(first, "stream", lambda endpoint: {"stream": True})
+    answers["text-tools"] = probe.post(first, "text-tools", _tools)
+    answers["native-tools"] = probe.post(first, "native-tools", _tools)
+    if "responses" in served:
+        answers["title-intercept"] = probe.ask("POST", PATHS["responses"], {"model": "gpt-5.2", "input": TITLE})
+        mode = {"x-proxy-output-mode": "obsidian-xml"}
+        answers["obsidian-xml"] = probe.post("responses", "obsidian-xml", _tools, mode)
+    tell("trying many clients at once")
+    clients: dict[int, int] = {}
+    number = CLIENTS
+    while number and (not clients or clients[number * 2] < number * 2):
+        clients[number] = probe.at_once(first, number)
+        number //= 2
+    return replace(seen, clients=clients)
+
+
+def _attached(probe: _Probe) -> Observed:
+    answers = {name: probe.ask("POST", PATHS[name], {}) for name in ("chat", "responses")}
+    # It refuses `{}`, as it should: the route is there.
+    answers = {name: replace(one, status=200) if one.status in (400, 422) else one for name, one in answers.items()}
+    answers["models"] = probe.ask("GET", PATHS["models"])
+    answers["cors"] = probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)
+    ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
+    without = probe.ask("GET", PATHS["models"], None, {}, key=False).status
+    return Observed(True, ready, probe.seconds, without, answers)
+
+
+def _endpoints(answers: Mapping[str, Answer]) -> list[str]:
+    return [name for name in ("responses", "chat") if answers[name].served] or ["responses"]
+
+
+def _tools(endpoint: str) -> dict[str, Any]:
+    return {"tools": [{"type": "function", "function": TOOL} if endpoint == "chat" else {"type": "function", **TOOL}]}
+
+
+def _no_backend() -> BackendProcess:
+    raise AssertionError("the fake needs no backend")
+
+
+class _Probe:
+    """A proxy that runs, and questions to it. `seconds` is how long it took to become ready."""
+
+    def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float) -> None:
+        self._wait = wait
+        own = folder / profile
+        own.mkdir()
+        subject = replace(subject, ready_seconds=wait)
+        begun = time.monotonic()
+        self._running = RunningProxy(subject, parse_app_server("fake"), own, {PROFILE: profile}, SCRIPT, cwd, _no_backend)
+        self.seconds = time.monotonic() - begun
+        self._attached = subject.url is not None
+
+    def post(
+        self,
+        endpoint: str,
+        name: str,
+        more: Callable[[str], dict[str, Any]] = lambda endpoint: {},
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask an endpoint with the prompt of the probe `name`."""
+        text = f"Hello probe-{name};"
+        body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
+        return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers)
+
+    def at_once(self, endpoint: str, number: int) -> int:
+        """Ask with so many clients at once; return how many were served."""
+        with ThreadPoolExecutor(number) as pool:
+            return sum(answer.served for answer in pool.map(lambda _: self.post(endpoint, "clients"), range(number)))
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, key: bool = True
+    ) -> Answer:
+        """Ask, and return the answer with what the app-server was asked meanwhile."""
+        bearer = {"Authorization": f"Bearer {self._running.key}"} if key and method != "OPTIONS" else {}
+        done = exchange(self._running.url, method, path, body, {**bearer, **(headers or {})}, self._wait)
+        done.frames = [] if self._attached else self._running.wire.update()
+        return answer_of(done)
+
+    def stop(self) -> None:
+        """End it."""
+        self._running.stop()
+
+
+def answer_of(done: Exchange) -> Answer:
+    """Return what matters of an exchange."""
+    try:
+        value = json.loads(done.body)
+    except (ValueError, RecursionError):
+        value = None
+    text, calls = _said(value)
+    sent = [call for call in done.calls() if call["method"] not in ("initialize", "initialized")]
+    body = "" if 200 <= done.status < 300 else shortened(done.body.decode("utf-8", "replace").strip(), SHOWN)
+    return Answer(
+        done.status,
+        done.problem,
+        done.is_stream,
+        text,
+        calls,
+        tuple(call["method"] for call in sent),
+        body,
+        done.header("access-control-allow-origin") is not None,
+        any(isinstance(params := call.get("params"), dict) and params.get("dynamicTools") for call in sent),
+    )
+
+
+def _said(value: Any) -> tuple[str, tuple[str, ...]]:
+    """Return the text and the names of the calls of a whole answer of either endpoint."""
+    texts: list[str] = []
+    calls: list[str] = []
+    try:
+        for choice in value.get("choices") or []:
+            message = choice["message"]
+            texts.append(message.get("content") or "")
+            calls += [call["function"]["name"] for call in message.get("tool_calls") or []]
+        for item in value.get("output") or []:
+            if item.get("type") == "function_call":
+                calls.append(item["name"])
+            texts += [part.get("text") or "" for part in item.get("content") or [] if isinstance(part, dict)]
+        return "".join(texts), tuple(map(str, calls))
+    except (AttributeError, KeyError, TypeError):
+        return "", ()
