@@ -231,9 +231,11 @@ def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> in
 
 
 def _say(text: str) -> None:
-    """Write to stderr; a client that closed it must not stop us."""
+    """Write to stderr, without secrets and controls; a client that closed it must not stop us."""
+    from codex_replay.core.redact.sentence import sentence
+
     try:
-        sys.stderr.write(text)
+        sys.stderr.write(sentence(text))
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

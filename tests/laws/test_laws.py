@@ -283,3 +283,22 @@ def test_the_rooms_of_a_suite_have_no_module_in_common(suite: str) -> None:
     """A room is no part of the name of a case: two modules of one name would share their cassettes."""
     names = [path.name for path in (ROOT / "suites" / suite).rglob("test_*.py")]
     assert sorted(set(names)) == sorted(names)
+
+
+#: Who may write to stderr: each does so through `core.redact.sentence`, or writes a text of its own that quotes nobody.
+STDERR = {
+    "cli/entry.py", "cli/io/console.py", "shell/process/guard.py", "shell/rpc/wire_tap.py",
+    "exec/output.py", "exec/command.py", "backend/complaints.py", "stdio/loop.py", "stdio/byte_server.py", "fake_codex.py",
+}  # fmt: skip
+
+
+def test_sentences_for_people_are_written_in_few_places() -> None:
+    """Everything else says what it has to say through them, so that no secret and no control character reaches a terminal."""
+    found = set()
+    for source in (ROOT / "harness" / "codex_replay", ROOT / "fake_server" / "codex_fakes"):
+        for path in source.rglob("*.py"):
+            text = path.read_text()
+            # The reference clients are programs of their own, and share nothing with the library.
+            if "reference" not in path.parts and re.search(r"sys\.stderr\.write|os\.write\(2|file=sys\.stderr", text):
+                found.add(path.relative_to(source).as_posix())
+    assert found - {"cli/record.py"} == STDERR

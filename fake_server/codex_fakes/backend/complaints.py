@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from codex_replay.core.text.escape import escape
 from codex_replay.core.text.truncate import shortened
 
 #: Lines of one process: a client that provokes them must not fill a disk.
@@ -13,15 +12,15 @@ _SHOWN = 1000  # characters of a line
 _written = 0
 
 
-def complain(sentence: str) -> None:
+def complain(text: str) -> None:
     """Write one line on stderr; it may quote what a client sent."""
     global _written
     _written += 1
     if _written > MOST:
         return
-    from codex_replay.core.redact.redactor import Redactor  # only for those who complain: it would cost every start
+    from codex_replay.core.redact.sentence import sentence as plain  # only for those who complain: it would cost every start
 
-    line = escape(Redactor().text(shortened(sentence, _SHOWN)))
+    line = plain(shortened(text, _SHOWN)).replace("\n", "\\n")
     sys.stderr.write(line + "\n" + ("No further problem is written here.\n" if _written == MOST else ""))
     sys.stderr.flush()
 

@@ -239,6 +239,6 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _fail(sentence: str) -> int:
-    sys.stderr.write(sentence + "\n")
+def _fail(text: str) -> int:
+    complain(text)
     return 2

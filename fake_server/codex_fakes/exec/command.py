@@ -60,10 +60,10 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
             return 0
         return _Exec(options, overrides).run()
     except Wrong as wrong:
-        sys.stderr.write(str(wrong))
+        say(str(wrong).removesuffix("\n"))
         return wrong.status
     except (ValueError, OSError) as error:
-        sys.stderr.write(f"fake-codex: {error_text(error)}\n")
+        say(f"fake-codex: {error_text(error)}")
         return 2
 
 

@@ -147,7 +147,9 @@ class AppServer(Stdio):
 
         value = live.value
         if not is_message(value):
-            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {live.raw[:200]!r} (the real server is as silent)")
+            from codex_replay.core.redact.sentence import shown_line
+
+            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
             return
         if kind(value) == "request" and self._refuses:
             self._methods = self._methods or _table("methods", self._readers[0].header.codex)

@@ -72,7 +72,9 @@ class ScriptedServer(Stdio):
         from codex_replay.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
 
         if not is_message(value):
-            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {live.raw[:200]!r} (the real server is as silent)")
+            from codex_replay.core.redact.sentence import shown_line
+
+            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
             return
         sort = kind(value)
         if sort == "request":

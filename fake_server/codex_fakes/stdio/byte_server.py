@@ -265,6 +265,13 @@ class Player:
             self._inbox.append(message)
 
 
+def say(text: str) -> None:
+    """Write a sentence to stderr."""
+    from codex_replay.core.redact.sentence import sentence  # few runs say anything
+
+    sys.stderr.write(sentence(text) + "\n")
+
+
 def claim_run(folder: str) -> int:
     """Return the number of this start, from 0."""
     number = 0
@@ -279,7 +286,7 @@ def claim_run(folder: str) -> int:
 def main(argv: list[str]) -> int:
     """Play the next run of a folder; return the exit status."""
     if not argv:
-        sys.stderr.write("byte_server: give the folder of its steps.json.\n")
+        say("byte_server: give the folder of its steps.json.")
         return 2
     folder = argv[0]
     try:
@@ -288,7 +295,7 @@ def main(argv: list[str]) -> int:
         ledger = Ledger(f"{folder}/ledger.ndjson")
         number = claim_run(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.stderr.write(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {error_text(error)}).\n")
+        say(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {error_text(error)}).")
         return 2
     ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):
@@ -298,7 +305,7 @@ def main(argv: list[str]) -> int:
         return Player(runs[number], folder, ledger).play()
     except ValueError as error:
         ledger.add(lost=str(error))
-        sys.stderr.write(f"byte_server: {error}\n")
+        say(f"byte_server: {error}")
     except OSError as error:
         ledger.add(lost=f"The client no longer reads ({error.strerror}).")
     return 2

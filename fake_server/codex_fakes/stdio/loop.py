@@ -283,9 +283,11 @@ def _can_be_told() -> bool:
 
 
 def say(text: str) -> None:
-    """Tell the person, on stderr; a client that closed it must not stop us."""
+    """Tell the person, on stderr, without secrets and controls; a client that closed it must not stop us."""
+    from codex_replay.core.redact.sentence import sentence  # not on the start-up path
+
     try:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(sentence(text) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from codex_replay.cli.io.interrupted import SENTENCE, STATUS
-from codex_replay.cli.io.stdout import failure, patient
+from codex_replay.cli.io.stdout import failure, for_people, patient
 
 # verb -> (module, name in it, one line of help). Help is written here so that `--help` need not import every verb.
 VERBS: dict[str, tuple[str, str, str]] = {
@@ -39,6 +39,8 @@ class LazyGroup(click.Group):
         """Run the program; what it prints when nobody reads it (`>&-`, `| head`) goes nowhere, and its status tells."""
         if sys.stdout is None or sys.stdout is sys.__stdout__:  # else it is a caller's, who looks at it himself
             sys.stdout = patient(sys.stdout)
+        if sys.stderr is sys.__stderr__:
+            sys.stderr = for_people(sys.stderr)
         try:
             try:
                 return super().main(*args, **kwargs)

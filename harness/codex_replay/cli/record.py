@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import click
 from click.core import ParameterSource
 
-from codex_replay.cli.io.literals import LITERAL, BadLiteral, named, redactor_with, without
+from codex_replay.cli.io.literals import LITERAL, BadLiteral, from_environment, named, redactor_with, without
 from codex_replay.core.cassette.frames import Header
 from codex_replay.core.text.error_text import error_text
 from codex_replay.shell.cassettes.claim import claim
@@ -51,15 +51,17 @@ class Options(NamedTuple):
         """The end of a sentence about what keeps us from starting."""
         return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
-    def say(self, sentence: str) -> None:
+    def say(self, text: str) -> None:
         """Write one sentence to stderr at once, past Python's buffers: stderr is the server's, and shared with it."""
-        if self.literals:
-            sentence = without(sentence, self.literals)
-        os.write(2, f"codex-replay record: {sentence}\n".encode())
+        from codex_replay.core.redact.sentence import sentence
 
-    def stop(self, status: int, sentence: str) -> NoReturn:
+        if self.literals:
+            text = without(text, self.literals)
+        os.write(2, f"codex-replay record: {sentence(text)}\n".encode("utf-8", "surrogateescape"))
+
+    def stop(self, status: int, text: str) -> NoReturn:
         """Say what is wrong and exit."""
-        self.say(sentence)
+        self.say(text)
         sys.exit(status)
 
 
@@ -200,6 +202,12 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
     return origin
 
 
+def environment(literals: Mapping[str, str]) -> dict[str, str]:
+    """Return the literals and the secrets of the environment that CMD gets."""
+    environ = impersonate.original_environment() or dict(os.environb)
+    return from_environment({os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}, literals)
+
+
 @click.command(
     name="record",
     context_settings={"help_option_names": ["-h", "--help"], "allow_interspersed_args": False},
@@ -216,6 +224,7 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
 )
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
 @LITERAL
+@click.option("--env-secrets", is_flag=True, help="Also redact the values of secret-looking environment variables.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
 @click.pass_context
 def command(
@@ -229,6 +238,7 @@ def command(
     hosts: tuple[str, ...],
     origin: tuple[str, ...],
     literals: tuple[str, ...],
+    env_secrets: bool,
     command: tuple[str, ...],
 ) -> None:
     """Run CMD behind a transparent tee and write what it and its client say to the cassette F.
@@ -243,7 +253,8 @@ def command(
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
     if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
         raise click.UsageError("--listen is where requests come in that are passed on: add --upstream URL, or leave it out.")
-    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, named(literals), hosts)
+    texts = environment(named(literals)) if env_secrets else named(literals)
+    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, texts, hosts)
     for seam in options.origin:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"
@@ -257,6 +268,8 @@ def command(
         options.stop(
             2, f"this directory cannot be redacted ({error_text(error)}), so nothing can be recorded; {options.unstarted}"
         )
+    if env_secrets and len(texts) == len(literals):
+        options.say("--env-secrets: no variable of the environment holds what looks like a secret.")
     writer = open_cassette(options, redactor)
     log = Log(writer, options.say)
     http = open_http(options, writer, log, redactor)

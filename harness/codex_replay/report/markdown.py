@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from codex_replay.core.text.truncate import shortened
+from codex_replay.core.text.visible import visible
 from codex_replay.report.data import Case, Report, Sums, by_spec, by_suite, sums
 from codex_replay.report.group_failures import sentences
 
@@ -82,12 +83,12 @@ class _Page:
 
 def escaped(text: str) -> str:
     """Return `text` on one line, as words and nothing but words."""
-    return _ACTIVE.sub(r"\\\1", " ".join(text.split()))
+    return _ACTIVE.sub(r"\\\1", visible(" ".join(text.split())))
 
 
 def code(text: str) -> str:
     """Return `text` on one line as a code span, whatever backticks it has."""
-    line = " ".join(text.split()) or " "
+    line = visible(" ".join(text.split())) or " "
     ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"

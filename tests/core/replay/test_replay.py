@@ -27,11 +27,19 @@ class Lines:
 
     def __init__(self, frames: Iterable[Frame]) -> None:
         self._lines = [encode_frame(frame) for frame in frames]
-        self.read = 0
+        self.read = self.again = 0
 
     def read_line(self) -> bytes:
         self.read += 1
         return self._lines[self.read - 1] if self.read <= len(self._lines) else b""
+
+    def place(self, line: bytes) -> int | None:
+        assert self._lines[self.read - 1] == line
+        return self.read - 1
+
+    def line_at(self, place: int) -> bytes:
+        self.again += 1
+        return self._lines[place]
 
     def parse(self, line: bytes) -> Frame | None:
         frame = parse_line(line) if line else None

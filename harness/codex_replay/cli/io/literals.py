@@ -24,6 +24,21 @@ def named(literals: tuple[str, ...]) -> dict[str, str]:
     return {literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)}
 
 
+def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) -> dict[str, str]:
+    """Return `literals` and the secrets of an environment, each with what it becomes.
+
+    A value that cannot be taken out (it stands in what takes a secret's place) is left out.
+    """
+    from codex_replay.core.redact.environment import environment_secrets
+
+    found = dict(literals)
+    for _, secret in environment_secrets(environ):
+        becomes = f"redacted-{len(found) + 1}"
+        if secret not in found and _fit({secret: becomes}, None):
+            found[secret] = becomes
+    return found
+
+
 def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None = None) -> Redactor:
     """Return a redactor that knows the user's own secrets, and directories, too.
 

@@ -12,6 +12,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from codex_replay.core.text.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,6 +41,7 @@ def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
     return escaped
 
 
+_SHORT = 8  # characters: less is no secret
 #: Instead of a stream's own way with what it cannot encode, if that would end in a traceback.
 _WAYS = {"strict": "codex-replay-escape", "surrogateescape": "codex-replay-escape-or-keep"}
 codecs.register_error(_WAYS["strict"], _escaping(keep=False))
@@ -70,7 +73,37 @@ def patient(stream: TextIO | None) -> TextIO:
         return open(os.devnull, "w", encoding="utf-8")
     buffered = io.BufferedWriter(_Patient(stream.fileno(), "wb", closefd=False))
     errors = _WAYS.get(stream.errors or "strict", stream.errors)
-    return io.TextIOWrapper(buffered, stream.encoding, errors, line_buffering=stream.isatty())
+    return _Visible(buffered, stream.encoding, errors, line_buffering=stream.isatty())
+
+
+class _Visible(io.TextIOWrapper):
+    """A stream for people, and for programs that read JSON: nothing that a terminal acts on is in it but our own colours."""
+
+    def write(self, text: str, /) -> int:
+        """Write, and return how many characters were given."""
+        super().write(visible(text, terminal=self.isatty()))
+        return len(text)
+
+
+class _Plain(_Visible):
+    """A stream of sentences: they hold no secret."""
+
+    def write(self, text: str, /) -> int:
+        """Write, and return how many characters were given."""
+        if len(text) > _SHORT:
+            from codex_replay.core.redact.redactor import Redactor  # most commands say nothing
+
+            super().write(Redactor(homes=False).text(text))
+        else:
+            super().write(text)
+        return len(text)
+
+
+def for_people(stream: TextIO | None) -> TextIO:
+    """Return what takes the place of a program's own stderr: what is written there has no secret and no control character."""
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    return _Plain(io.FileIO(stream.fileno(), "wb", closefd=False), stream.encoding, "backslashreplace", write_through=True)
 
 
 def failure() -> OSError | None:

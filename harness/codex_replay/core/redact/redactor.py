@@ -35,10 +35,14 @@ class Redactor:
 
     `paths` are directories of the caller's own and what they become, `{"/tmp/case-x/home": "/home/user"}`; the longest wins,
     and they match whole path segments only. `literals` are secrets that the caller knows, and what they become; they match
-    anywhere, escaped or not. Raises `ValueError` for an entry that could not be redacted once and for all.
+    anywhere, escaped or not. Without `homes` the names of home directories stay. Raises `ValueError` for an entry that could not
+    be redacted once and for all.
     """
 
-    def __init__(self, *, paths: Mapping[str, str] | None = None, literals: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *, paths: Mapping[str, str] | None = None, literals: Mapping[str, str] | None = None, homes: bool = True
+    ) -> None:
+        self._homes = homes
         self._placeholders = Placeholders()
         self._triggers = Triggers((*own_finders(literals or {}, "literal"), *own_finders(paths or {}, "path"), *FINDERS))
         for old, new in {**(paths or {}), **(literals or {})}.items():
@@ -142,7 +146,7 @@ class Redactor:
         shadow = Shadow(data) if b"\\u00" in data or b"\\/" in data else None
         text = data if shadow is None else shadow.text
         low = text.lower()
-        spans = [span for find in self._triggers.finds(low) for span in find(text, low)]
+        spans = [span for find in self._triggers.finds(low) for span in find(text, low) if self._homes or span.kind != "home"]
         if not spans:
             return spans
         if shadow is not None:

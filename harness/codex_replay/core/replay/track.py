@@ -29,9 +29,19 @@ if TYPE_CHECKING:
         def parse(self, line: bytes) -> Frame | None:
             """Return the frame of a line, or None where the recording ends."""
 
+        def place(self, line: bytes) -> int | None:
+            """Return where the line that was read last stands, None where it cannot be read again."""
 
-# How many held frames a track keeps for a client frame that may come early, when nothing that has begun needs more.
+        def line_at(self, place: int) -> bytes:
+            """Return a line again; the next line to be read stays the next."""
+
+
+# How many held frames, and bytes of them, a track keeps for a client frame that may come early, when nothing that has begun needs
+# more. Of further frames it keeps where they stand in the file.
 READ_AHEAD = 4096
+READ_AHEAD_BYTES = 1 << 20
+# How many bytes of held frames go out at once, and how many are read at once.
+RELEASE_BYTES = 1 << 20
 
 
 class Track:
@@ -47,10 +57,11 @@ class Track:
         self._causality = Causality(methods) if methods.known else RecordedOrder()
         self._one_lane = not methods.known  # in the recorded order nothing overtakes anything
         self._ready: list[Frame] = []  # may go out, found while looking for a client frame
-        self._held: list[tuple[Frame, Lane, tuple[int, ...]]] = []
+        self._held: list[tuple[Frame | int, Lane, tuple[int, ...]]] = []  # an int is the place of a frame's line
+        self._held_bytes = 0  # of the frames that are held as such
         self._blocked: set[Lane] = set()
         self._live_ids: dict[int, Any] = {}  # requests that came and whose response has not gone out
-        self._open_turns = 0
+        self._open_turns: dict[str, int] = {}  # thread -> how many
         self._stale = False  # a client frame came, so held frames may go
         self._known: dict[bytes, tuple[bytes, bytes]] = {}
 
@@ -69,9 +80,11 @@ class Track:
             out += ready
         known = self._known
         read_line = self._source.read_line
-        while most > 0 and not self._enough():
+        size = 0
+        while most > 0 and size < RELEASE_BYTES and not self._enough():
             most -= 1
             line = read_line()
+            size += len(line)
             if raw:
                 at = line.find(b',"msg":') + 7
                 ends = known.get(line[at : line.find(b'"', at + 12)])
@@ -88,9 +101,14 @@ class Track:
         """Tell whether reading on could let nothing out that has begun."""
         if self.ended:
             return True
-        if not self.awaited or self._live_ids or self._open_turns > 0:
+        if not self.awaited:
             return False
-        return len(self._held) >= READ_AHEAD
+        if not self._one_lane or NO_LANE not in self._blocked:  # else everything waits
+            if self._live_ids:
+                return False
+            if any(count > 0 and ("thread", name) not in self._blocked for name, count in self._open_turns.items()):
+                return False
+        return len(self._held) >= READ_AHEAD or self._held_bytes >= READ_AHEAD_BYTES
 
     @property
     def may_advance(self) -> bool:
@@ -114,8 +132,14 @@ class Track:
                 self._stale |= lane[0] == "response" and bool(self._held)  # it may reveal whom held frames wait for
                 return self._let_out(frame, lane)
             self._known.clear()
-            self._held.append((frame, lane, waits))
+            self._hold(frame, line, lane, waits)
         return None
+
+    def _hold(self, frame: Frame, line: bytes, lane: Lane, waits: tuple[int, ...]) -> None:
+        place = self._source.place(line) if self._held_bytes >= READ_AHEAD_BYTES else None
+        if place is None:
+            self._held_bytes += len(line)
+        self._held.append((frame if place is None else place, lane, waits))
 
     def _is_blocked(self, lane: Lane, waits: tuple[int, ...]) -> bool:
         blocks = NO_LANE if self._one_lane else lane
@@ -133,13 +157,23 @@ class Track:
 
     def _release_held(self) -> list[Frame]:
         self._stale = False
-        held, self._held, self._blocked = self._held, [], set()
-        out = []
-        for frame, lane, waits in held:
-            if self._is_blocked(lane, waits):
-                self._held.append((frame, lane, waits))
-            else:
-                out.append(self._let_out(frame, lane))
+        held, self._held, self._blocked, self._held_bytes = self._held, [], set(), 0
+        out: list[Frame] = []
+        size = 0
+        for one, lane, waits in held:
+            if self._is_blocked(lane, waits) or size >= RELEASE_BYTES:
+                if not self._is_blocked(lane, ()):  # it may go, but not now: what follows it in its lane waits with it
+                    self._blocked.add(NO_LANE if self._one_lane else lane)
+                    self._stale = True
+                self._held.append((one, lane, waits))
+                self._held_bytes += 0 if type(one) is int else len(one.raw)  # type: ignore[union-attr]
+                continue
+            frame = one if isinstance(one, Frame) else self._source.parse(self._source.line_at(one))
+            assert frame is not None  # it was parsed when it was held
+            size += len(frame.raw)
+            out.append(self._let_out(frame, lane))
+        if self._held:
+            self._known.clear()  # no line may overtake what stays
         return out
 
     def _let_out(self, frame: Frame, lane: Lane) -> Frame:
@@ -148,7 +182,8 @@ class Track:
             return with_bytes(frame, splice_id(frame.raw, recorded, live))
         if lane[0] == "thread" and kind(frame.value) == "notification":
             if self._does("ends_turn", frame.value["method"]):
-                self._open_turns -= 1
+                name = lane[1]
+                self._open_turns[name] = self._open_turns.get(name, 0) - 1
             self._remember(frame, frame.value, lane)
         return frame
 
@@ -205,8 +240,9 @@ class Track:
         self.matcher.bind(frame.value, live.value)
         if kind(frame.value) == "request":
             self._live_ids[frame.n] = live.value["id"]
-            if thread_of(frame.value.get("params")) is not None and self._does("opens_turn", frame.value["method"]):
-                self._open_turns += 1
+            name = thread_of(frame.value.get("params"))
+            if name is not None and self._does("opens_turn", frame.value["method"]):
+                self._open_turns[name] = self._open_turns.get(name, 0) + 1
 
     def upcoming(self, most: int = 1000) -> list[Frame]:
         """Return the client frames that have not come, reading ahead for up to `most` of them."""

@@ -18,6 +18,7 @@ from codex_replay.plugin.base.signals import Interrupts, block, unblock
 from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import TRACES, Session
+from codex_replay.plugin.reporting.terminal import guard
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -33,6 +34,7 @@ class Collector:
         self.session = session
         self.run: pytest.Session | None = None
         self._summarised = False
+        self._guarded = False
         self._interrupted = False
         self._workers: list[int] = []
         self._signals = Interrupts()
@@ -65,6 +67,10 @@ class Collector:
             if not report.failed or (verdict.case_of(report.nodeid) is None and "suites" not in report.nodeid.split("/")[:-1]):
                 return
             result = CaseResult(name_of_node(report.nodeid, self.session.root))  # a worker died in it
+        out = self.session.config.pluginmanager.get_plugin("terminalreporter")
+        if result.role is None and out is not None and not self._guarded:
+            self._guarded = True
+            guard(out)
         if report.outcome not in ("passed", "failed", "skipped"):
             return  # another plugin runs it again
         self.session.lock_report_folder()

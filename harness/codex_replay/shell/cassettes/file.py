@@ -130,6 +130,24 @@ class CassetteReader:
         self._line += 1
         return line
 
+    def place(self, line: bytes) -> int | None:
+        """Return the offset of the line that was read last, None if the file cannot be read again (a pipe)."""
+        try:
+            return self._file.tell() - len(line)
+        except OSError:
+            return None
+
+    def line_at(self, place: int) -> bytes:
+        """Return the line at an offset; the next line to be read stays the next."""
+        try:
+            here = self._file.tell()
+            self._file.seek(place)
+            line = self._file.readline()
+            self._file.seek(here)
+        except OSError as error:
+            raise CassetteError(f"{self.path}: the cassette cannot be read ({error.strerror}).") from None
+        return line
+
     def read(self) -> Frame | None:
         """Return the next frame, or None after the last one."""
         if self.footer or self.truncated:

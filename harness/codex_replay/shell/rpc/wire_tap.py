@@ -70,7 +70,9 @@ def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Ta
     try:
         recorder = Recorder(command, tap)
     except OSError as error:
-        sys.stderr.write(f"{command[0]} cannot be started ({error.strerror}); check the command.\n")
+        from codex_replay.core.redact.sentence import sentence
+
+        sys.stderr.write(sentence(f"{command[0]} cannot be started ({error.strerror}); check the command.\n"))
         sys.exit(2)
     if before[1:]:
         recorder.server.piece = int(before[1])

@@ -1,0 +1,30 @@
+"""Which variables of an environment hold secrets, and which texts those are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from codex_replay.core.redact.rules import is_like_password, is_short_name, kind_of_name, weak_kind_of_name
+
+SHORTEST = 6  # characters: a shorter value ("1", "true", "none") is a setting rather than a secret
+_PLAIN = re.compile(r"[0-9.:,-]+|[a-z]+(?:[-_ ][a-z]+)*|[~./].*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
+_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s:/@]*:(?P<password>[^\s/@]+)@", re.IGNORECASE)
+
+
+def environment_secrets(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield (name, secret) for each variable that holds one, the secret without the space around it.
+
+    The name tells (`OPENAI_API_KEY`, `*_TOKEN`, `*SECRET*`, `DB_PASS`), unless the value is a path, a number or words in lower
+    case; or the value is a URL with a password.
+    """
+    for name, value in environ.items():
+        secret = value.strip()
+        for found in _IN_URL.finditer(secret):
+            if len(found["password"]) >= SHORTEST:
+                yield name, found["password"]
+        if len(secret) < SHORTEST or _PLAIN.fullmatch(secret):
+            continue
+        told = kind_of_name(name) or kind_of_name(name.upper()) or weak_kind_of_name(name)
+        if told or (is_short_name(name) and is_like_password(secret.encode("utf-8", "surrogateescape"))):
+            yield name, secret

@@ -1,0 +1,21 @@
+"""What a sentence for a person may hold: no secrets, and no character that a terminal acts on.
+
+It quotes what clients, servers, files and cassettes say. Every text that a program of ours writes to stderr comes through here.
+"""
+
+from __future__ import annotations
+
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.text.visible import visible
+
+_LINE = 4096  # bytes of a line that are looked at before it is cut
+
+
+def sentence(text: str) -> str:
+    """Return a sentence without secrets and controls. The user's home stays, so that the file that it names can be found."""
+    return visible(Redactor(homes=False).text(text))
+
+
+def shown_line(line: bytes, most: int = 200) -> str:
+    """Return the beginning of a line that somebody sent, for a sentence: quoted, without secrets, `most` bytes at most."""
+    return repr(Redactor().redact(line[:_LINE])[:most])

@@ -1,0 +1,26 @@
+"""Text for a terminal, without what a terminal acts on; it stays valid where it is JSON."""
+
+from __future__ import annotations
+
+import re
+
+#: Controls of a terminal (C0 but tab and line feed, DEL, C1), and what turns the direction of a text.
+_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: What our own programs send to a terminal: colours, and the beginning of a line that is written again.
+_OWN = re.compile("(\x1b\\[[0-9;]*m|\r(?:\x1b\\[K)?)")
+
+
+def visible(text: str, *, terminal: bool = False) -> str:
+    """Return `text` with each character that a terminal acts on as a JSON escape (`\\u001b`).
+
+    On a `terminal` colours and the beginning of a rewritten line stay.
+    """
+    if not _ACTIVE.search(text):
+        return text
+    if terminal:
+        return "".join(part if i % 2 else _ACTIVE.sub(_escaped, part) for i, part in enumerate(_OWN.split(text)))
+    return _ACTIVE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
