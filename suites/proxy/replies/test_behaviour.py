@@ -14,6 +14,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, native, tool
+from suites.proxy.failures import failure, must_be_at_once, must_come_of_the_fault
 from suites.proxy.reached import model_bodies
 from suites.proxy.saying import must_be, must_be_one_of
 
@@ -85,9 +86,11 @@ def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: s
     must_say(done, PIECES[size][0])
 
 
+THINKS = {"type": "wait", "ms": 300}
 ERRORS: list[Any] = [
     pytest.param({"status": 429, "error": {"message": "slow down"}}, 429, id="429"),
-    pytest.param({"items": [{"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
+    # The model thinks a while: a proxy that answers before the fault is too early, and not by a hair.
+    pytest.param({"items": [THINKS, {"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
     pytest.param({"items": [{"type": "failed", "code": "context_length_exceeded", "message": "too long"}]}, 400, id="context"),
     pytest.param({"status": 500, "error": {"message": "oops"}}, 502, id="500"),
     pytest.param({"items": [{"type": "incomplete", "reason": "max_output_tokens"}]}, 502, id="incomplete"),
@@ -101,20 +104,6 @@ def with_model(cases: list[Any]) -> list[Any]:
         pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], "times": "always"}]))
         for case in cases
     ]
-
-
-def failure(done: Exchange) -> Any:
-    """The error of a failed answer, whole or streamed; AssertionError when it does not tell of one."""
-    if not done.is_stream:
-        if done.status < 400:
-            raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.body[:300]!r}")
-        return done.json["error"]
-    for value in (event.value for event in done.events if isinstance(event.value, dict)):
-        if value.get("type") in ("response.failed", "response.incomplete"):
-            return value["response"].get("error") or value["response"].get("incomplete_details")
-        if value.get("error") or value.get("type") == "error":
-            return value.get("error") or value
-    raise AssertionError(f"the turn failed, but the stream does not say so: {done.body[-500:]!r}")
 
 
 @BOTH
@@ -136,6 +125,7 @@ def failure(done: Exchange) -> Any:
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
     """429 for limits, 400 for a prompt that is too long, a server error for the rest; with a message."""
     done = proxy.post(endpoint, ok=False)
+    must_come_of_the_fault(proxy, done)
     error = failure(done)
     assert isinstance(error, dict) and error.get("message"), f"the error of the answer must have a message: {error!r}"  # noqa: PT018
     fits = done.status == status or (status == 502 and 500 <= done.status < 600)
@@ -152,6 +142,7 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
 def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
     """A stream says that it failed, and ends: never a clean end of half an answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False)
+    must_come_of_the_fault(proxy, done)
     assert failure(done), f"the failure that the stream tells of is empty: {done.body[-300:]!r}"
     if done.is_stream:
         ends = [e.value for e in done.events if isinstance(e.value, dict) and e.value.get("type") == "response.completed"]
@@ -271,8 +262,11 @@ def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[A
             assert time.monotonic() < deadline, "The proxy's app-server must begin the turn within 10 s, but it did not."
             running.wire.update()
             time.sleep(0.02)
+        killed = time.time()
         os.kill(int(begun[0].child), signal.SIGTERM)
-        return asked.result()
+        done = asked.result()
+    must_be_at_once(done, killed, "the end of its app-server")
+    return done
 
 
 @BOTH

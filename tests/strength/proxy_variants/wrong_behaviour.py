@@ -140,6 +140,41 @@ def faults_without_a_message() -> None:
 
 
 @variant
+def always_at_capacity() -> None:
+    async def events(self: Exchange) -> AsyncIterator[Any]:
+        raise ProxyError(429, "This proxy is busy.", code="rate_limit_exceeded")
+        yield
+
+    Exchange.events = events
+
+
+@variant
+def answers_before_the_fault() -> None:
+    old = Exchange._begin_v2
+
+    async def begin(self: Exchange) -> None:
+        await old(self)
+        raise ProxyError(502, "The app-server will fail.", code="failed")
+
+    Exchange._begin_v2 = begin
+
+
+@variant
+def faults_wait_for_an_idle_timeout() -> None:
+    old = Exchange.events
+
+    async def events(self: Exchange) -> AsyncIterator[Any]:
+        try:
+            async for event in old(self):
+                yield event
+        except ProxyError:
+            await asyncio.sleep(2.5)
+            raise
+
+    Exchange.events = events
+
+
+@variant
 def faults_end_well() -> None:
     in_events(lambda event: Ended(False) if isinstance(event, Failed) else event)
 

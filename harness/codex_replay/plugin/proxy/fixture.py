@@ -59,6 +59,11 @@ class Proxy:
         self.running: RunningProxy | None = None
         self._stderr_from: dict[Process, int] = {}  # how much each process had written before this case used it
 
+    @property
+    def attached(self) -> bool:
+        """Return True if the proxy runs already (`--proxy URL`): it has an app-server of its own, whose frames cannot be seen."""
+        return self._subject.url is not None
+
     def prompt(self, text: str = "Hello") -> str:
         """Return a prompt with the marker in it by which the model knows the case."""
         return f"{text} {self.marker}"
@@ -66,7 +71,7 @@ class Proxy:
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
         """Return the process with this environment, started if there is none; `script` gives it one of its own."""
         __tracebackhide__ = True
-        if self._subject.url is not None and (env or script is not None):
+        if self.attached and (env or script is not None):
             pytest.skip("not verified: a proxy that is attached to by its URL cannot be given an environment; give a command")
         given = {PROFILE: self.profile, **(env or {})}
         if why := self._pool.broken(given, script):
