@@ -182,7 +182,7 @@ function gather(messages) {
   const system = []
   for (const each of messages) {
     if (each.type === 'function_call') items.lines.push(`[function_call ${each.name}] ${each.arguments}`)
-    else if (each.type === 'function_call_output' || each.type === 'tool_output') items.lines.push(`[tool_output] ${each.output}`)
+    else if (each.type === 'function_call_output' || each.type === 'tool_output') items.lines.push(`[tool_output] ${plain(each.output)}`)
     else if (each.role === 'system' || each.role === 'developer') system.push(plain(each.content))
     else items.message(each.role ?? 'user', each.content)
   }
@@ -361,8 +361,8 @@ async function answer(request, response) {
   }
   const chunks = []
   for await (const piece of request) chunks.push(piece)
-  const [scheme, key] = (request.headers.authorization ?? '').split(' ')
-  if (scheme.toLowerCase() !== 'bearer' || key !== KEY) return refuse(response, 401, 'Give the right bearer.')
+  const [scheme, ...key] = (request.headers.authorization ?? '').split(' ')
+  if (scheme.toLowerCase() !== 'bearer' || key.join(' ') !== KEY) return refuse(response, 401, 'Give the right bearer.')
   if (request.method === 'GET' && request.url === '/v1/models') {
     return send(response, 200, { object: 'list', data: Object.keys(ALIASES).map((id) => ({ id, object: 'model' })) })
   }
