@@ -125,15 +125,18 @@ def encode_footer(footer: Footer) -> bytes:
     return dumps({"end": True, "frames": footer.frames, **footer.extra}) + b"\n"
 
 
-def encode_frame(frame: Frame) -> bytes:
-    """Return the frame's line; the structured form only where it gives the very bytes back."""
+def encode_frame(frame: Frame, canonical: bool = False) -> bytes:
+    """Return the frame's line; the structured form only where it gives the very bytes back.
+
+    With `canonical` the caller knows that it does, and nothing is decoded.
+    """
     conn = "" if frame.conn is None else f'"conn":{frame.conn},'
     lead = f'{{"n":{frame.n},"t":{round(frame.t, 6)!r},"seam":"{frame.seam}",{conn}"from":"{frame.sender}",'.encode()
     if frame.extra:
         lead += dumps(frame.extra)[1:-1] + b","
     if frame.seam != "rpc":
         return lead + b'"%s":' % frame.kind.encode() + dumps(frame.payload) + b"}\n"
-    return lead + _encode_line(frame) + b"}\n"
+    return lead + (b'"msg":' + frame.raw[:-1] if canonical else _encode_line(frame)) + b"}\n"
 
 
 def _encode_line(frame: Frame) -> bytes:

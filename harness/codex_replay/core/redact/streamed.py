@@ -12,12 +12,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.redact.chunks import ALONE, BASE64, BODY, Chunk, chunks_of, thread_of, with_chunks
+from codex_replay.core.cassette.frames import Frame, is_canonical
+from codex_replay.core.redact.chunks import ALONE, BASE64, BODY, TEXT, Chunk, chunks_of, thread_of, with_chunks
 from codex_replay.core.redact.encoded_body import Unseen, left_out, redacted
 from codex_replay.core.redact.redactor import Redactor
 
 LONGEST = 64 << 20  # bytes: the parts of a longer body are not joined
+_DELTA = b'"delta":"'
+_STREAMS = 64  # that are remembered for `carry_on`
 _ROUNDS = 32  # as the redactor itself: each round leaves less to find
 
 
@@ -56,6 +58,25 @@ class Streams:
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], _Stream] = {}
         self._all: list[_Stream] = []
+        self._known: dict[bytes, tuple[bytes, _Stream]] = {}  # how a line begins before the text of its delta -> how it ends
+
+    def carry_on(self, line: bytes, place: int) -> bool:
+        """Take a line of the rpc seam that differs from an earlier one in the text of its delta alone, undecoded.
+
+        Return False if there was none; then it is for `add`. A line that is taken is canonical JSON, as that earlier one was.
+        """
+        at = line.find(_DELTA) + len(_DELTA)
+        known = self._known.get(line[:at])
+        if known is None or not line.endswith(known[0]) or len(line) < at + len(known[0]):
+            return False
+        text = line[at : len(line) - len(known[0])]
+        if not _is_plain(text):
+            return False
+        stream = known[1]
+        stream.size += len(text)
+        stream.places.append((place, 0))
+        stream.chunks.append(text)
+        return True
 
     def add(self, frame: Frame, place: int) -> None:
         """Take the chunks of a frame, before they are redacted; `place` is how the caller calls the frame, rising."""
@@ -70,7 +91,20 @@ class Streams:
             if len(stream.chunks) == (2 if stream.body else 1):  # of a body in one chunk its frame shows all
                 self._all.append(stream)
         if not chunks and self._open:
+            self._known.clear()
             self._close(frame)
+        elif len(chunks) == 1 and chunks[0].form == TEXT and frame.seam == "rpc":
+            self._remember(frame, chunks[0])
+
+    def _remember(self, frame: Frame, chunk: Chunk) -> None:
+        """Keep how a line of a stream begins and ends, for `carry_on`."""
+        raw, text = frame.raw, chunk.data
+        at = raw.find(_DELTA) + len(_DELTA)
+        end = at + len(text)
+        if raw.count(_DELTA) == 1 and raw[at : end + 1] == text + b'"' and _is_plain(text) and is_canonical(raw, frame.value):
+            if len(self._known) >= _STREAMS:
+                self._known.clear()
+            self._known[raw[:at]] = (raw[end:], self._open[chunk.stream])
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
         """Yield what only the joined chunks show, and what is in base64: what a frame shows is left to who looks at frames."""
@@ -130,6 +164,11 @@ def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
     for place, chunks in streams.rewritten(redactor).items():
         result[place] = with_chunks(result[place], chunks)
     return [redacted(frame, redactor) for frame in result]
+
+
+def _is_plain(text: bytes) -> bool:
+    """Return True if a text stands in JSON as it is: no quote, no escape, nothing but printable ASCII."""
+    return text.isascii() and b'"' not in text and b"\\" not in text and text.decode("ascii").isprintable()
 
 
 def _starts(chunks: list[bytes]) -> list[int]:

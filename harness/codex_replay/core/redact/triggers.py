@@ -67,6 +67,12 @@ class Triggers:
             self._size = 0
         if size <= MOST:
             self._size += size
+            if len(parts) == 1:  # the usual new part of a frame: the text of a delta
+                if found:
+                    self._telling[text] = tuple(found)
+                else:
+                    self._clean.add(text)
+                return found
             for part in parts:
                 telling = (*(i for i in found if i not in self._long and self._finders[i].trigger in part), *self._keys_in(part))
                 if telling:

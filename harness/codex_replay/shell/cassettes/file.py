@@ -290,8 +290,8 @@ class CassetteWriter:
         except OSError:  # the old header stays
             return False
 
-    def write(self, frame: Frame) -> None:
-        """Number, redact and append one frame."""
+    def write(self, frame: Frame, canonical: bool = False) -> None:
+        """Number, redact and append one frame; `canonical` as in `encode_frame`, for a frame that the caller has redacted."""
         self.frames += 1
         frame.n = self.frames
         if self._redactor is not None and frame.seam == "rpc":
@@ -301,7 +301,7 @@ class CassetteWriter:
         elif self._redactor is not None:
             payload = self._redactor.value(frame.payload)
             frame = Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, b"", payload, frame.conn, extra=frame.extra)
-        self._put(encode_frame(frame))
+        self._put(encode_frame(frame, canonical))
 
     def _put(self, data: bytes) -> None:
         view = memoryview(data)

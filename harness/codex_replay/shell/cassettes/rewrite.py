@@ -78,6 +78,10 @@ class WholeWriter:
         A body that cannot be looked into is left out.
         """
         self.frames += 1
+        if frame.seam == "rpc" and self._streams.carry_on(frame.raw, self.frames):
+            clean = redacted(frame, self._redactor)
+            self._writer.write(clean, canonical=clean is frame)
+            return clean is not frame
         self._streams.add(frame, self.frames)
         clean = redacted(left_out(frame) if self._unseen.encoding(frame) else frame, self._redactor)
         self._writer.write(clean)
