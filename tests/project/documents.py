@@ -31,8 +31,6 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.suite_run import LEAN
-
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 #: A block must say what it is: a session, or data in one of these languages.
@@ -193,6 +191,7 @@ def sandbox(folder: Path, empty: bool, script: str = "") -> Path:
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment of the commands: the venv's programs first, a home of their own, the cache of real binaries."""
     from codex_replay.shell.codex.cache import cache_folder
+    from tests.support.suite_run import LEAN  # not there for `make docs`, which runs this file as a program
 
     programs = folder / "bin"
     programs.mkdir()
