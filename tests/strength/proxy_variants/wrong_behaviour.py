@@ -142,7 +142,8 @@ def faults_without_a_message() -> None:
 @variant
 def always_at_capacity() -> None:
     async def events(self: Exchange) -> AsyncIterator[Any]:
-        for event in ():
+        nothing: list[Any] = []
+        for event in nothing:
             yield event
         raise ProxyError(429, "This proxy is busy.", code="rate_limit_exceeded")
 
