@@ -61,6 +61,21 @@ def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> N
     assert [report["report"] for report in editor.reports].count("end") == 1
 
 
+@pytest.mark.spec("interrupt-later-turn", "EDIT-30")
+def test_a_later_turn_is_interrupted(editor_client: EditorClient) -> None:
+    """The interrupt names the turn that runs, and none that has ended."""
+    steps = [*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), name="turn_457")]
+    late = [*CUT_SHORT[:2], completed("interrupted", turn="turn_458")]
+    editor = editor_client(server=[*steps, *turn(delta("Once", "c"), *late, name="turn_458", end=False)])
+    editor.turn("one")
+    editor.turn("two")
+    editor.prompt("Tell me a story.")
+    editor.wait_shown("Once")
+    editor.interrupt()
+    assert editor.end().status == "interrupted"
+    assert [message["params"] for message in editor.requests(INTERRUPT)] == [{"threadId": THREAD, "turnId": "turn_458"}]
+
+
 @pytest.mark.spec("interrupt-then-prompt", "EDIT-30")
 def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None:
     """An interrupted thread takes the next prompt, as a turn of its own."""

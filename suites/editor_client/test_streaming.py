@@ -138,9 +138,16 @@ def test_notifications_before_the_response(editor_client: EditorClient) -> None:
     """A whole turn may pass before turn/start is answered: an editor that listens from then on would wait for ever."""
     reply: Step = {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}
     late: list[Step] = [{"expect": "turn/start"}, started(), delta("Early."), completed(), {"reply": reply}]
-    again: list[Step] = [{"expect": "turn/start"}, {"reply": reply}, delta("And again.", "b"), completed()]
-    editor = editor_client(server=[*handshake(), *thread(), *late, *again])
+    editor = editor_client(server=[*handshake(), *thread(), *late, *turn(delta("And again.", "b"), name="turn_457")])
     assert [editor.turn("one").text, editor.turn("two").text] == ["Early.", "And again."]
+
+
+@pytest.mark.spec("stream-old-end", "EDIT-20")
+def test_the_end_of_a_turn_that_has_ended(editor_client: EditorClient) -> None:
+    """An end names its turn: told a second time, while the next turn runs, it is not the end of that one."""
+    steps = [*handshake(), *thread(), *turn(delta("One.")), *turn(completed(), delta("Two.", "b"), name="turn_457")]
+    editor = editor_client(server=steps)
+    assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
 
 
 @pytest.mark.spec("stream-with-response", "EDIT-15")

@@ -647,6 +647,17 @@ def insists_on_camel_case() -> None:
     patch(Session, "requested", requested)
 
 
+@variant("streaming")
+def any_end_is_the_end() -> None:
+    """Takes the end of any turn for the end of the one that runs."""
+
+    def ended(old: Any, self: Session, params: dict[str, Any]) -> None:
+        self._ended.clear()
+        old(self, params)
+
+    patch(Session, "on_turn_completed", ended)
+
+
 # -- interrupt -------------------------------------------------------------------------------------------------------------
 
 
@@ -660,6 +671,24 @@ def interrupt_without_turn() -> None:
 def interrupt_as_notification() -> None:
     """Sends turn/interrupt without an id."""
     asked_for("turn/interrupt", lambda m: {key: value for key, value in m.items() if key != "id"})
+
+
+@variant("interrupt")
+def interrupts_the_first_turn() -> None:
+    """Names the first turn of the conversation, whichever runs."""
+    named: list[str] = []
+
+    def first(message: dict[str, Any]) -> dict[str, Any]:
+        named.append(message["params"]["turnId"])
+        return {**message, "params": {**message["params"], "turnId": named[0]}}
+
+    def know(old: Any, self: Session, turn: Any) -> None:
+        if isinstance(turn, str):
+            named.append(turn)
+        old(self, turn)
+
+    patch(Session, "_know_turn", know)
+    asked_for("turn/interrupt", first)
 
 
 @variant("interrupt")

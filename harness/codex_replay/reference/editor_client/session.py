@@ -264,10 +264,13 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """The turn is over."""
+        """The turn is over. A turn that has ended before may be told of again, while the next one begins."""
         turn = field(params, "turn")
+        name = field(turn, "id")
+        if isinstance(name, str) and name in self._ended:
+            return
         if self._turn is None:
-            self._turn = field(turn, "id")
+            self._turn = name
         complaint = field(field(turn, "error"), "message")
         if complaint and complaint != self._complaint:
             self._report("error", message=str(complaint))
