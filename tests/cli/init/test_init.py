@@ -125,7 +125,7 @@ def running() -> Iterator[tuple[str, list[Any]]]:
 def test_a_proxy_that_runs_is_asked_nothing_that_costs(running: tuple[str, list[Any]], tmp_path: Path) -> None:
     url, asked = running
     data = found(tmp_path, "proxy", url)
-    assert asked == [{}, {}]
+    assert asked == [{}, {}, {}]
     assert data["run"] is None
     assert sorted(data["found"]["lacks"]) == ["cors", "obsidian-xml", "responses", "title-intercept"]
     assert data["found"]["ready"] == "/healthz"
@@ -200,6 +200,21 @@ def test_a_subject_whose_first_cases_all_fail_gets_no_list(tmp_path: Path) -> No
     assert "baseline" not in (tmp_path / "codex-replay.toml").read_text()
 
 
+@pytest.mark.parametrize(("kind", "program"), [("python", "python3"), pytest.param("node", "node", marks=NODE)])
+def test_the_skeleton_of_a_driver_keeps_the_contract_and_says_what_to_connect(kind: str, program: str, tmp_path: Path) -> None:
+    data = found(tmp_path, "editor", "--kind", kind)
+    (name,) = tree(tmp_path)
+    assert data["next"][1].endswith(f'codex-replay init editor "{program} {name} {{codex}}"')
+    done = run(tmp_path, "init", "editor", f"{program} {name} {{codex}}")
+    assert done.returncode == 1, done.stderr
+    assert f"The editor reports that its first turn ended as failed: prompt() of {name} is not connected" in done.stdout
+    assert tree(tmp_path) == [name]
+    (tmp_path / name).write_text("mine")
+    assert found(tmp_path, "editor", "--kind", kind)["files"][0]["action"] == "keep"
+    assert (tmp_path / name).read_text() == "mine"
+    assert run(tmp_path, "init", "editor", "--kind", kind, "vim").returncode == 2
+
+
 def test_ci_alone(tmp_path: Path) -> None:
     nothing = run(tmp_path, "init", "ci")
     assert nothing.returncode == 2
@@ -228,6 +243,12 @@ def test_ci_alone(tmp_path: Path) -> None:
         (["proxy", f"{BAD} http10"], 2, "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
         (["proxy"], 2, 'Name the command that starts it: codex-replay init proxy "node server.js"'),
         (["proxy", "node", "server.js", "--port", "1"], 2, "If it belongs to your command, put the command into quotes."),
+        (
+            ["proxy", "node server.js --api-key sk-proj-abcdefghijklmnop1234567890"],
+            2,
+            "The command has a secret in it, which would",
+        ),
+        (["proxy", "no-such-program --api-key {key}"], 2, "there is no such program"),
         (["proxy", "true", "--wait", "soon"], 2, "--wait soon: "),
         (["editor", "vim"], 2, "it must hold {codex}, which becomes the path of the codex to start"),
         (["editor", "cat {codex}"], 1, "The editor does not complete one turn. The editor "),
@@ -244,6 +265,14 @@ def test_a_subject_that_cannot_be_judged_is_said_so_and_nothing_is_written(
     assert sentence in (done.stdout if status == 1 else done.stderr)
     assert "Traceback" not in done.stderr
     assert tree(tmp_path) == []
+
+
+def test_a_secret_that_the_subject_prints_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "client.sh").write_text("echo bad key sk-proj-abcdefghijklmnop1234567890 >&2; exit 1\n")
+    done = run(tmp_path, "init", "lite", "sh client.sh")
+    assert done.returncode == 1
+    assert "bad key sk-redacted-1" in done.stdout
+    assert "abcdefghijklmnop" not in done.stdout + done.stderr
 
 
 def test_a_proxy_without_routes_is_told_in_seconds(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 import yaml
 
 from codex_replay.cli.init import workflow as page
+from codex_replay.cli.init.command import _table
 from codex_replay.cli.init.files import configuration_file, new_file, write
+from codex_replay.cli.init.found import Found
 from codex_replay.cli.init.workflow import PLACEHOLDER, repository, requirement, workflow
 from codex_replay.cli.io.console import Unable
 from codex_replay.plugin.base.configuration import Configuration, read
@@ -100,6 +103,11 @@ def test_a_pyproject_that_is_no_utf_8_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(b"# \xff\n")
     with pytest.raises(Unable, match=r"pyproject.toml is not UTF-8"):
         configuration_file(tmp_path, "proxy", TABLE, Configuration())
+
+
+def test_what_a_subject_says_stays_in_its_comment() -> None:
+    found = Found([], {"command": "x"}, comments=["models: no\n[tool.evil]\x1b[31m"])
+    assert tomllib.loads(_table("proxy", "mine", found)) == {"tool": {"codex-replay": {"proxy": {"mine": {"command": "x"}}}}}
 
 
 # -- the workflow ----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from codex_replay.cli.init.drivers import DRIVERS, driver
 from codex_replay.cli.init.files import PlannedFile, configuration_file, new_file, write
 from codex_replay.cli.init.found import FINDERS, Found
 from codex_replay.cli.init.workflow import NAME, repository, requirement, workflow
@@ -25,6 +26,8 @@ _DONE = {"append": "appended", "create": "created", "keep": "kept"}
 _WOULD = {"append": "would be appended to", "create": "would be created", "keep": "would be kept"}
 #: Seconds for one answer of the subject, its start included.
 WAIT = "30"
+_WAITS = "How long to wait for the subject to start, and for each answer."
+_DRY_STEP = "Run the command without --dry-run."
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 _DRY = click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing. The suite does not run.")
@@ -51,26 +54,31 @@ def group() -> None:
     """
 
 
-def _add(verb: str, what: str) -> None:
+_KIND = click.option(
+    "--kind", type=click.Choice(list(DRIVERS)), help="Write the skeleton of a driver in this language, and try nothing."
+)
+
+
+def _add(verb: str, what: str, more: Option = lambda command: command) -> None:
     @group.command(verb, help=what, context_settings=_CONTEXT, cls=_Command)
     @click.argument("subject", nargs=-1, metavar="COMMAND" + ("|URL" if verb == "proxy" else ""))
-    @click.option(
-        "--wait",
-        metavar="SECONDS",
-        default=WAIT,
-        show_default=True,
-        callback=as_seconds,
-        help="How long to wait for the subject.",
-    )
+    @click.option("--wait", metavar="SECONDS", default=WAIT, show_default=True, callback=as_seconds, help=_WAITS)
+    @more
     @_DRY
     @_JSON
     @sentences
-    def command(subject: tuple[str, ...], wait: float, dry_run: bool, as_json: bool) -> None:
+    def command(subject: tuple[str, ...], wait: float, dry_run: bool, as_json: bool, kind: str | None = None) -> None:
+        if kind is not None:
+            if subject:
+                raise click.UsageError("--kind writes a new driver: leave the command out.")
+            file, steps = driver(Path.cwd(), kind)
+            _finish(None, verb, [file], None, [_DRY_STEP] if dry_run else steps, dry_run, as_json)
+            return
         raise SystemExit(_init(verb, subject, wait, dry_run, as_json))
 
 
 _add("proxy", "Try a proxy in front of `codex app-server`, by its command or its URL.")
-_add("editor", "Try an editor client (docs/editor-client.md), by a command with {codex} in it.")
+_add("editor", "Try an editor client (docs/editor-client.md), by a command with {codex} in it.", _KIND)
 _add("lite", "Try a client of the Responses backend (docs/lite-client.md), by its command.")
 
 
@@ -85,7 +93,7 @@ def ci(dry_run: bool, as_json: bool) -> None:
     if own.path is None or not any(own.table.get(role) for role in SUITE_OF):
         raise Unable("No subject is configured here. Run `codex-replay init proxy COMMAND` (or editor, lite) first.")
     files = [_workflow(own.path.parent, own.path)]
-    steps = ["Run the command without --dry-run."] if dry_run else [*_placeholder(files), _commit(files)]
+    steps = [_DRY_STEP] if dry_run else [*_placeholder(files), _commit(files)]
     _finish(None, "", files, None, steps, dry_run, as_json)
 
 
@@ -95,7 +103,11 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     subject = _subject(verb, words, folder)
     if not os.access(folder, os.W_OK) and not dry_run:
         raise Unable(f"Nothing can be written to {folder}; --dry-run shows what there would be.")
+    _refuse_secret(subject)
     found = _try(verb, subject, folder, wait)
+    if not as_json:
+        click.echo("Found")
+        _rows(found.lines)
     if found.wrong:
         _finish(found, verb, [], None, [found.wrong], dry_run, as_json)
         return 1
@@ -106,7 +118,7 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     if table.action != "keep" and found.judged and not dry_run:
         from codex_replay.cli.init.first_run import first_run
 
-        aside(f"running the suite {SUITE_OF[role]}")
+        aside(f"running the suite {SUITE_OF[role]} once: a minute or two")
         run = first_run(role, table.text, found.profile, folder / "reports" / SUITE_OF[role])
     listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
     if listed and table.action != "keep":
@@ -115,7 +127,7 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     files = [table, _workflow(folder, table.path)]
     if run is not None and run.baseline is not None:
         files.insert(1, new_file(known, run.baseline))
-    steps = ["Run the command without --dry-run."] if dry_run else _next(found, files, run, known)
+    steps = [_DRY_STEP] if dry_run else _next(found, files, run, known)
     _finish(found, verb, files, run, steps, dry_run, as_json)
     return 0
 
@@ -143,18 +155,37 @@ def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
     raise click.UsageError(f"Name the command that starts it: codex-replay init {verb} {_EXAMPLES[verb]}")
 
 
+def _refuse_secret(subject: str) -> None:
+    """Refuse a command that has a secret in it: it would be written into the configuration. `{key}` is none."""
+    from codex_replay.core.redact.redactor import Redactor
+
+    try:
+        words = shlex.split(subject)
+    except ValueError:
+        return  # it is refused for that
+    filled = [i for i, word in enumerate(words) if "{key}" in word]
+    words = [word for i, word in enumerate(words) if i not in filled and i + 1 not in filled]
+    if Redactor().argv(words) != words:
+        raise Unable(
+            "The command has a secret in it, which would be written into the configuration. Let the program read it from a file, "
+            "or write {key} for the key that the suite sends. Nothing was written."
+        )
+
+
 def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
     import pytest
 
+    from codex_replay.core.redact.redactor import Redactor
     from codex_replay.shell.rpc.client import SubjectFailure
 
+    redactor = Redactor()
     try:
-        return FINDERS[_VERBS[verb]](subject, str(folder), wait, aside)
+        return FINDERS[_VERBS[verb]](subject, str(folder), wait, aside).redacted(redactor)
     except (BadSubject, pytest.UsageError) as error:
         raise Unable(f"{error} Nothing was written.") from None
     except SubjectFailure as error:
         hint = "" if subject.startswith(("http://", "https://")) else _READY
-        raise Unable(f"{printable_lines(str(error))}\n{hint}Nothing was written.") from None
+        raise Unable(f"{printable_lines(redactor.text(str(error)))}\n{hint}Nothing was written.") from None
 
 
 _READY = "A proxy must listen on 127.0.0.1, at the port in PORT (or where {port} stands in its command). "
@@ -175,7 +206,9 @@ def _table(role: str, name: str, found: Found) -> str:
     import tomli_w
 
     notes = "".join(f"# {printable(note)}\n" for note in found.comments)
-    return notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: found.row}}}})
+    plain = {key: value for key, value in found.row.items() if not isinstance(value, list)}
+    lists = "".join(f"{key} = {json.dumps(value)}\n" for key, value in found.row.items() if isinstance(value, list))
+    return notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: plain}}}}) + lists
 
 
 def _workflow(folder: Path, configuration: Path) -> PlannedFile:
@@ -217,14 +250,9 @@ def _finish(
     found: Found | None, verb: str, files: list[PlannedFile], run: Any, steps: list[str], dry_run: bool, as_json: bool
 ) -> None:
     """Write the files, and print what was found and done."""
-    if not as_json and found is not None:
-        click.echo("Found")
-        for label, text in found.lines:
-            click.echo(f"  {label:<12} {printable(text)}")
-        if run is not None:
-            click.echo(f"  {'suite':<12} {plural(run.cases, 'case')}, {run.failed} failed; report: {os.path.relpath(run.report)}")
-            for cause in run.causes:
-                click.echo(f"  {'':<12} {printable(cause)}")
+    if not as_json and run is not None:
+        _rows([("suite", f"{plural(run.cases, 'case')}, {run.failed} failed; report: {os.path.relpath(run.report)}")])
+        _rows([("", cause) for cause in run.causes])
     for file in () if dry_run else files:
         write(file)
     if as_json:
@@ -237,6 +265,11 @@ def _finish(
     click.echo("Do this next")
     for number, step in enumerate(filter(None, steps), 1):
         click.echo(f"  {number}. {printable_lines(step)}")
+
+
+def _rows(rows: list[tuple[str, str]]) -> None:
+    for label, text in rows:
+        click.echo(f"  {label:<12} {printable(text)}")
 
 
 def _show(file: PlannedFile, dry_run: bool) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from codex_replay.core.text.plural import plural
+
+if TYPE_CHECKING:
+    from codex_replay.core.redact.redactor import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,23 @@ class Found:
     wrong: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
 
+    def redacted(self, redactor: Redactor) -> Found:
+        """Return it without the secrets that the subject may have printed."""
+        return replace(
+            self,
+            lines=[(label, redactor.text(text)) for label, text in self.lines],
+            comments=[redactor.text(each) for each in self.comments],
+            wrong=redactor.text(self.wrong),
+            data=cast("Mapping[str, Any]", redactor.value(json.loads(json.dumps(dict(self.data))))),
+        )
+
 
 Tell = Callable[[str], None]
 
 
 def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
     """Try a proxy; raises `BadSubject`, and `SubjectFailure` if it does not become ready."""
-    from codex_replay.plugin.proxy.detect import PATHS, READY_PATHS, detect, table
+    from codex_replay.plugin.proxy.detect import READY_PATHS, detect, table
     from codex_replay.plugin.proxy.probe import observe
     from codex_replay.plugin.proxy.subject import parse_proxy
 
@@ -40,7 +54,7 @@ def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
     seen = observe(proxy, folder, wait, tell)
     found = detect(seen)
     ready = ", ".join(f"{path} {seen.ready.get(path) or 'no answer'}" for path in READY_PATHS)
-    key = f"without a bearer, {PATHS['models']} is answered {seen.without_key}"
+    key = f"a request without a bearer is answered {seen.without_key or 'nothing'}"
     lines = [
         ("ready", f"after {seen.seconds:.1f} s ({ready})"),
         ("key", f"needed ({key})" if found.needs_key else f"not needed ({key})"),
@@ -57,7 +71,7 @@ def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
     if found.lacks and not found.wrong:
         steps.append(
             f"Check that the proxy is not meant to have {', '.join(found.lacks)}: cases that need them are skipped. "
-            "What it should have belongs into `capabilities`."
+            "Add what it should have to `capabilities` in its table."
         )
     comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}

@@ -63,10 +63,10 @@ def judge(
     """Return what one turn shows of an editor; a pure function of it."""
     kinds = tuple(dict.fromkeys(reports))
     wrong = ""
-    if not methods:
+    if ended != "completed":
+        wrong = f"The editor reports that its first turn ended as {ended}{f': {errors}' if errors else ''}. {DOCUMENT}"
+    elif not methods:
         wrong = f"The editor never started the codex that stands for {{codex}}. {DOCUMENT}"
-    elif ended != "completed":
-        wrong = f"The editor reports that its first turn {ended}{f': {errors}' if errors else ''}. {DOCUMENT}"
     elif text != ANSWER:
         wrong = f"The model said {ANSWER!r}, and the editor reports the text {text!r}. {DOCUMENT}"
     return FoundEditor(methods, kinds, status, seconds, wrong)

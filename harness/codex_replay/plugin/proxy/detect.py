@@ -47,6 +47,7 @@ class Observed:
     """What was seen of a proxy.
 
     `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is how long the first answer took to come.
+    `without_key` is the status of a request without a bearer.
     `answers` are those of the probes by name, in the profile works-on-0.92; `specified` are those in as-specified. `clients` has
     for each number of clients at once how many of them were served.
     """

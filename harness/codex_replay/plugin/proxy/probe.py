@@ -84,15 +84,14 @@ def _observe(probe: _Probe, tell: Callable[[str], None]) -> Observed:
     tell("asking for its routes")
     answers = {"models": probe.ask("GET", PATHS["models"]), "cors": probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)}
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
-    without = probe.ask("GET", PATHS["models"], None, {}, key=False).status
     for name in ("chat", "responses"):
         tell(f"asking POST {PATHS[name]}")
         answers[name] = probe.post(name, name)
-    seen = Observed(False, ready, probe.seconds, without, answers)
     served = [name for name in ("responses", "chat") if answers[name].served]
     if not served:
-        return seen
+        return Observed(False, ready, probe.seconds, 0, answers)
     first = served[0]
+    seen = Observed(False, ready, probe.seconds, probe.without_key(first), answers)
     tell("trying streams and tools")
     answers["stream"] = probe.post(first, "stream", lambda endpoint: {"stream": True})
     answers["text-tools"] = probe.post(first, "text-tools", _tools)
@@ -117,8 +116,8 @@ def _attached(probe: _Probe) -> Observed:
     answers["models"] = probe.ask("GET", PATHS["models"])
     answers["cors"] = probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
-    without = probe.ask("GET", PATHS["models"], None, {}, key=False).status
-    return Observed(True, ready, probe.seconds, without, answers)
+    first = next((name for name in ("responses", "chat") if answers[name].served), "responses")
+    return Observed(True, ready, probe.seconds, probe.without_key(first), answers)
 
 
 def _endpoints(answers: Mapping[str, Answer]) -> list[str]:
@@ -157,6 +156,10 @@ class _Probe:
         text = f"Hello probe-{name};"
         body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
         return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers)
+
+    def without_key(self, endpoint: str) -> int:
+        """Return the status that a request without a bearer gets; no model would answer it."""
+        return self.ask("POST", PATHS[endpoint], {}, key=False).status
 
     def at_once(self, endpoint: str, number: int) -> int:
         """Ask with so many clients at once; return how many were served."""
