@@ -88,6 +88,16 @@ def test_a_project_of_the_users_own_gives_the_settings(installed: Installed, tmp
     assert (done.returncode, "did you mean 'report'" in done.stderr) == (4, True), done.stdout + done.stderr
 
 
+def test_a_gate_is_made_for_a_client_and_run(installed: Installed, tmp_path: Path) -> None:
+    client = f"{installed.venv / 'bin' / 'python'} -m codex_replay.reference.lite_client"
+    good(installed("codex-replay", "init", "lite", client, cwd=tmp_path))
+    assert "VERIFIED" in good(installed("codex-replay", "run", "-k", "test_headers", cwd=tmp_path))
+    other = tmp_path / "other"
+    other.mkdir()
+    done = installed("codex-replay", "init", "lite", f"{client} --no-such", cwd=other)
+    assert (done.returncode, list(other.iterdir())) == (1, []), done.stdout + done.stderr
+
+
 def test_a_folder_that_is_called_as_a_suite_is_not_taken_for_it(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "schema").mkdir()
     out = good(installed("codex-replay", "run", "schema", "-k", "test_counts", cwd=tmp_path))
