@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ PART = 8 << 20  # bytes: a body that is no event stream is logged in parts of th
 #: Bytes: a compressed body that decodes to more than the first is decoded off the loop, beyond the second it is left out. A body
 #: in one piece (a request, or what is compressed) is left out if it is longer than the third as it is sent.
 AT_ONCE, MAX_DECODED, MAX_SENT = 1 << 20, 16 << 20, 64 << 20
+MAX_HEAD = 1 << 20  # bytes: after a longer head the connection is passed on, but not recorded
+_EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
 def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
@@ -68,6 +71,8 @@ class EventBody:
         self._decoder = Decoder()
         self._ready: list[Block] = []
         self._logged = self._fed = 0  # offsets in the body
+        self._waits = 0  # bytes of an event that is not whole
+        self._tail: bytes | None = None  # the last bytes of an event that is left out; None while none is
         self._ends: list[tuple[int, float]] = []
         self._last = 0.0
 
@@ -78,9 +83,35 @@ class EventBody:
             self._ends.append((self._fed, self._last))
         self._last = now
         self._fed += len(data)
-        self._ready += self._decoder.feed(data)
+        if self._tail is not None:
+            data = self._left_out(data)
+        ready = self._decoder.feed(data)
+        self._ready += ready
+        self._waits = self._waits + len(data) - sum(len(block.raw) for block in ready)
+        if self._waits > MAX_DECODED and self._tail is None:
+            self._flush()
+            self._decoder, self._tail = Decoder(), data[-3:]
         if not self._chunked:
             self._flush()
+
+    def _left_out(self, data: bytes) -> bytes:
+        """Return what follows an event that is too long, none of which is kept."""
+        assert self._tail is not None
+        joined = self._tail + data
+        found = _EVENT_END.search(joined)
+        if found is None:
+            self._waits += len(data)
+            self._tail = joined[-3:]
+            return b""
+        rest = joined[found.end() :]
+        size = self._waits + len(data) - len(rest)
+        self._waits, self._tail = 0, None
+        self._omit(size)
+        return rest
+
+    def _omit(self, size: int) -> None:
+        self._logged += size
+        self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, None))
 
     def chunk_end(self) -> None:
         """An HTTP chunk ends here: now it is known how its events share it."""
@@ -89,6 +120,8 @@ class EventBody:
 
     def close(self) -> None:
         """Log what is left: half an event, or events of a chunk that did not end."""
+        if self._tail is not None:
+            self._omit(self._waits)
         self._ready += self._decoder.close()
         self._flush()
 

@@ -22,7 +22,7 @@ from codex_replay.core.redact import encoded_body
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.cassettes.record_log import Log
-from codex_replay.shell.http.bodies import AT_ONCE, MAX_DECODED, MAX_SENT, EventBody, WholeBody, decodes_to_more
+from codex_replay.shell.http.bodies import AT_ONCE, MAX_DECODED, MAX_HEAD, MAX_SENT, EventBody, WholeBody, decodes_to_more
 from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.offsets import Offsets
 
@@ -131,6 +131,8 @@ class Requests:
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes; return those to be passed on, with all that is whole among them logged."""
+        if self._open and not self._chunked and 0 < (left := self._length - self._size) < len(data):
+            return self.feed(data[:left]) + self.feed(data[left:])  # the body, and what follows it
         self._raw += data
         self._ended = False
         try:
@@ -144,10 +146,13 @@ class Requests:
         except httptools.HttpParserError as error:
             self._watch.stop_looking(f"the client does not speak HTTP ({error})")
             return self._take() + bytes(self._raw[Offsets(self._raw).passed :])
-        if not self._begun:
-            self._raw.clear()
+        if not self._begun or (self._open and not self._chunked):
+            self._raw.clear()  # all of it has been passed on
         elif self._ended:
             del self._raw[: Offsets(self._raw).ended]
+        if self._begun and not self._open and len(self._raw) > MAX_HEAD and self._watch.refused is None:
+            self._watch.stop_looking(f"the head of a request is longer than {MAX_HEAD >> 10} KB")
+            return self._take() + bytes(self._raw)
         return self._take()
 
     def _take(self) -> bytes:
@@ -178,6 +183,7 @@ class Requests:
         self._method = self._parser.get_method().decode("latin-1")
         self._version = self._parser.get_http_version()
         self._chunked = "chunked" in (http_frames.header(self._headers, "transfer-encoding") or "").lower()
+        self._length = int(http_frames.header(self._headers, "content-length") or 0)  # the parser takes nothing but digits
         if self._watch.guard is not None and self._watch.refused is None:
             self._watch.refused = self._watch.guard.refusal(self._headers, self._target.decode("latin-1"))
         if self._watch.refused is not None:
@@ -241,6 +247,7 @@ class Responses:
         self._parser = httptools.HttpResponseParser(self)
         self._head = b""
         self._body: EventBody | WholeBody | None = None
+        self._unread = 0  # bytes of a head that is not whole
 
     def feed(self, data: bytes) -> None:
         """Take bytes and log what is whole among them."""
@@ -263,8 +270,11 @@ class Responses:
         return self._body is not None
 
     def _parse(self, data: bytes) -> None:
+        self._unread += len(data)
         try:
             self._parser.feed_data(data)
+            if self._unread > MAX_HEAD:
+                self._watch.stop_looking(f"the head of an answer is longer than {MAX_HEAD >> 10} KB")
         except httptools.HttpParserUpgrade:
             self._watch.stop_looking("it was upgraded to another protocol")
         except httptools.HttpParserError as error:
@@ -285,6 +295,7 @@ class Responses:
 
     def on_headers_complete(self) -> None:
         """Log the head, and know what the body will be."""
+        self._unread = 0
         watch, headers = self._watch, self._headers
         watch._requests.log()  # an answer before the end of its request
         status, version = self._parser.get_status_code(), self._parser.get_http_version()
@@ -304,6 +315,7 @@ class Responses:
 
     def on_body(self, body: bytes) -> None:
         """Log what is whole of the body."""
+        self._unread = 0
         if self._body is not None:
             self._body.feed(body)
 

@@ -1,0 +1,79 @@
+"""What the HTTP recorder keeps of one connection is bounded, whatever a client or a server sends; the bytes still pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from codex_replay.shell.http import bodies, watch
+from tests.shell.http.test_http_watch import watching
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+def test_a_request_whose_head_never_ends_is_passed_on_and_not_kept() -> None:
+    made, notes, said = watching("http://up:9")
+    sent = b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: %b\r\n" % (n, b"y" * 1000) for n in range(2000))
+    out = b"".join(made.client(sent[at : at + 65536]) for at in range(0, len(sent), 65536))
+    assert out == sent
+    assert made.blind
+    assert said == ["connection 1: the head of a request is longer than 1024 KB; the rest of it is passed on, but not recorded."]
+    assert notes.frames == []
+
+
+def test_an_answer_whose_head_never_ends_is_not_kept() -> None:
+    made, _, said = watching("http://up:9")
+    made.client(ASK)
+    for n in range(2000):
+        made.server((b"HTTP/1.1 200 OK\r\n" if n == 0 else b"") + b"x-%d: %b\r\n" % (n, b"y" * 1000))
+    assert made.blind
+    assert len(said) == 1
+    assert "the head of an answer is longer than 1024 KB" in said[0]
+
+
+def test_a_long_body_of_a_client_is_not_kept_beside_what_is_logged() -> None:
+    made, notes, _ = watching("http://up:9")
+    body = b"z" * 300_000
+    sent = b"POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body + ASK
+    out = b""
+    for at in range(0, len(sent), 7000):
+        out += made.client(sent[at : at + 7000])
+        assert len(made._requests._raw) <= 7000
+    assert out.count(body) == 1
+    assert out.endswith(b"\r\n\r\n")
+    assert [frame.payload["path"] for frame in notes.frames] == ["/a", "/"]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100, 5000])
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
+def test_an_event_that_is_too_long_is_left_out_and_the_others_stay(
+    piece: int, end: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MAX_DECODED", 1000)
+    made, notes, said = watching("http://up:9")
+    made.client(ASK)
+    long = b"data: " + b"q" * 4000 + end
+    sent = OK + b"data: 1" + end + long + b"data: 2" + end + b"data: 3" + end
+    for at in range(0, len(sent), piece):
+        made.server(sent[at : at + piece])
+        assert len(made._responses._body._decoder._buffer) <= 1000 + piece if made._responses._body else True  # type: ignore[union-attr]
+    made.gone("server", "end")
+    told = [frame for frame in notes.frames if frame.kind in ("sse", "chunk")]
+    kinds = [(one.kind, one.payload.get("data", one.payload.get("view", one.payload.get("omitted")))) for one in told]
+    if piece < 5000:
+        assert kinds == [("sse", 1), ("chunk", len(long)), ("sse", 2), ("sse", 3)]
+        assert any("is left out of the cassette" in text for text in said)
+    else:
+        assert len(kinds) == 4  # it came whole, and was held at no time
+
+
+def test_an_event_that_never_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "MAX_DECODED", 1000)
+    made, notes, _ = watching("http://up:9")
+    made.client(ASK)
+    made.server(OK)
+    for _ in range(100):
+        made.server(b"data: " + b"q" * 100)
+    made.gone("server", "end")
+    assert [(frame.kind, frame.payload) for frame in notes.frames][2:] == [("chunk", {"omitted": 10600}), ("close", "end")]
+    assert watch.MAX_HEAD == bodies.MAX_HEAD
