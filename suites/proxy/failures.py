@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.no_end import ends_turn
 
 #: Seconds between a failure and the answer that reports it. A proxy that waits for an idle timeout is later.
 AT_ONCE = 2.0
-#: The notifications that end a failed turn, those of conversations (v1) and those of threads (v2).
-ENDS = ("turn/completed", "error", "codex/event/error", "codex/event/task_complete", "codex/event/turn_aborted")
 
 
 def failure(done: Exchange) -> Any:
@@ -42,7 +41,7 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
             f"{answered}, but the model was never asked: the proxy must send the request to its app-server, and report the "
             f"model's fault: {done.body[:300]!r}"
         )
-    ends = [frame.t for frame in done.frames if frame.sender == "server" and _ends(frame.value) and frame.t <= done.ended]
+    ends = [frame.t for frame in done.frames if frame.sender == "server" and ends_turn(frame.value) and frame.t <= done.ended]
     if not ends:
         raise AssertionError(
             f"{answered} before its app-server had reported the end of the turn: the proxy must wait for "
@@ -60,11 +59,3 @@ def must_be_at_once(done: Exchange, since: float, what: str) -> None:
             f"The answer to {done.method} {done.path} must end within {AT_ONCE:g} s after {what}, but it ended after "
             f"{late:.1f} s: the proxy must report the failure, and not wait for an idle timeout. It was answered {done.answered}."
         )
-
-
-def _ends(message: Any) -> bool:
-    """Return True for a notification that ends a turn; an error that Codex tries again ends none."""
-    if not isinstance(message, dict) or message.get("method") not in ENDS:
-        return False
-    params = message.get("params")
-    return not (isinstance(params, dict) and message["method"] == "error" and params.get("willRetry") is True)

@@ -23,6 +23,7 @@ from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, UNCLAIMED, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
+from codex_replay.plugin.proxy.no_end import no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
 from codex_replay.plugin.proxy.timeline import proxy_frames, tell
@@ -114,7 +115,7 @@ class Proxy:
         done.frames = running.wire.update()
         self.exchanges.append(done)
         if done.problem:
-            raise SubjectFailure(f"{method} {path}: {done.problem}.")
+            raise SubjectFailure(no_end(done, attached=self.attached))
         if ok and not 200 <= done.status < 300:
             raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}")
         return done

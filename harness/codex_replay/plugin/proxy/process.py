@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from codex_replay.plugin.proxy.subject import ProxySubject
     from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
+#: Seconds for one answer to the question whether a proxy is ready.
+ASK = 5.0
 #: How many processes of one run may stand side by side.
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
@@ -123,17 +125,19 @@ class RunningProxy:
         """Ask until an answer comes that is no server error; raises `SubjectFailure` when none does in its time."""
         __tracebackhide__ = True
         deadline = time.monotonic() + self.subject.ready_seconds
-        last = "nothing was asked"
+        last = "no answer"
         while (left := deadline - time.monotonic()) > 0.1:
             if self.process is not None and self.process.exited.is_set():
                 why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}."
                 raise self._not_ready(why)
-            done = exchange(self.url, "GET", self.subject.ready, None, {"Authorization": f"Bearer {self.key}"}, min(left, 5.0))
+            done = exchange(self.url, "GET", self.subject.ready, None, {"Authorization": f"Bearer {self.key}"}, min(left, ASK))
             if done.status and done.status < 500 and not done.problem:
                 if done.version < 11:
                     raise self._not_ready("The proxy answers with HTTP/1.0; it must speak HTTP/1.1.")
                 return
-            last = done.problem or f"status {done.status}"
+            # The last question of all may have too little time for an answer, which says nothing about the proxy.
+            if last == "no answer" or done.status or left > ASK:
+                last = done.problem or f"status {done.status}"
             if self.process is not None:
                 self.process.exited.wait(0.05)
             else:
