@@ -43,6 +43,7 @@ class Exchange:
     started: float = 0.0
     ended: float = 0.0
     problem: str = ""
+    silent: bool = False  # the problem is that its time was over
     frames: list[WireFrame] = field(default_factory=list)
 
     def header(self, name: str) -> str | None:
@@ -162,7 +163,7 @@ def exchange(
             if time.monotonic() > deadline:
                 raise TimeoutError
     except TimeoutError:
-        done.problem = f"no end of the answer within {timeout:g} s"
+        done.problem, done.silent = f"no end of the answer within {timeout:g} s", True
     except http.client.IncompleteRead as error:
         pieces.append(error.partial)
         done.problem = "the answer broke off"

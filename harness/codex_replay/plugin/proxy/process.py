@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from codex_replay.plugin.proxy.subject import ProxySubject
     from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
-#: Seconds for one answer to the question whether a proxy is ready.
-ASK = 5.0
+#: Seconds for one answer to the question whether a proxy is ready, and within which an answer can be expected.
+ASK, ENOUGH = 5.0, 1.0
 #: How many processes of one run may stand side by side.
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
@@ -135,8 +135,8 @@ class RunningProxy:
                 if done.version < 11:
                     raise self._not_ready("The proxy answers with HTTP/1.0; it must speak HTTP/1.1.")
                 return
-            # The last question of all may have too little time for an answer, which says nothing about the proxy.
-            if last == "no answer" or done.status or left > ASK:
+            # Silence says nothing about the proxy if the last question of all has left it no time for an answer.
+            if last == "no answer" or left > ENOUGH or done.status or not done.silent:
                 last = done.problem or f"status {done.status}"
             if self.process is not None:
                 self.process.exited.wait(0.05)
