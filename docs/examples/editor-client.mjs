@@ -89,7 +89,7 @@ class Plugin {
     if (this.server === null) this.start()
     if (!this.ready) {
       this.opening = true
-      const clientInfo = { name: 'editor-client-example', title: null, version: '0.1.0' }
+      const clientInfo = { name: 'editor-client-example', title: 'An example', version: '0.1.0' }
       this.request('initialize', { clientInfo }, () => {
         this.write({ method: 'initialized' })
         Object.assign(this, { ready: true, opening: false })

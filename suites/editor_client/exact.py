@@ -17,8 +17,8 @@ TURN_START = ("threadId", "input", "cwd")
 INTERRUPT = "turn/interrupt"
 #: The keys of its params: these and no others.
 INTERRUPTED = ("threadId", "turnId")
-#: The keys of clientInfo; a title may stand beside them.
-CLIENT_INFO = ("name", "version")
+#: The keys of clientInfo: these and no others.
+CLIENT_INFO = ("name", "title", "version")
 #: What thread/start may have for its sandbox, or leave out: nothing that frees Codex of one.
 SANDBOXES = (None, "read-only", "workspace-write")
 #: What nobody but the user may switch off, as the keys of thread/start and turn/start have it.
@@ -46,7 +46,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("the first messages, in this order", code(*OPENING), "handshake-order"),
     ("`initialized`, beside `jsonrpc`", '`{"method": "initialized"}`', "handshake-initialized"),
     ("`initialize`: the keys of `params`", code("clientInfo"), "handshake-client-info"),
-    ("`clientInfo`: the keys, each a text; `title` may be a third", code(*CLIENT_INFO), "handshake-client-info"),
+    ("`clientInfo`: the keys, each a text", code(*CLIENT_INFO), "handshake-client-info"),
     ("`thread/start`: `cwd`", "the absolute path of the project", "thread-params"),
     ("`thread/start`: `sandbox`, of an editor that has more than the example", code(*SANDBOXES), "thread-params"),
     ("`thread/start`: the members of the example", '`{"cwd": …, "sandbox": null}`', "thread-members"),

@@ -141,6 +141,23 @@ def no_version() -> None:
     session.CLIENT_INFO.pop("version")
 
 
+@variant("handshake")
+def no_title() -> None:
+    """Leaves the title out of clientInfo."""
+    session.CLIENT_INFO.pop("title")
+
+
+@variant("handshake")
+def ids_begin_anew() -> None:
+    """Begins again with the ids of its requests after the fourth."""
+
+    def request(old: Any, self: Connection, *given: Any) -> None:
+        self._next_id = (self._next_id - 1) % 4 + 1
+        old(self, *given)
+
+    patch(Connection, "request", request)
+
+
 @variant("handshake", "turns")
 def a_server_per_prompt() -> None:
     """Starts a server for every prompt."""
