@@ -182,6 +182,7 @@ class Plugin {
       case 'error':
         return this.show('error', { message: params.error.message })
       case 'turn/completed':
+        if (this.ended.has(params.turn.id)) return
         this.turn ??= params.turn.id
         if (params.turn.error) this.show('error', { message: params.turn.error.message })
         return this.end(params.turn.status)

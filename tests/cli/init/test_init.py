@@ -145,7 +145,7 @@ def test_a_proxy_with_a_defect_gets_a_gate_that_wants_a_reason_and_then_is_green
     known = tmp_path / "known-proxy.yaml"
     assert tree(tmp_path)[:2] == [".github/workflows/codex-replay.yml", "codex-replay.toml"]
     assert data["run"]["failed"] > 0
-    assert "Write a reason into each of the" in data["next"][0]
+    assert data["next"][0].startswith("Write a reason into known-proxy.yaml (")
     listed = yaml.safe_load(known.read_text())
     assert {line["check"].partition("[")[0] for line in listed} == {"turn-choices"}
     # Without arguments, in that folder:

@@ -223,9 +223,8 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
     if run is not None and run.baseline is None:
         steps.insert(0, "No list of known failures was written: the first cases all fail for one cause. Fix that first.")
     elif run is not None and run.entries:
-        steps.insert(
-            0, f"Write a reason into each of the {run.entries} entries of {known.name}: the gate refuses a list without."
-        )
+        many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
+        steps.insert(0, f"Write a reason into {known.name} ({many}): the gate refuses an entry without one.")
     if not found.judged:
         steps.append("Run the suite: codex-replay run. It asks the proxy's own model some hundred times, which may cost money.")
     else:
