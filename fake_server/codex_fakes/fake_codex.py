@@ -6,16 +6,16 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`
     FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (the client's frames choose among them)
     FAKE_CODEX_MATCH          method or exact: how like the recorded one a client frame must be; without it by method, and what
-                              differs in content is told at the end
+                              differs in content is reported at the end
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
     FAKE_CODEX_ENDING         with a cassette: a file that gets a line of JSON at the end: which recorded frames never came, which
                               came with other content, and which frames matched nothing
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
-    FAKE_CODEX_SCRIPT         without a cassette (never with one): what the model says; fake-codex then runs the turns itself
+    FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
-Exit status: 0 everything recorded of the client came; 1 a frame matched nothing or never came (both are told on stderr);
+Exit status: 0 all recorded client frames came; 1 a frame matched nothing or never came (both are on stderr);
 2 could not run. A signal (TERM, HUP, INT) ends it as its end of input, and it dies by it.
 """
 
@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -> str:
     """Return `--version`, `--help`, `app-server`, `exec`, or the directory for its schemas after `schema:`; raises `Usage`.
 
-    `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one says what was recorded. What stands behind
+    `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one follows the recording. The text behind
     `exec` goes to `rest`.
     """
     level, words = "codex", iter(argv)
@@ -83,7 +83,7 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -
                     f"error: a value is required for '{name}' but none was supplied\n\nFor more information, try '--help'."
                 )
             if name == "--listen" and value != "stdio://":
-                raise Usage(f"error: fake-codex listens on stdio:// only, not on {value}: start it with --listen stdio://")
+                raise Usage(f"error: fake-codex listens only on stdio://, not on {value}: start it with --listen stdio://")
             if name in ("--out", "-o"):
                 out = value
             if name in ("-c", "--config"):
@@ -129,7 +129,7 @@ def _version() -> str:
     recorded = _recorded_version()
     if recorded is None or is_version(recorded):
         return recorded or DEFAULT
-    _say(f"fake-codex: {no_version(recorded)}; --version prints {DEFAULT}, which the recording may not be of.\n")
+    _say(f"fake-codex: {no_version(recorded)}; --version prints {DEFAULT}, which may differ from the recorded version.\n")
     return DEFAULT
 
 
@@ -159,12 +159,12 @@ def _generate_json_schema(command: str) -> int:
     target = command.removeprefix("schema:")
     version = _recorded_version() or DEFAULT
     if not is_version(version):
-        raise Usage(f"fake-codex: {no_version(version)}, so no schemas are written; `record --codex V` names the version.")
+        raise Usage(f"fake-codex: {no_version(version)}, so no schemas are written. Name the version with `record --codex V`.")
     try:
         files = schema(version)
     except MissingTable:
         raise Usage(
-            f"fake-codex: There is no schema bundle of Codex {version} here; `codex-replay codex install {version}` and then "
+            f"fake-codex: The schema bundle of Codex {version} is missing; `codex-replay codex install {version}` and then "
             f"`codex-replay schema regen {version} --out DIR` write it."
         ) from None
     try:
@@ -198,7 +198,8 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
 
 
 def _say_empty(settings: dict[str, str]) -> None:
-    """An empty setting is none, as everywhere here; but who meant to name a recording must not take a script's turns for it."""
+    """An empty setting counts as unset, as everywhere here; but a user who meant a recording must not get a script's turns
+    unnoticed."""
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _say("fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n")
 
@@ -206,10 +207,7 @@ def _say_empty(settings: dict[str, str]) -> None:
 def _refuse_both(settings: dict[str, str]) -> None:
     """A recording and a script are two ways to answer; raises `ValueError` where somebody may take the one for the other."""
     if settings.get("FAKE_CODEX_SCRIPT"):
-        raise ValueError(
-            "FAKE_CODEX_CASSETTE and FAKE_CODEX_SCRIPT are both set, but either a recording is replayed or a script is run; "
-            "unset one of them."
-        )
+        raise ValueError("FAKE_CODEX_CASSETTE and FAKE_CODEX_SCRIPT are both set; unset one of them.")
 
 
 def _replay(settings: dict[str, str]) -> int:

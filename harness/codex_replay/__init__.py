@@ -1,4 +1,4 @@
-"""codex-replay: record what Codex really says, replay it byte for byte, and check who still speaks the protocol.
+"""codex-replay: record real Codex traffic, replay it byte for byte, and check that clients still speak the protocol.
 
 The names in `__all__` are the public API; docs/api.md describes them. Everything else in this package is private. A name is
 imported when it is first used, so that `import codex_replay` costs little; `__init__.pyi` has the types.
@@ -32,7 +32,7 @@ _MODULES = {
     "shell.http.backend_process": ("BackendError", "BackendProcess", "BackendSession"),
     "shell.rpc.client": ("ErrorReply", "SubjectFailure"),
 }
-#: Names that are longer here, where no module's name stands before them.
+#: Names that are longer here, where no module's name is before them.
 _PUBLIC = {
     "LEVELS": "MATCH_LEVELS",
     "Report": "LintReport",

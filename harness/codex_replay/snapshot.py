@@ -48,7 +48,7 @@ class ConversationSnapshot(SingleFileSnapshotExtension):
     paths: ClassVar[Mapping[str, str]] = {}
 
     def serialize(self, data: Any, **_: Any) -> str:
-        """Return the text of a conversation, as it is written and compared."""
+        """Return the text of a conversation, in the form to write and compare."""
         cut = ""
         if isinstance(data, str | os.PathLike):
             try:

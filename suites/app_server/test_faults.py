@@ -225,7 +225,7 @@ def retrying(streams: int, requests: int = 0) -> dict[str, Any]:
 
 
 def retried(thread: str, n: int, of: int) -> dict[str, Any]:
-    """The `error` notification of a stream that is begun anew."""
+    """The `error` notification of a stream that is restarted."""
     error = {
         "message": f"Reconnecting... {n}/{of}",
         "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": None}},

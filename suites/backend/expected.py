@@ -1,4 +1,4 @@
-"""Words of the specification as JSON, and what a refusal looks like. Written out from the text; no builder stands in between."""
+"""Words of the specification as JSON, and what a refusal looks like. Written out from the text; no builder is in between."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from codex_replay.plugin.backend.conversation import Answer
 from suites.lite_protocol import FIXED
 
-#: "Tool output follow-up", word for word but for the dots of the call id.
+#: "Tool output follow-up", word for word except for the dots of the call id.
 CALL: dict[str, Any] = {"type": "function_call", "name": "add", "arguments": '{"a":2,"b":3}', "call_id": "call_1"}
 OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "call_1", "output": "5"}
 CUSTOM_CALL: dict[str, Any] = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch", "call_id": "call_2"}

@@ -74,7 +74,7 @@ def test_5_a_large_output(backend: Backend) -> None:
 
 @pytest.mark.spec("edge-6-mixed-order", "LITE-68")
 def test_6_outputs_in_another_order(backend: Backend) -> None:
-    """Each output belongs to its call wherever it stands."""
+    """Each output belongs to its call wherever it is."""
     calls = [{**CALL, "call_id": f"call_{i}"} for i in (1, 2, 3)]
     outputs = [{**OUTPUT, "call_id": f"call_{i}", "output": f"result-{i}"} for i in (3, 1, 2)]
     answer = completed(backend.ask(body(user(REPEAT), *calls, *outputs)))

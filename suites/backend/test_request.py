@@ -185,7 +185,7 @@ def test_a_tool_of_no_type(backend: Backend, tool: object) -> None:
 
 @pytest.mark.spec("tool-name", "LITE-45")
 def test_a_tool_without_a_name(backend: Backend) -> None:
-    """The shape of another API, in which the name stands inside `function`, has no name here."""
+    """The shape of another API, in which the name is inside `function`, has no name here."""
     nested = {"type": "function", "function": {"name": "add", "parameters": FUNCTION_TOOL["parameters"]}}
     assert "name" in refused(backend.ask(body(tools=[nested])), 400)["message"]
 

@@ -294,7 +294,7 @@ def test_long_arguments_come_in_deltas(backend: Backend) -> None:
 
 @pytest.mark.spec("events-custom", "LITE-47")
 def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
-    """Deltas join to the input, which is no JSON."""
+    """Deltas join to the input, which is not JSON."""
     backend.says(*KINDS["custom tool call"])
     answer = completed(backend.ask(body()))
     joined = "".join(event["delta"] for event in answer.of("response.custom_tool_call_input.delta"))

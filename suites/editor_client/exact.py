@@ -11,7 +11,7 @@ SUBCOMMAND = "app-server"
 #: The first messages, in this order; the second is a notification and the others are requests.
 OPENING = ("initialize", "initialized", "thread/start", "turn/start")
 INITIALIZED = {"method": "initialized"}
-#: The members of thread/start beside cwd, and those of turn/start: these and no others.
+#: The members of thread/start next to cwd, and those of turn/start: these and no others.
 THREAD_START = {"sandbox": None}
 TURN_START = ("threadId", "input", "cwd")
 INTERRUPT = "turn/interrupt"

@@ -129,7 +129,7 @@ def switched_off(editor: Editor) -> list[str]:
 def approval_of(editor: Editor) -> dict[str, Any]:
     """Return the approval that a whole Codex asks for; say at once if the editor has told it not to ask.
 
-    What stands in thread/start and turn/start wins over the configuration, which asks for everything.
+    What is in thread/start and turn/start wins over the configuration, which asks for everything.
     """
     __tracebackhide__ = True
     editor.wait_sent("turn/start")

@@ -73,7 +73,7 @@ def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -
     "fault-doubled-response",
 )
 def test_what_a_client_passes_over(editor_client: EditorClient, fault: str) -> None:
-    """The server says what is no message, or answers twice: a client may complain, and still shows both answers whole."""
+    """The server says what is not a message, or answers twice: a client may complain, and still shows both answers whole."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()
@@ -92,7 +92,7 @@ def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) ->
 
 @faults("EDIT-20 EDIT-21", END, "fault-doubled-event")
 def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -> None:
-    """A repeated delta cannot be told from a new one, so that much may stand twice; all else stands once."""
+    """A repeated delta cannot be told from a new one, so that much may be twice; all else stands once."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     doubled = ["".join(PIECES[: i + 1] + PIECES[i:]) for i in range(len(PIECES))]

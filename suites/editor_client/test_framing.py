@@ -69,7 +69,7 @@ def test_lines_that_end_in_crlf(editor_client: EditorClient) -> None:
 )
 @pytest.mark.spec("framing-separators", "EDIT-02")
 def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character: str) -> None:
-    """Unicode's line separators may stand in a JSON string as they are; control characters come escaped."""
+    """Unicode's line separators may be in a JSON string as they are; control characters come escaped."""
     text = f"before{character}after"
     editor = editor_client(server=conversation(delta(text)))
     assert editor.turn().text == text
@@ -86,7 +86,7 @@ def test_escapes(editor_client: EditorClient, form: str) -> None:
 
 @pytest.mark.spec("framing-large", "EDIT-02")
 def test_a_delta_of_ten_megabytes(editor_client: EditorClient) -> None:
-    """One message of ten megabytes, and what stands behind it."""
+    """One message of ten megabytes, and what is behind it."""
     piece = "0123456789abcde\n"
     large = piece * (10 * (1 << 20) // len(piece))
     editor = editor_client(server=conversation(delta(large), delta("The end.")))

@@ -74,7 +74,7 @@ def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("where", ["notification", "turn", "both"])
 @pytest.mark.spec("error-turn", "REAL-98")
 def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
-    """The user sees why, whether the reason stands in an `error` notification, in the turn, or in both; the status is failed."""
+    """The user sees why, whether the reason is in an `error` notification, in the turn, or in both; the status is failed."""
     why = "Quota exceeded. Check your plan and billing details."
     error: dict[str, Any] = {"message": why, "codexErrorInfo": "usageLimitExceeded", "additionalDetails": None}
     told = [] if where == "turn" else [notification("error", error=error, willRetry=False)]

@@ -1,7 +1,7 @@
 """snake_case, as the document has it, and camelCase, as the real server has it: an editor must live with both.
 
 Source: docs/contract/editor.md, section 4, Field naming: "the server generally uses `snake_case` ... The plugin normalizes or
-forwards as-is"; REAL-39, REAL-40: item/* and turn/* are camelCase, what stands inside codex/event/* is snake_case.
+forwards as-is"; REAL-39, REAL-40: item/* and turn/* are camelCase, what is inside codex/event/* is snake_case.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None
 
 @pytest.mark.spec("stream-two-messages", "EDIT-21")
 def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
-    """Both messages are on show, in order; how much white space stands between them is the editor's taste."""
+    """Both messages are on show, in order; how much white space is between them is the editor's taste."""
     steps = [delta("First.", "a"), item_completed(type="agentMessage", id="a", text="First."), delta("Second.", "b")]
     editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="b", text="Second.")))
     assert "".join(editor.turn().text.split()) == "First.Second."

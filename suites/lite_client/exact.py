@@ -2,7 +2,7 @@
 
 The cases take the values from here, and `tests/project/test_exact_values.py` holds the page to `ROWS`, so that they cannot drift
 apart.
-Source: docs/contract/lite.md; what else a value comes from is said beside it.
+Source: docs/contract/lite.md; what else a value comes from is said next to it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from suites.lite_protocol import FIXED
 METHOD, ENDPOINT = "POST", "/responses"
 #: What a User-Agent may begin with, if not with the client's own originator.
 PRODUCT = "codex_cli_rs"
-#: What the real Codex says that it takes (REAL-24); other types may stand beside it.
+#: What the real Codex says that it takes (REAL-24); other types may be next to it.
 ACCEPT = "text/event-stream"
 DEFAULT_MODEL = "gpt-5.2-codex"
 VERBOSITY = "medium"
@@ -24,7 +24,7 @@ FIELDS = ("model", "instructions", "input", "tools", *FIXED, "prompt_cache_key",
 #: What the output of a call that failed begins with.
 ERROR = "err: "
 REFRESH_TYPE = "application/json"
-#: The body of a refresh, but for the refresh token.
+#: The body of a refresh, except for the refresh token.
 REFRESH_BODY = {
     "client_id": "app_EMoamEEZ73f0CkXaXp7hrann",
     "grant_type": "refresh_token",

@@ -1,6 +1,6 @@
 """Words of the specification as JSON, and small helpers to read requests by. Source: docs/contract/lite.md.
 
-Everything here is written out from the text, so that no builder stands between the specification and what a client is held to.
+Everything here is written out from the text, so that no builder is between the specification and what a client is held to.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def items(request: Request, kind: str) -> list[dict[str, Any]]:
 
 
 def outputs(request: Request, kind: str = "function_call_output") -> dict[str, Any]:
-    """Return the outputs in a request's input by call id, each of which must stand there once."""
+    """Return the outputs in a request's input by call id, each of which must be there once."""
     found = items(request, kind)
     assert len({item["call_id"] for item in found}) == len(found), f"a call was answered twice: {found}"
     return {item["call_id"]: item["output"] for item in found}
@@ -93,5 +93,5 @@ def user_texts(request: Request) -> list[str]:
 
 
 def part_of(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Tell whether `given` has every key of `wanted` with its value; it may have others, such as an id or a status."""
+    """Return True if `given` has every key of `wanted` with its value; it may have others, such as an id or a status."""
     return all(key in given and given[key] == value for key, value in wanted.items())

@@ -19,7 +19,7 @@ def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("endpoint-api-key", "LITE-02")
 def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
-    """Another base URL is taken over as it stands: nothing of ChatGPT's path is built in."""
+    """Another base URL is taken over unchanged: nothing of ChatGPT's path is built in."""
     run = lite_client("Hello", script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base="/v1")
     assert run.text() == "Hi"
     assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/v1{ENDPOINT}")]

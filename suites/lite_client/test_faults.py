@@ -25,7 +25,7 @@ SHORTER = {"LITE_TIMEOUT": "0.25"}
 )
 @pytest.mark.spec("fault-stream", "REAL-99", "REAL-100", "REAL-101")
 def test_a_stream_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
-    """A stream without `response.completed` is no answer, however much of it came."""
+    """A stream without `response.completed` is not an answer, however much of it came."""
     lite_client(script=always(items=[TEXT], fault=fault), env=SHORTER if fault == "idle" else SHORT).failure()
 
 

@@ -121,7 +121,7 @@ def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-custom", "LITE-47", "LITE-57")
 def test_a_custom_call(lite_client: LiteClient) -> None:
-    """A freeform tool gets its input as text, and its output goes back beside the call, both in their own item types."""
+    """A freeform tool gets its input as text, and its output goes back next to the call, both in their own item types."""
     item = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "call_id": "call_c"}
     run = lite_client(script=[{"items": [item], "delta": 2}, "done"], tools=CUSTOM)
     assert run.text() == "done"

@@ -24,14 +24,14 @@ def refused(lite_client: LiteClient, status: int, body: object, **given: Any) ->
     auth = {"mode": "chatgpt", "refresh_answer": {"status": status, "body": body}}
     run = lite_client(script={"auth": auth, "turns": [EXPIRED]}, auth=AUTH, **given)
     run.failure()
-    assert run.refreshes, "The client failed without a refresh: nothing was asked of the token URL."
+    assert run.refreshes, "The client failed without a refresh: no request was sent to the token URL."
     return run
 
 
 @pytest.mark.parametrize("code", REASONS)
 @pytest.mark.spec("refresh-error-sentence", "LITE-18", "LITE-19", "LITE-20")
 def test_the_sentence(lite_client: LiteClient, code: str) -> None:
-    """Each code has its words, and they are on stderr as far as the specification has them; what stands around them is free."""
+    """Each code has its words, and they are on stderr as far as the specification has them; what is around them is free."""
     run = refused(lite_client, 401, {"error": {"code": code, "message": "No.", "type": "invalid_request_error", "param": None}})
     assert REASONS[code] in " ".join(run.stderr.split())
 
@@ -46,7 +46,7 @@ def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("body", [{"error": "refresh_token_reused"}, {"code": "refresh_token_reused"}], ids=["error", "code"])
 @pytest.mark.spec("refresh-error-code", "REAL-16")
 def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
-    """The code is found in each of the places where it may stand: the message gives it, or says in any words what it means."""
+    """The code is found in each of the places where it may be: the message gives it, or says in any words what it means."""
     stderr = " ".join(refused(lite_client, 401, body).stderr.split())
     assert USED.search(stderr), stderr
 

@@ -61,7 +61,7 @@ def test_input(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("field", FIXED)
 @pytest.mark.spec("body-field", "LITE-35", "LITE-36", "LITE-37", "LITE-38", "LITE-39", "LITE-40")
 def test_field(lite_client: LiteClient, field: str) -> None:
-    """A field with one value stands in every request with that value."""
+    """A field with one value is in every request with that value."""
     found = body(lite_client).get(field)
     assert (type(found), found) == (type(FIXED[field]), FIXED[field])
 
@@ -84,7 +84,7 @@ def test_no_previous_response_id(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-text-format", "LITE-42")
 def test_output_schema(lite_client: LiteClient) -> None:
-    """A schema for the answer is in `text.format`; it may have a name beside it, as Codex gives it one."""
+    """A schema for the answer is in `text.format`; it may have a name next to it, as Codex gives it one."""
     text = body(lite_client, schema=SCHEMA)["text"]
     text["format"].pop("name", None)
     assert text == {"verbosity": VERBOSITY, "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}

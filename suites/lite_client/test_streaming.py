@@ -126,14 +126,14 @@ def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")
 def test_the_last_text_counts(lite_client: LiteClient) -> None:
-    """What the model says beside a call is not the answer."""
+    """What the model says next to a call is not the answer."""
     run = lite_client(script=[{"items": ["Let me add these.", call()]}, "The sum is 5."], tools=ADD)
     assert run.text() == "The sum is 5."
 
 
 @pytest.mark.spec("stream-reasoning", "LITE-40")
 def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
-    """Reasoning that comes along is no part of the answer, and does not disturb a follow-up."""
+    """Reasoning that comes along is not a part of the answer, and does not disturb a follow-up."""
     thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
     run = lite_client(script=[{"items": [thought, call()]}, {"items": [thought, "5"]}], tools=ADD)
     assert run.text() == "5"

@@ -37,7 +37,7 @@ def test_custom_tool(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("tool-all", "LITE-34", "LITE-45", "LITE-46", "LITE-47")
 def test_all_kinds_in_their_order(lite_client: LiteClient) -> None:
-    """All kinds stand side by side, in the order of the file."""
+    """All kinds are side by side, in the order of the file."""
     tools = [WEB_SEARCH_TOOL, CUSTOM_TOOL, FUNCTION_TOOL]
     assert declared(lite_client, *tools) == tools
 

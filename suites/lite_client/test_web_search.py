@@ -30,7 +30,7 @@ def test_a_search_and_a_text(lite_client: LiteClient, action: dict[str, Any]) ->
 
 @pytest.mark.spec("search-no-output", "LITE-60")
 def test_a_search_is_not_a_call_of_ours(lite_client: LiteClient) -> None:
-    """Beside a function call, only the function call is answered."""
+    """Next to a function call, only the function call is answered."""
     run = lite_client(script=[{"items": [SEARCH, call()]}, {"items": [SEARCH, "It rains 5 mm."]}], tools=TOOLS)
     assert run.text() == "It rains 5 mm."
     assert outputs(run.turns[1]) == {"call_1": "5"}

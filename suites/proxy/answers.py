@@ -29,7 +29,7 @@ class Answer:
 
 
 def arguments(said: str) -> Any:
-    """The arguments of a call decoded; as they are, when they are no JSON."""
+    """The arguments of a call decoded; as they are, when they are not JSON."""
     try:
         return json.loads(said)
     except (TypeError, ValueError):

@@ -2,7 +2,7 @@
 
 Source: docs/contract/payloads.md, docs/contract/handoff.md.
 
-Everything here is written out from the text, so that no builder stands between the specification and what a proxy is held to.
+Everything here is written out from the text, so that no builder is between the specification and what a proxy is held to.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Developer instructions taken apart: what stands before the first heading, the schemas, the guidance, and the rest."""
+    """Developer instructions taken apart: what is before the first heading, the schemas, the guidance, and the rest."""
 
     before: str
     conditional: list[str]

@@ -1,6 +1,6 @@
 """What of a client's request reached the model, read from the requests that the model got, whichever way the proxy chose.
 
-A text may stand in `instructions` or in any item of `input`, as a message of any role or as an item of its own (`function_call`,
+A text may be in `instructions` or in any item of `input`, as a message of any role or as an item of its own (`function_call`,
 `function_call_output`): that is a proxy's own business. What must hold is that it is there, and whose it is.
 """
 
@@ -120,7 +120,7 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
 
 
 def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
-    """What is wrong with the outputs that stand in a text: whose each is, the name of a call says before all, or behind all."""
+    """What is wrong with the outputs that are in a text: whose each is, the name of a call says before all, or behind all."""
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
     text = "\n".join([str(body.get("instructions") or ""), *map(_said, items)])

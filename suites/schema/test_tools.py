@@ -40,7 +40,7 @@ DYNAMIC_TOOL_CALL_RESPONSE = {
 
 @pytest.fixture
 def definitions(bundle_files: BundleFiles) -> dict[str, Any]:
-    """The definitions of the primary file; those of v2 stand under "v2"."""
+    """The definitions of the primary file; those of v2 are under "v2"."""
     found: dict[str, Any] = bundle_files.json(PRIMARY)["definitions"]
     return found
 

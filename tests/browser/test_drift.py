@@ -141,15 +141,15 @@ def gated() -> Any:
 
 #: What is said of each.
 MARKS = [
-    "now only for a client that says capabilities.someApi in initialize",
-    "noticed only by a client that says capabilities.someApi in initialize",
-    "noticed only by a client that does not say capabilities.someApi in initialize",
+    "now only for clients that send capabilities.someApi in initialize",
+    "noticed only by clients that send capabilities.someApi in initialize",
+    "noticed only by clients that do not send capabilities.someApi in initialize",
 ]
 
 
 def test_what_not_all_clients_notice_says_so(browser: Browser, alone: Alone) -> None:
     alone(gated())
-    who = "that do not say capabilities.someApi in initialize"
+    who = "that do not send capabilities.someApi in initialize"
     breaks = f"3 changes break clients (1 of them only those {who}, 1 only those that do)"
     adds = f"2 add to what there is (1 of them only for those {who})"
     assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {breaks}, {adds}."]
@@ -406,9 +406,7 @@ def test_a_file_that_is_cut_is_told(browser: Browser, show: Show, tmp_path: Path
     (tmp_path / "drift.json").write_text(json.dumps(mixed())[:300])
     show((report([case("one")], drift=taken_in(tmp_path / "drift.json")), []))
     panel(browser)
-    assert browser.texts(".drifted") == [
-        "drift.json lies beside this report, and is no JSON that a command has written: it is damaged."
-    ]
+    assert browser.texts(".drifted") == ["drift.json in the report folder is damaged: it is not JSON of a codex-replay command."]
 
 
 def test_a_page_whose_drift_is_damaged_is_told(browser: Browser, show: Show) -> None:

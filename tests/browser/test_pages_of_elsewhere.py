@@ -105,7 +105,7 @@ def test_a_page_of_a_rebound_name_reads_nothing_and_changes_nothing(fooled: Brow
     with victim() as (backend, session):
         base = f"http://{REBOUND}:{urlsplit(backend.url).port}"
         fooled.driver.get(base + "/v1/models")  # of the backend itself, by the rebound name: what it reads is of its own origin
-        assert "is not this server" in fooled.driver.page_source
+        assert "is not a name of this server" in fooled.driver.page_source
         found = fooled.driver.execute_async_script(ATTACK, base)
         assert len(found) == 29
         answered = [one for one in found if one["text"]]

@@ -244,8 +244,8 @@ def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tm
     assert b"abcdefghijklmnop" in done.stdout  # what the client gets is what was said
     said = sentence(done)
     assert said == (
-        f"codex-replay record: {tmp_path}/run.ndjson: a secret (api-key) streamed in pieces in frames 1 to 3 went to the client "
-        "as it was, and was taken out of the cassette.\n"
+        f"codex-replay record: {tmp_path}/run.ndjson: a secret (api-key) streamed in chunks in frames 1 to 3 was sent to the "
+        f"client unchanged, and was removed from the cassette.\n"
     )
     found = [json.loads(line)["params"]["delta"] for line in lines(tmp_path / "run.ndjson")]
     # As the secret is called where a frame has the whole of it.
@@ -257,7 +257,7 @@ def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tm
 def test_a_link_to_the_cassette_stays_one(tmp_path: Path) -> None:
     (tmp_path / "run.ndjson").symlink_to("elsewhere.ndjson")
     done = record(tmp_path, "--out", "run.ndjson", "--", *streaming(tmp_path), said=b"")
-    assert "taken out" in sentence(done)
+    assert "removed from" in sentence(done)
     assert (tmp_path / "run.ndjson").is_symlink()
     assert b"abcdefghijklmnop" not in (tmp_path / "elsewhere.ndjson").read_bytes()
 
@@ -268,7 +268,7 @@ def test_a_secret_in_pieces_that_cannot_be_taken_out_is_said_with_its_place_and_
     said = sentence(done)
     # The client's one line may stand before them, or among them.
     first = re.search(
-        r"run\.ndjson, line (\d) \(frame (\d)\): it holds a secret \(api-key\) streamed in pieces in frames (\d) to", said
+        r"run\.ndjson, line (\d) \(frame (\d)\): it contains a secret \(api-key\) streamed in chunks in frames (\d) to", said
     )
     assert first, said
     assert int(first[1]) == int(first[2]) + 1 == int(first[3]) + 1

@@ -63,8 +63,8 @@ def check_rpc(folder: Path, variant: str | None = None) -> None:
     assert frames[0] == frames[1]
     assert [one["delta"] for one in frames[2:]] == ["It is redacted-1", "", ".", "Whole: redacted-1"]
     assert done.stderr.decode() == (
-        f"codex-replay record: {folder}/run.ndjson: a secret (literal) streamed in pieces in frames 3 to 5 went to the client "
-        "as it was, and was taken out of the cassette.\n"
+        f"codex-replay record: {folder}/run.ndjson: a secret (literal) streamed in chunks in frames 3 to 5 was sent to the "
+        f"client unchanged, and was removed from the cassette.\n"
     )
     lint = subprocess.run([*PROGRAM, "cassette", "lint", "run.ndjson", "--literal", SECRET], cwd=folder, capture_output=True)
     assert b": secret:" not in lint.stdout
@@ -119,7 +119,7 @@ def check_sentences(folder: Path, variant: str | None = None) -> None:
             words[3] = "redacted"  # which stands in every placeholder
         done = record(folder, *words, variant=variant)
         assert done.returncode == status, done.stderr
-        assert b"Bluebird" not in done.stderr if number < 2 else b"--literal: this text cannot be taken out" in done.stderr
+        assert b"Bluebird" not in done.stderr if number < 2 else b"--literal: this text cannot be replaced" in done.stderr
         assert b"Traceback" not in done.stderr
 
 

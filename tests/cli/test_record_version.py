@@ -47,7 +47,7 @@ def test_the_version_is_the_one_of_the_reply_to_initialize(tmp_path: Path) -> No
     assert (header.codex, header.bundle, header.case) == ("0.92.0", bundle_of("0.92.0"), "run")
     assert header.bundle.startswith("sha256:")
     lint = subprocess.run([PROGRAM, "cassette", "lint", "run.ndjson"], capture_output=True, timeout=60, cwd=tmp_path, text=True)
-    assert "not written as this format" not in lint.stdout
+    assert "not in canonical form" not in lint.stdout
 
 
 def test_a_version_without_a_bundle_is_named_too(tmp_path: Path) -> None:

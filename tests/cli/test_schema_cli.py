@@ -49,7 +49,7 @@ def codex(tmp_path, monkeypatch):
 
 def test_check_of_identical_files(codex):
     done = run("check", "0.92.0", "--codex", codex)
-    assert (done.exit_code, done.output) == (0, "Codex 0.92.0: 154 files, all identical to what the binary generates.\n")
+    assert (done.exit_code, done.output) == (0, "Codex 0.92.0: 154 files, all identical to those that the binary generates.\n")
     assert json.loads(run("check", "--codex", codex, "--json").output) == {
         "version": "0.92.0",
         "files": 154,
@@ -70,7 +70,7 @@ def test_check_of_other_files(tmp_path, monkeypatch, edit, sentence):
     done = run("check", "--codex", program(tmp_path / "codex", edit))
     assert done.exit_code == 1
     assert sentence in done.output
-    assert "are not what the binary generates" in done.output
+    assert "differ from those that the binary generates" in done.output
     outcome = json.loads(run("check", "--json", "--codex", program(tmp_path / "codex", edit)).output)
     assert (outcome["identical"], len(outcome["differences"])) == (False, 1)
 
@@ -196,4 +196,4 @@ def test_a_bundle_of_ones_own_is_documented(tmp_path):
     assert done.exit_code == 0, done.output
     assert (tmp_path / "docs" / "README.md").read_text().startswith("# The app-server protocol of Codex 1.2.3\n")
     done = run("doc", "1.2.3", "--bundle", str(tmp_path / "docs" / "README.md"), "--out", str(tmp_path / "other"))
-    assert (done.exit_code, "README.md is no schema bundle: it is not JSON." in done.output) == (2, True)
+    assert (done.exit_code, "README.md is not a schema bundle: it is not JSON." in done.output) == (2, True)

@@ -80,7 +80,7 @@ def test_a_failed_poll_is_a_sentence_and_does_not_end_it(
     with pytest.raises(KeyboardInterrupt):
         serve._Followed(failing, failing, serve._Stop(), quiet=False, as_json=False).follow()
     assert failing.asked == 4
-    assert capfd.readouterr().err.count("codex-replay: The ledger\\x1b[2J failed. It goes on serving.") == 2
+    assert capfd.readouterr().err.count("codex-replay: The ledger\\x1b[2J failed. The server continues.") == 2
 
 
 def test_a_poll_that_fails_because_the_backend_has_ended_ends_it() -> None:

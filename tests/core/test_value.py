@@ -67,7 +67,7 @@ def test_a_value_has_the_parts_of_all_above_it_first() -> None:
     assert repr(Named(name="n")) == "Named(x=7, y=0, about={}, name='n', more='m')"
     assert Bare(1, name="n") != Bare(2, name="n")
     assert Bare(1, name="n").but(y=3) == Bare(1, 3, {}, "n", "m")
-    with pytest.raises(TypeError, match="needs its part name"):
+    with pytest.raises(TypeError, match="needs the field name"):
         Bare(1)
 
 

@@ -405,7 +405,7 @@ def test_a_recording_does_not_race(tmp_path: Path) -> None:
     """A known setting in the wrong place is said to be that, and not a word that nobody knows."""
     done = run(b"", cassette=write(tmp_path / "a.ndjson", *conversation()), pace="race:1")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"FAKE_CODEX_PACE is 'race:1', which permutes what a script says" in done.stderr
+    assert b"FAKE_CODEX_PACE is 'race:1', which reorders the frames of a script" in done.stderr
 
 
 @pytest.mark.parametrize(("name", "value"), [("pace", "quick"), ("pace", "0x"), ("pace", "-1x"), ("match", "roughly")])

@@ -130,7 +130,7 @@ def check_told(tmp_path: Path, broken: str = "") -> None:
     assert came[-1]["method"] == "turn/completed"
     assert len(told) == 2, told
     assert told[0] == (
-        f"fake-codex: note: turn/start was answered as frame 5 of {tmp_path}/a.ndjson, though it differs at params.threadId: "
+        f"fake-codex: note: turn/start was answered like frame 5 of {tmp_path}/a.ndjson, although it differs at params.threadId: "
         f'recorded "{THREAD}", got "bogus" (and 1 more)'
     )
     assert "1 request " in told[1]
@@ -253,7 +253,7 @@ def test_one_that_ends_for_a_home_is_noticed(tmp_path: Path, home: str) -> None:
         ("", "fake-codex: The header names no Codex version (''), so no version's tables apply: each server frame "),
         (
             "0.116.0",
-            "fake-codex: There is no causality, normalise or methods table for Codex 0.116.0, and no command makes one: ",
+            "fake-codex: There is no causality, normalise or methods table for Codex 0.116.0, and no command creates one: ",
         ),
     ],
 )
@@ -305,12 +305,12 @@ def test_the_version_is_that_of_the_recording(tmp_path: Path, codex: str, versio
         (
             "0.116.0",
             2,
-            "fake-codex: There is no schema bundle of Codex 0.116.0 here; `codex-replay codex install 0.116.0` and then",
+            "fake-codex: The schema bundle of Codex 0.116.0 is missing; `codex-replay codex install 0.116.0` and then",
         ),
         (
             "unknown",
             2,
-            "fake-codex: The header names no Codex version ('unknown'), so no schemas are written; `record --codex V`",
+            "fake-codex: The header names no Codex version ('unknown'), so no schemas are written. Name the version with",
         ),
     ],
 )
@@ -504,7 +504,7 @@ def test_the_end_is_reported_though_nobody_reads_the_answers(tmp_path: Path, bro
         told = client.server.stderr.read().decode()
     with CassetteReader(tmp_path / "sent") as reader:
         sent = list(reader)
-    found = (client.server.returncode, "so the server ends here" in told, "Broken pipe" in told, reader.footer is None, len(sent))
+    found = (client.server.returncode, "so the server stops" in told, "Broken pipe" in told, reader.footer is None, len(sent))
     assert (found == (1, True, False, False, 4)) == (not broken), found
     if not broken:
         (ending,) = endings(tmp_path / "ending")

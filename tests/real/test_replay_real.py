@@ -112,7 +112,7 @@ def test_a_script_comes_before_the_recorded_answers(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"items": [{"type": "text", "text": "The script says so."}]}]))
     status, said = replay(cassette, "--app-server", f"codex@{VERSION}", "--script", str(script))
-    assert (status, said.splitlines()[0]) == (1, "The script that was given answers for the model.")
+    assert (status, said.splitlines()[0]) == (1, "The script of --script answers for the model.")
     assert "The script says so." in said
 
 
@@ -137,7 +137,7 @@ def test_a_request_more_than_was_recorded_is_told(tmp_path: Path) -> None:
     cassette.write_text("".join(line for line in kept if '"end":true' not in line))
     status, said = replay(cassette)
     assert status == 1
-    assert "The model was asked what it does not answer: POST /v1/responses: No recorded request is left" in said, said
+    assert "The model has no answer for a request: POST /v1/responses: No recorded request is left" in said, said
 
 
 def test_a_command_is_given_the_recorded_answers_where_it_says_listen(tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkey
     folder = suite.path / "out"
     names = ["junit.xml", "report.html", "report.json", "stories.ndjson", "summary.md"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    result.stdout.fnmatch_lines(["Beside the report: junit.xml, report.html, stories.ndjson, summary.md", "Report: *report.json"])
+    result.stdout.fnmatch_lines(
+        ["Also in the report folder: junit.xml, report.html, stories.ndjson, summary.md", "Report: *report.json"]
+    )
 
     report, stories = read(folder)
     cases = by_name(report)
@@ -279,7 +281,7 @@ def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:
     assert result.ret == 2
     report, _ = read(suite.path / "out")
     assert (report["verdict"], report["interrupted"]) == ("failed", True)
-    result.stdout.fnmatch_lines(["INTERRUPTED: after 2 cases, 1 failed, so nothing is said of the others; *"])
+    result.stdout.fnmatch_lines(["INTERRUPTED after 2 cases, 1 failed; the others did not run; *"])
 
 
 def test_known_failures_are_told_with_their_reason(suite: pytest.Pytester) -> None:
@@ -487,7 +489,7 @@ def frames(*said: tuple[str, dict[str, Any]]) -> list[Frame]:
 ASK = {"id": 1, "method": "turn/start", "params": {"model": "x"}}
 
 
-def test_beside_finds_what_differs_is_missing_and_is_new() -> None:
+def test_union_keys_finds_what_differs_is_missing_and_is_new() -> None:
     recorded = frames(
         ("client", ASK), ("server", {"id": 1, "result": {"n": "a"}}), ("server", {"method": "warned", "params": {}})
     )
@@ -529,7 +531,7 @@ def test_a_ledger_that_cannot_be_read_is_told() -> None:
     live, cut = trace._live(server)  # type: ignore[arg-type]
     ((frame,), _) = align([], live, only=("rpc",))
     assert (frame["seam"], frame["kind"], cut) == ("http", "close", False)
-    assert "What the model was asked cannot be told: The backend at" in frame["text"]
+    assert "The requests to the model cannot be read: The backend at" in frame["text"]
     assert "jo.secret" not in frame["text"]
 
 

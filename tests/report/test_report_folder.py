@@ -97,7 +97,7 @@ def test_the_later_of_two_runs_takes_a_folder_of_its_own_and_says_so(project: Pa
     usual, other = reports(project)
     assert other == f"{usual}-2"
     (line,) = [line for line in said.splitlines() if line.startswith("Report: ")]
-    assert line == f"Report: {project / other / 'report.json'} (another run holds {project / usual})"
+    assert line == f"Report: {project / other / 'report.json'} (another run uses {project / usual})"
     assert f"Report: {project / usual / 'report.json'}\n" in first.said  # type: ignore[attr-defined]
 
 
@@ -108,9 +108,7 @@ def test_a_folder_that_was_asked_for_is_refused_before_the_run_while_another_run
     with waiting(project, *workers, "--report", "mine"):
         status, said = run(project, *workers, "--report", "mine")
         assert status == 4
-        said_of = (
-            f"--report {project / 'mine'}: another run puts its report there; wait until it has ended, or name another folder."
-        )
+        said_of = f"--report {project / 'mine'}: another run writes its report there; wait until it ends, or name another folder."
         assert said_of in said
         assert "collected" not in said
     assert reports(project) == ["mine"]

@@ -58,9 +58,9 @@ def run(*words: object) -> Result:
 def read(folder: Path) -> tuple[data.Report, dict[str, str]]:
     report = data.read_report(folder)
     jsonschema.Draft202012Validator(data.schema()).validate(report)
-    stories = {one["case"]: one["frames"][0]["text"] for one in read_traces(folder)}
-    assert set(stories) == {one["story"] for one in report["cases"] if one["story"]}
-    return report, stories
+    traces = {one["case"]: one["frames"][0]["text"] for one in read_traces(folder)}
+    assert set(traces) == {one["story"] for one in report["cases"] if one["story"]}
+    return report, traces
 
 
 def test_shards_are_joined_and_of_one_case_the_worst_counts(tmp_path: Path) -> None:
@@ -72,14 +72,14 @@ def test_shards_are_joined_and_of_one_case_the_worst_counts(tmp_path: Path) -> N
     result = run("merge", a, b, "--out", tmp_path / "out")
     assert result.exit_code == 1, result.output
     assert "FAILED: 4 cases of 2 runs, 1 passed, 1 failed, 1 known, 1 skipped." in result.output
-    report, stories = read(tmp_path / "out")
+    report, traces = read(tmp_path / "out")
     found = {one["case"]: one for one in report["cases"]}
     assert (report["verdict"], report["seconds"], report["started"]) == ("failed", 3.0, "2026-01-02T00:00:00Z")
     assert [one["name"] for one in report["runs"]] == ["a", "b"]
     assert (found["both"]["outcome"], found["both"]["run"]) == ("failed", 1)
     assert [(one["run"], one["outcome"]) for one in found["both"]["told"]] == [(0, "passed"), (1, "failed")]
     assert "told" not in found["a"]
-    assert stories == {"proxy/m/both": "b", "proxy/m/a": "a", "proxy/m/k": "a", "proxy/m/b": "b"}
+    assert traces == {"proxy/m/both": "b", "proxy/m/a": "a", "proxy/m/k": "a", "proxy/m/b": "b"}
     assert report["coverage"] == {"event": {"x": {"case": "c"}}}
     names = ["junit.xml", "report.html", "report.json", "stories.ndjson", "summary.md"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
@@ -100,7 +100,7 @@ def test_cases_of_other_subjects_and_profiles_stay_apart(tmp_path: Path) -> None
     }
     assert joined["subject"] == {"proxy": "node a.js, node b.js"}
     assert joined["profiles"] == ["default", "works-on-0.92"]
-    assert parts[1].stories == {"proxy/m/x": "proxy/m/x (node a.js, profile works-on-0.92)"}
+    assert parts[1].traces == {"proxy/m/x": "proxy/m/x (node a.js, profile works-on-0.92)"}
 
 
 def test_joining_joined_reports_says_the_same_as_joining_all_at_once(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def shape(report: data.Report) -> dict[str, tuple[str, list[tuple[int, str]]]]:
     ("text", "words"),
     [
         (None, "it has no report.json"),
-        ('{"report": 1, "verdict": "verified"}', "is of report format 1, and only format 2 is known here"),
-        ('{"report": 3}', "is of report format 3"),
-        ('{"report": 2, "verdict": "verif', "is not whole, or no JSON"),
+        ('{"report": 1, "verdict": "verified"}', "has report format 1; this version reads format 2"),
+        ('{"report": 3}', "has report format 3"),
+        ('{"report": 2, "verdict": "verif', "is incomplete or not JSON"),
         ('{"report": 2, "verdict": "verified"}', "is damaged: it: "),
-        ("[1]", "is no report of codex-replay"),
-        ('{"cases": []}', "is no report of codex-replay"),
+        ("[1]", "is not a report of codex-replay"),
+        ('{"cases": []}', "is not a report of codex-replay"),
     ],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, text: str | None, words: str) -> None:
@@ -168,7 +168,7 @@ def test_broken_stories_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     result = run("merge", good, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "stories.ndjson, line 1: it is not whole" in result.output
+    assert "stories.ndjson, line 1: the line is incomplete" in result.output
     assert not (tmp_path / "out" / "report.json").exists()
 
 
@@ -227,7 +227,7 @@ def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page.unlink()
     result = run("open")
     assert (result.exit_code, isinstance(result.exception, SystemExit)) == (2, True)
-    assert "stories.ndjson, line 1: it is not whole" in result.output
+    assert "stories.ndjson, line 1: the line is incomplete" in result.output
     put(tmp_path / "reports" / "new", report_of(case("a")))
     if sys.platform == "linux":
         assert run("open").stdout.strip() == str(page.resolve())

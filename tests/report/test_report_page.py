@@ -121,7 +121,7 @@ DEEP = "[" * 200 + "]" * 200
 def test_a_file_beside_the_report_that_is_damaged_is_told_and_not_passed_over(tmp_path: Path, left: bytes) -> None:
     (tmp_path / "drift.json").write_bytes(left)
     told = taken_in(tmp_path / "drift.json")
-    assert told == {"unreadable": "drift.json lies beside this report, and is no JSON that a command has written: it is damaged."}
+    assert told == {"unreadable": "drift.json in the report folder is damaged: it is not JSON of a codex-replay command."}
     assert written(tmp_path, (report([], drift=told), [])).data["drift"] == {}
 
 
@@ -357,7 +357,7 @@ def test_without_a_place_the_page_goes_to_stdout(tmp_path: Path, args: tuple[Any
 def test_a_cut_recording_is_shown_and_said(tmp_path: Path) -> None:
     done = show(cassette(tmp_path, b'{"method":"x"}\n', whole=False), "--html", tmp_path / "out.html")
     assert done.exit_code == 0
-    assert "the page does not hold all of it" in done.stderr
+    assert "the page is incomplete" in done.stderr
     assert Page(tmp_path / "out.html").chunk("s0")["truncated"]
 
 
@@ -366,7 +366,7 @@ def test_a_cut_recording_is_shown_and_said(tmp_path: Path) -> None:
     [
         ((), 2, "Missing argument 'FILE'"),
         (("--html", "nowhere.ndjson"), 2, "nowhere.ndjson: the cassette cannot be opened"),
-        ((TEXT_TURN, "--html", "nowhere/out.html"), 2, "the folder to write to is not there"),
+        ((TEXT_TURN, "--html", "nowhere/out.html"), 2, "the folder does not exist"),
         ((TEXT_TURN, "--html", "."), 2, "this is a folder"),
         ((TEXT_TURN, "--html", TEXT_TURN), 2, "the page would overwrite the cassette"),
         ((TEXT_TURN, "--html", "out.html", "--grep", "x"), 2, "--html shows every frame"),

@@ -77,7 +77,7 @@ def test_for_people_it_is_a_line_each_and_a_verdict(tmp_path: Path) -> None:
     done = run(cwd=tmp_path)
     assert done.returncode == 1
     assert "BROKEN plugin      pytest does not load it.\n" in done.stdout
-    assert "to mend it: look for `-p no:codex_replay`" in done.stdout
+    assert "fix: remove `-p no:codex_replay`" in done.stdout
     assert done.stdout.splitlines()[-1] == "1 of 14 checks failed: plugin."
     assert "\x1b" not in done.stdout
 
@@ -86,8 +86,8 @@ def test_for_people_it_is_a_line_each_and_a_verdict(tmp_path: Path) -> None:
     ("ini", "environment", "mend"),
     [
         ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD"),
-        ("[pytest]\naddopts = --no-such-option\n", {}, "mend that"),
-        ("[pytest]\naddopts = -p no:codex_replay\n", {}, "look for `-p no:codex_replay`"),
+        ("[pytest]\naddopts = --no-such-option\n", {}, "fix that"),
+        ("[pytest]\naddopts = -p no:codex_replay\n", {}, "remove `-p no:codex_replay`"),
     ],
 )
 def test_a_plugin_that_is_not_loaded(
@@ -184,7 +184,7 @@ def test_a_file_of_the_installation_that_was_changed(tmp_path: Path, monkeypatch
     (tmp_path / "gone.txt").write_text("a")
     assert doctor.files("some-thing").well
     (tmp_path / "a.txt").write_text("b")
-    assert doctor.files("some-thing").said == "a.txt was changed."
+    assert doctor.files("some-thing").said == "a.txt has changed."
     assert not doctor.files("never-heard-of").well
 
 

@@ -35,14 +35,14 @@ async def decoded(exchange: Exchange, limits: Limits) -> bytes:
         loop = asyncio.get_running_loop()
         plain = await loop.run_in_executor(_decoder(), decode, request.body, encoding, limits.body)
     if not exchange.take(len(plain)):
-        raise TooLarge("The bodies of all clients together are too long at this moment: try again.")
+        raise TooLarge("The bodies of all clients together are too long at the moment: retry later.")
     return plain
 
 
 def _decoder() -> ThreadPoolExecutor:
     global _thread
     if _thread is None:
-        from concurrent.futures import ThreadPoolExecutor  # only for those who send long bodies: it would cost every start
+        from concurrent.futures import ThreadPoolExecutor  # only for long bodies: it would slow every start
 
         _thread = ThreadPoolExecutor(1, "decoder")
     return _thread

@@ -1,6 +1,6 @@
 """Replies that were written before, ready to be sent again.
 
-A turn that is used often (or by many clients) streams the same bytes each time, but for the label in its ids. It is written
+A turn that is used often (or by many clients) streams the same bytes each time, except for the label in its ids. It is written
 once with a mark of the label's length in its place; after that, a reply costs one search and replace.
 """
 

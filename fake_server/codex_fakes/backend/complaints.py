@@ -6,7 +6,7 @@ import sys
 
 from codex_replay.core.text.truncate import shortened
 
-#: Lines of one process: a client that provokes them must not fill a disk.
+#: The maximum number of lines of one process: a client must not be able to fill a disk.
 MOST = 200
 _SHOWN = 1000  # characters of a line
 _written = 0

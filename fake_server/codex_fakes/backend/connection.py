@@ -79,7 +79,7 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
 
     def eof_received(self) -> bool:
-        """Answer what was asked, but hold nothing back for a client that may be gone."""
+        """Answer the parsed requests, but hold nothing back for a client that may be gone."""
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
             self._request.headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Know the method, and tell a client that asks for leave to send its body."""
+        """Note the method, and answer a client that waits for leave to send its body (100 Continue)."""
         request = self._request
         if request is None:
             return
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         if self._size > self._limits.body:
             self._refuse(413, f"The body is longer than {self._limits.body} bytes: start the backend with a larger --max-body.")
         elif self._traffic.buffered > self._limits.buffered:
-            self._refuse(503, "The bodies of all clients together are too long at this moment: try again.")
+            self._refuse(503, "The bodies of all clients together are too long at the moment: retry later.")
         elif self._broken is None:
             self._body.append(body)
             self._kept += len(body)
@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         problem = {
-            "message": f"The backend itself failed: {type(error).__name__}. Its stderr has the place.",
+            "message": f"The backend itself failed: {type(error).__name__}. Its stderr has the details.",
             "type": "server_error",
         }
         exchange.keep_alive = False
@@ -238,7 +238,7 @@ class Connection(asyncio.Protocol):
         elif self._task is not None:
             self._moved = now
         elif self._request is not None and self._broken is None:
-            self._refuse(408, f"The request was not whole after {self._limits.idle:g} s.")
+            self._refuse(408, f"The request was not complete after {self._limits.idle:g} s.")
         else:
             self._transport.close()
 

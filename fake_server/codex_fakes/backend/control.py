@@ -6,7 +6,7 @@ PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace
 GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S
                                                         seconds; [?since=N] leaves the first N out; [?redact=0] keeps secrets;
                                                         "dropped" is the number of the last request that the ledger let go
-GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer stands at the gate
+GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer is at the gate
 POST   /_codex_replay/sessions/NAME/gates/GATE      releases the gate
 DELETE /_codex_replay/sessions/NAME                 forgets the session
 GET    /_codex_replay/health
@@ -37,7 +37,7 @@ TOKEN_HEADER = "x-codex-replay-token"
 
 
 def load_script(data: bytes) -> Script | None:
-    """Read a script's bytes; None when there are none; raises `BadScript`."""
+    """Parse a script; None for an empty body; raises `BadScript`."""
     if not data.strip():
         return None
     try:
@@ -59,7 +59,7 @@ def refusal(exchange: Exchange, token: str) -> str | None:
     import hmac
 
     if from_page(exchange.request.headers):
-        return "The control API is not for web pages: ask it from a program."
+        return "The control API is not for web pages: use it from a program."
     given = exchange.request.header(TOKEN_HEADER) or ""
     if not hmac.compare_digest(given.encode("latin-1"), token.encode()):
         return f'The header "{TOKEN_HEADER}" must be the token that the backend printed when it was ready.'
@@ -87,7 +87,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         _say(exchange, 200, {"sessions": sorted(sessions)})
         return
     if len(parts) < 2 or parts[0] != "sessions" or not parts[1]:
-        _problem(exchange, 404, f"The control API has no {path}.")
+        _problem(exchange, 404, f"The control API has no route {path}.")
         return
     name, rest = parts[1], parts[2:]
     if method == "PUT" and rest in ([], ["script"]):
@@ -107,7 +107,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         _cassette(exchange, session)
         return
     if session is None:
-        _problem(exchange, 404, f'There is no session "{name}": make it with PUT {PREFIX}sessions/{name}.')
+        _problem(exchange, 404, f'There is no session "{name}": create it with PUT {PREFIX}sessions/{name}.')
     elif method == "DELETE" and not rest:
         del sessions[name]
         _say(exchange, 200, {"session": name})
@@ -120,17 +120,17 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
 
 
 def _cassette(exchange: Exchange, session: Session) -> None:
-    from codex_fakes.backend.replay import BadReplay, make_replay  # only for those who play recordings: it would cost every start
+    from codex_fakes.backend.replay import BadReplay, make_replay  # only for recordings: it would slow every start
 
     try:
         value = read(exchange.request.body)
         if not isinstance(value, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
         session.replay = make_replay(value)
     except BadReplay as error:
         _problem(exchange, 400, str(error))
     except ValueError as error:
-        _problem(exchange, 400, f"What to play must be said in a JSON object: {error}.")
+        _problem(exchange, 400, f"The body must be a JSON object that names the recordings: {error}.")
     else:
         _say(exchange, 200, {"session": session.name, "notes": session.replay.notes})
 
@@ -141,7 +141,7 @@ async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float])
     complete = await exchange.hold(session.wait_for(lambda: ledger.ended >= wanted, seconds))
     redactor = None
     if asked.get("redact", 1):
-        from codex_replay.core.redact.redactor import Redactor  # not for the fixtures, which judge what was really sent
+        from codex_replay.core.redact.redactor import Redactor  # not for the fixtures, which need the exact requests
 
         redactor = Redactor()
     written = []

@@ -22,8 +22,8 @@ _ENTRY = 1000
 class Entry:
     """One request in the ledger: as received, and what became of it.
 
-    `answer` says who answered ("cassette", "turn", "default", "rule", "expect", "miss", "route", ...), `status` with what,
-    `sentence` why.
+    `answer` is the source of the answer ("cassette", "turn", "default", "rule", "expect", "miss", "route", ...), `status` its
+    status, `sentence` why.
     `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client left).
     """
 
@@ -50,11 +50,11 @@ class Entry:
         self.end: str | None = None
 
     def close(self, how: str) -> None:
-        """Note how the answer ended, and wake those who wait for it."""
+        """Note how the answer ended, and wake the waiters."""
         first = self.end is None
         if first:
             self.end = how
-            self.request.body = b""  # what was sent stands decoded in `body`
+            self.request.body = b""  # what was sent is decoded in `body`
         self._closed(self, first)
 
     @property

@@ -12,7 +12,7 @@ MB = 1024 * 1024
 class Limits(Value):
     """The limits of one process; sizes are in bytes."""
 
-    #: A body as it is sent, and again when it is decoded: beyond it the answer is 413. The largest seen of a client is 10 MB.
+    #: The maximum size of a body, sent and decoded: beyond it the answer is 413. The largest known of a client is 10 MB.
     body: int = 64 * MB
     #: All bodies that are on their way at once: beyond it the answer is 503.
     buffered: int = 256 * MB

@@ -1,8 +1,8 @@
-"""Recordings as answers: the exchanges of cassettes, found by what a request says and sent again byte for byte.
+"""Recordings as answers: the exchanges of cassettes, found by the content of a request and sent again byte for byte.
 
 A session that plays recordings answers from them first. What goes out is what was recorded: heads, bodies, the bounds of HTTP
 chunks, streams that were cut or reset; only ids that the live client made up take the place of the recorded ones, and a
-content-length tells the length of what is sent. Where the client left in mid-answer the answer stays open until it leaves again.
+content-length is the length of the sent bytes. Where the client left in mid-answer the answer stays open until it leaves again.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Piece = tuple[float, bytes]
 
 
 class BadReplay(ValueError):
-    """The recordings cannot be played; the text is a sentence that says what to change."""
+    """The recordings cannot be played; the text is a sentence with the fix."""
 
 
 class Replay:
-    """The recordings of one session, how they are chosen, and how fast they are played (0: without any waiting)."""
+    """The recordings of one session, the way to choose them, and their pace (0: without any waiting)."""
 
     def __init__(self, player: HttpPlayer, pace: float, notes: Sequence[str] = ()) -> None:
         self.player = player
@@ -49,7 +49,7 @@ class Replay:
         self._judged: dict[int, str | None] = {}
 
     def unused(self) -> list[dict[str, Any]]:
-        """Return the requests of the recordings that nobody has asked."""
+        """Return the requests of the recordings that no client sent."""
         return [
             {"cassette": one.track.name, "frame": one.request.n, "conn": one.conn, "request": str(one).partition(", ")[2]}
             for one in self.player.unused()
@@ -80,7 +80,7 @@ class Replay:
         return None
 
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
-        """Return the rule that a live request breaks and the recorded one kept: the rules hold, cassette or none."""
+        """Return the rule that a live request breaks and the recorded one kept: the rules apply with and without a cassette."""
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None
 
@@ -112,7 +112,7 @@ def make_replay(value: Mapping[str, Any]) -> Replay:
     """Load what a session is to play: `path` (a file or folder, or a list), `by`, `over`, `pace`; raises `BadReplay`."""
     for key in value:
         if key not in KEYS:
-            raise BadReplay(f'"{key}" says nothing about recordings. The keys are {", ".join(KEYS)}.')
+            raise BadReplay(f'"{key}" is not a key for recordings. The keys are {", ".join(KEYS)}.')
     paths = value.get("path")
     paths = [paths] if isinstance(paths, str) else paths
     over = value.get("over")
@@ -122,7 +122,7 @@ def make_replay(value: Mapping[str, Any]) -> Replay:
         raise BadReplay('"over" must be a list of parts of a request, such as ["method", "path", "body"].')
     pace = pace_of(str(value.get("pace", "fast")))
     if pace is None:
-        raise BadReplay(f"The pace is {value['pace']!r}; it must be fast, recorded, or a number with an x, as 2x.")
+        raise BadReplay(f"The pace is {value['pace']!r}; it must be fast, recorded, or a number with an x, such as 2x.")
     notes: list[str] = []
     try:
         tracks = [track for path in paths for track in _tracks(Path(path), notes)]
@@ -160,7 +160,7 @@ def _tracks(path: Path, notes: list[str]) -> list[HttpTrack]:
         if track.exchanges:
             tracks.append(track)
     if not tracks:
-        raise BadReplay(f"{path}: there is no recorded http request in it; record one with codex-replay record --upstream.")
+        raise BadReplay(f"{path} has no recorded http request; record one with codex-replay record --upstream.")
     return tracks
 
 
@@ -178,7 +178,7 @@ async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
     body = [frame for frame in one.answer if frame.kind != "response"]
     for frame in heads[:-1]:
         if frame.payload["status"] != 100 or (exchange.request.header("expect") or "").lower() != "100-continue":
-            await wait(frame.t)  # leave to send a body has been given already to the one who asked for it
+            await wait(frame.t)  # this client already got leave to send its body
             exchange.write_bytes(http_frames.response_head(frame.payload))
     chunked = False
     if heads:
@@ -197,7 +197,7 @@ async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
 
 
 def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
-    """Put live ids into a body, which may stand across the bounds of its pieces; the bounds stay where they were."""
+    """Put live ids into a body, which may be across the bounds of its pieces; the bounds stay where they were."""
     if not bindings:
         return pieces
     whole = b"".join(piece for _, piece in pieces)
@@ -252,7 +252,7 @@ async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | N
 
 
 def _stays_open(head: Mapping[str, Any], method: str) -> bool:
-    """Tell whether a connection goes on after a response: its body has an end of its own, and nothing says close."""
+    """Return True if a connection continues after a response: its body has its own end, and no header closes the connection."""
     headers = head["headers"]
     if "close" in (http_frames.header(headers, "connection") or "").lower() or head.get("version", "1.1") != "1.1":
         return False

@@ -87,13 +87,13 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
     for method, ending, handler in ROUTES:
         if path.endswith(ending):
             if request.method != method:
-                problem = f"{ending} is asked with {method}, not {request.method}."
+                problem = f"{ending} takes {method}, not {request.method}."
                 refuse(exchange, entry, Violation("method", 405, "method_not_allowed", problem), ("allow", method))
                 return
             await handler(exchange, session, entry, path, query)
             return
     known = ", ".join(f"{method} ...{ending}" for method, ending, _ in ROUTES)
-    refuse(exchange, entry, Violation("route", 404, "not_found", f"Nothing is served at {path}. What is served: {known}."))
+    refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. The routes are: {known}."))
 
 
 def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:

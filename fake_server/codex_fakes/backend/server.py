@@ -5,7 +5,7 @@
                                   [--allow-host NAME] [--max-body N] [--ledger-requests N] [--ledger-bytes N] [--idle-seconds S]
 
 When it is ready it prints one line of JSON, {"url": ..., "pid": ..., "token": ...}, on stdout; the token is for the control
-API. It ends on SIGTERM or SIGINT, and with --exit-with-stdin also when its stdin ends, so that it cannot outlive the one who
+API. It ends on SIGTERM or SIGINT, and with --exit-with-stdin also when its stdin ends, so that it cannot outlive the program that
 started it.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    # What is served is plain HTTP, and asyncio does without ssl where there is none: that is a tenth of the start.
+    # It serves plain HTTP, and asyncio works without ssl: that saves a tenth of the start.
     sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
 
 import asyncio
@@ -73,7 +73,7 @@ class Backend:
             return
         session = self.sessions.get(name or DEFAULT_SESSION)
         if session is None:
-            message = f'There is no session "{name}": make it with PUT {PREFIX}sessions/{name} before a client uses it.'
+            message = f'There is no session "{name}": create it with PUT {PREFIX}sessions/{name} before a client uses it.'
             error = {"message": message, "type": "invalid_request_error", "param": None, "code": "no_session"}
             exchange.respond(404, [("content-type", "application/json")], dump({"error": error}))
             return
@@ -96,7 +96,7 @@ async def _sweep(backend: Backend) -> None:
 
 
 async def serve(backend: Backend, host: str, port: int, *, exit_with_stdin: bool) -> None:
-    """Listen until told to stop; then close every connection and the port."""
+    """Listen until a signal comes; then close every connection and the port."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -134,7 +134,7 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files as far as we may: each open stream is one."""
+    """Raise the limit of open files as far as allowed: each open stream is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65536 if hard == resource.RLIM_INFINITY else min(65536, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -147,16 +147,16 @@ def _allow_many_files() -> None:
 OPTIONS: dict[str, tuple[Any, str]] = {
     "host": ("127.0.0.1", "the address to listen on (default: loopback only)"),
     "port": ("0", "the port; 0 picks a free one and prints it"),
-    "script": (None, "a JSON file: what the model says"),
-    "cassette": ([], "a recording, or a folder of them: what is answered before the script"),
-    "by": ("content", "how a recorded exchange is chosen: content or connection"),
-    "over": (None, "the parts of a request that are compared, as method,path,body,-body.metadata"),
+    "script": (None, "a JSON file: the script of the model"),
+    "cassette": ([], "a recording, or a folder of recordings, that answers before the script"),
+    "by": ("content", "the way to choose a recorded exchange: content or connection"),
+    "over": (None, "the parts of a request to compare, such as method,path,body,-body.metadata"),
     "pace": ("fast", "fast, recorded, or Nx: N times as fast as recorded"),
-    "allow-host": ([], "a further name that clients ask by: other names are refused"),
-    "max-body": (str(Limits.body), "bytes of a body, as it is sent and when it is decoded"),
-    "ledger-requests": (str(Limits.ledger_requests), "how many requests the ledger of a session keeps"),
-    "ledger-bytes": (str(Limits.ledger_bytes), "how many bytes it keeps"),
-    "idle-seconds": (f"{Limits.idle:g}", "seconds until a connection ends on which nothing moves"),
+    "allow-host": ([], "another host name to accept; other names are refused"),
+    "max-body": (str(Limits.body), "the maximum size of a body in bytes, sent and decoded"),
+    "ledger-requests": (str(Limits.ledger_requests), "the number of requests in the ledger of a session"),
+    "ledger-bytes": (str(Limits.ledger_bytes), "the size of the ledger in bytes"),
+    "idle-seconds": (f"{Limits.idle:g}", "seconds until an idle connection is closed"),
     "exit-with-stdin": (False, "end when stdin ends"),
 }
 
@@ -171,7 +171,7 @@ def read_options(argv: list[str]) -> dict[str, Any]:
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or name not in OPTIONS:
             known = ", ".join(f"--{name} ({text})" for name, (_, text) in OPTIONS.items())
-            raise ValueError(f"{word} is no option. The options are {known}.")
+            raise ValueError(f"{word} is not an option. The options are {known}.")
         if OPTIONS[name][0] is False:
             given[name] = True
             continue
@@ -179,10 +179,10 @@ def read_options(argv: list[str]) -> dict[str, Any]:
             raise ValueError(f"{word} needs a value: {OPTIONS[name][1]}.")
         given[name] = [*given[name], value] if isinstance(OPTIONS[name][0], list) else value
     if not given["port"].isdigit():
-        raise ValueError(f"--port {given['port']} is no number: give a port, or 0 for any free one.")
+        raise ValueError(f"--port {given['port']} is not a number: give a port, or 0 for a free one.")
     for name in ("max-body", "ledger-requests", "ledger-bytes"):
         if not given[name].isdigit() or not int(given[name]):
-            raise ValueError(f"--{name} {given[name]} is not a whole number from 1: it is {OPTIONS[name][1]}.")
+            raise ValueError(f"--{name} {given[name]} is not a whole number from 1. It is {OPTIONS[name][1]}.")
     try:
         valid = 0 < float(given["idle-seconds"]) < 1e9
     except ValueError:
@@ -220,7 +220,7 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"{given['script']}: {error}")
     backend = Backend(script, _limits(given), WebGuard(given["host"], given["allow-host"]))
     if given["cassette"]:
-        from codex_fakes.backend.replay import BadReplay, make_replay  # only for those who play recordings
+        from codex_fakes.backend.replay import BadReplay, make_replay  # only for recordings
 
         over = given["over"].split(",") if given["over"] else None
         try:
@@ -235,7 +235,7 @@ def main(argv: list[str] | None = None) -> int:
         asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
     except (OSError, OverflowError) as error:
         where = f"{given['host']} port {given['port']}"
-        return _fail(f"The backend cannot listen on {where}: {error_text(error)}. Choose another, or 0 for any free port.")
+        return _fail(f"The backend cannot listen on {where}: {error_text(error)}. Choose another port, or 0 for a free one.")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Sessions: what one test scripts and sees, apart from all others that share the process.
 
-A session holds a script and how far it is consumed, the ledger of requests, the gates and the tokens. It is chosen by the path
+A session has a script and its position, the ledger of requests, the gates and the tokens. It is chosen by the path
 (`/s/NAME/...`), so that hundreds of tests can use one backend at once.
 """
 
@@ -60,17 +60,17 @@ class Session:
         return self.gates.setdefault(name, asyncio.Event())
 
     def reach(self, name: str) -> None:
-        """Note that an answer stands at a gate."""
+        """Note that an answer is at a gate."""
         self.reached.add(name)
         self.changed()
 
     def changed(self) -> None:
-        """Wake everyone who waits for something to happen in this session."""
+        """Wake everything that waits for a change in this session."""
         for waiter in self._waiters:
             waiter.set()
 
     async def wait_for(self, condition: Any, seconds: float) -> bool:
-        """Wait until `condition()` holds, at most so many seconds; return whether it does."""
+        """Wait until `condition()` is true, at most so many seconds; return whether it is."""
         waiter = asyncio.Event()
         self._waiters.add(waiter)
         try:

@@ -3,7 +3,7 @@
     fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]
 
 Options, texts and exit statuses are the real binary's (recorded): status 0 when the turn is completed, 1 when it failed, 2 for
-wrong arguments. Nothing is kept on disk, so `resume` begins a thread anew, under the id that it is given. What the real
+wrong arguments. Nothing is kept on disk, so `resume` starts a thread over, under the id that it is given. What the real
 binary logs with a time (`ERROR codex_api...`) is left out.
 """
 
@@ -110,7 +110,7 @@ def _is_id(word: str) -> bool:
 
 
 class _Exec:
-    """One run; it stands where the app-server stands, and hears what the thread says."""
+    """One run; it replaces the app-server and receives the thread's frames."""
 
     user_agent = f"codex_exec/{DEFAULT}"
 
@@ -133,7 +133,7 @@ class _Exec:
         options = self._options
         settings = Settings(self._session.config, self._cwd, self._session.home, self._session.table["settings"], DEFAULT)
         settings.model = options.get("model", settings.model)
-        settings.policy = "never"  # nobody is there to be asked
+        settings.policy = "never"  # no client can be asked
         mode = (
             "danger-full-access" if "yolo" in options else "workspace-write" if "full-auto" in options else options.get("sandbox")
         )
@@ -152,9 +152,11 @@ class _Exec:
         self._thread.begin(Turn(self._thread, self._session.model, self._session.table, items, self._schema()))
         while self._thread.waits is not None:
             if isinstance(self._thread.waits, Gate | Never):
-                raise ValueError("the script waits for a gate, which nobody can open here: leave it out.")
+                raise ValueError("the script waits for a gate, which `exec` cannot open: remove it.")
             if isinstance(self._thread.waits, Ticket):
-                raise ValueError("the script has the client asked (an approval, a tool), and here nobody is: leave that out.")
+                raise ValueError(
+                    "the script requests an answer of the client (an approval, a tool), but `exec` has no client: remove it."
+                )
             due = self._session.next_due()
             if due is not None:
                 time.sleep(max(0.0, due - time.monotonic()))
@@ -179,19 +181,19 @@ class _Exec:
             raise Wrong(f"Output schema file {path} is not valid JSON: {error}\n", 1) from None
 
     def say(self, frame: dict[str, Any]) -> None:
-        """Hear a frame of the thread: the events are what is shown."""
+        """Process a frame of the thread: events are printed."""
         if frame.get("method", "").startswith("codex/event/"):
             self._output.event(frame["params"]["msg"])
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Nothing is ever asked here."""
+        """Requests never come here."""
 
 
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
-    """Say which settings are the app-server's alone: here is no client whose frames could be matched or captured."""
+    """Return the settings that only the app-server has: `exec` has no client whose frames could be matched or captured."""
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
-        say(f"fake-codex: exec does not heed {', '.join(unheeded)}: what is set so is for `fake-codex app-server` only.")
+        say(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
 
 
 def _in_repository(folder: str) -> bool:

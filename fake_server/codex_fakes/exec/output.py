@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """How a turn is shown. `failed` tells, at the end, whether the turn failed; `_show` has what shows an event, by its type."""
+    """The output of a turn. At the end `failed` is True if the turn failed; `_show` has the printer of each event type."""
 
     failed = False
     _show: Mapping[str, Callable[[dict[str, Any]], None]]

@@ -1,1 +1,1 @@
-"""What a scripted model says: shared by the scripted fake and the backend."""
+"""The scripted model, shared by the scripted fake and the backend."""

@@ -1,7 +1,7 @@
-"""The deterministic default: what the backend says when nobody scripted anything.
+"""The deterministic default reply of the backend without a script.
 
 It behaves like a very small model, so that a client can be tried without a script: it calls a function that the prompt names,
-repeats the outputs it is given, says that it has no tools when it is asked to call one (LITE-66),
+repeats the outputs that it gets, reports that it has no tools if it is told to call one (LITE-66),
 and else greets.
 """
 
@@ -47,7 +47,7 @@ def default_turn(body: Mapping[str, Any]) -> Turn:
 
 
 def valid_schema(tool: Mapping[str, Any]) -> bool:
-    """Tell whether a function tool's parameters can be a schema; one that cannot is ignored (edge case 1)."""
+    """Return True if a function tool's parameters can be a schema; one that cannot is ignored (edge case 1)."""
     parameters = tool.get("parameters")
     if parameters is None:
         return True

@@ -1,8 +1,8 @@
 """Faults of a backend, by name: ways to answer that no client wishes for and every client meets.
 
 A turn of a script names one: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault strikes at a place in the
-stream: after so many events (`after`), or where its seed puts it, or in the middle. Pure: steps in, steps out; the three steps
-that only a fault has (`Cut`, `Reset`, `Idle`) are carried out by the one who streams. What the real client makes of each is the
+stream: after so many events (`after`), or at a place from its seed, or in the middle. Pure: steps in, steps out; the three steps
+that only a fault has (`Cut`, `Reset`, `Idle`) are carried out by the streaming code. The effect of each on the real client is the
 table of REAL-99 to REAL-109.
 """
 
@@ -61,15 +61,15 @@ STATUSES = {
 
 
 def fault_error(fault: Parameters, where: str) -> str | None:
-    """Say what is wrong with a fault of a script, or None."""
+    """Return what is wrong with a fault of a script, or None."""
     name = fault.get("name")
     if not isinstance(name, str) or name not in NAMES:
         hint = near(name, NAMES) if isinstance(name, str) else ""
-        return f"{where}.fault: {name!r} is no fault{hint}. The faults are {', '.join(NAMES)}."
+        return f"{where}.fault: {name!r} is not a fault{hint}. The faults are {', '.join(NAMES)}."
     for key, value in fault.items():
         if key not in PARAMETERS:
             return (
-                f'{where}.fault: "{key}" is no parameter of a fault{near(key, PARAMETERS)}. '
+                f'{where}.fault: "{key}" is not a parameter of a fault{near(key, PARAMETERS)}. '
                 f"The parameters are {', '.join(PARAMETERS)}."
             )
         if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
@@ -78,7 +78,7 @@ def fault_error(fault: Parameters, where: str) -> str | None:
 
 
 def as_status(turn: Turn) -> Turn:
-    """Turn an `http_*` or `failed_*` fault into what a script could say without it; other turns are returned as they are."""
+    """Turn an `http_*` or `failed_*` fault into the turn that has the same effect; other turns are returned unchanged."""
     fault = turn.fault or {}
     name = str(fault.get("name", ""))
     if name.startswith("http_"):
@@ -185,7 +185,7 @@ def _delta_before_added(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _missing_type(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Leave the type out of one event, in its name and in its data."""
+    """Remove the type from one event, in its name and in its data."""
     place = _place(fault, steps)
     step = steps[place]
     event = {key: value for key, value in step.event.items() if key != "type"} if isinstance(step, Send) else {}

@@ -1,6 +1,6 @@
 """The replaying app-server: stdin and stdout on one side (`codex_fakes.stdio.loop`), a player of recordings on the other.
 
-What the client says is matched, and what its frames cause is let out. On fake-codex's start-up path: see `fake_codex`.
+The client's frames are matched, and the frames that they cause are released. On fake-codex's start-up path: see `fake_codex`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from codex_replay.core.replay.match import Rules
 
 _KEPT = 1000  # requests that may differ, kept for the end of the run
-# How a client is told of a mismatch: a code that the real server never uses (only -32600 and -32603 occur there).
+# The code of a mismatch for the client, which the real server never uses (it uses only -32600 and -32603).
 NO_RECORDING = -32001
-_BATCH = 512  # lines read ahead at a time while the client has nothing to say
-_FIRST_BATCH = 8  # the same before the first answer, which stands at the top of a recording and must not wait for the rest
+_BATCH = 512  # lines to read ahead at a time while the client is silent
+_FIRST_BATCH = 8  # the same before the first answer, which is at the top of a recording and must not wait for the rest
 
 
 class Noting(Track):
@@ -89,7 +89,7 @@ class AppServer(Stdio):
 
     @property
     def may_advance(self) -> bool:
-        """Tell whether recorded frames may go out that wait for nothing."""
+        """Return True if recorded frames may go out that wait for nothing."""
         return self._player.may_advance
 
     def advance(self) -> None:
@@ -114,7 +114,7 @@ class AppServer(Stdio):
     # -- one client line ----------------------------------------------------------------------------------------------
 
     def line(self, live: Frame) -> None:
-        """Take one line of the client: match it, or say why it cannot be."""
+        """Take one line of the client: match it, or report why it does not match."""
         miss = self._player.receive(live)
         if self._pace and not self.due:
             self._last = (self._last[0], 0.0)
@@ -176,7 +176,7 @@ class AppServer(Stdio):
         elif sort == "notification":
             say(f"fake-codex: {miss}")
         else:
-            say(f"fake-codex: {miss}; a reply cannot be answered with an error, so the server ends here")
+            say(f"fake-codex: {miss}; a reply cannot be answered with an error, so the server stops")
             raise Ended
 
     @staticmethod
@@ -225,7 +225,7 @@ def _shown(frame: Frame) -> str:
 
 
 def quiet(environ: Mapping[str, str]) -> bool:
-    """Tell whether nobody wants to know what differs: who says how alike frames must be has thought of it."""
+    """Return True if differences in content are not reported: an explicit match level decides that."""
     return bool(environ.get("FAKE_CODEX_MATCH"))
 
 
@@ -244,11 +244,14 @@ def _pace(text: str) -> float:
     from codex_replay.core.replay.pace import pace_of
 
     if text.startswith("race:"):
-        what = "permutes what a script says, and a recording is said in its own order"
-        raise ValueError(f"FAKE_CODEX_PACE is {text!r}, which {what}; with one it must be fast, recorded, or such as 2x.")
+        what = "reorders the frames of a script, but a recording is replayed in the recorded order"
+        raise ValueError(
+            f"FAKE_CODEX_PACE is {text!r}, which {what}; with a recording it must be fast, recorded, or a number "
+            f"with an x, such as 2x."
+        )
     pace = pace_of(text)
     if pace is None:
-        raise ValueError(f"FAKE_CODEX_PACE is {text!r}; it must be fast, recorded, or a number with an x, as 2x.")
+        raise ValueError(f"FAKE_CODEX_PACE is {text!r}; it must be fast, recorded, or a number with an x, such as 2x.")
     return pace
 
 
@@ -265,7 +268,7 @@ def cassettes(path: str) -> list[str]:
     for text in left_out:
         say(f"fake-codex: {text}")
     if not found:
-        raise ValueError(f"FAKE_CODEX_CASSETTE is the directory {path}, and it holds no cassette (*.ndjson).")
+        raise ValueError(f"FAKE_CODEX_CASSETTE is the directory {path}, which has no cassette (*.ndjson).")
     return found
 
 
@@ -285,7 +288,7 @@ def _lacking(codex: str) -> list[str]:
 
 
 def _table(name: str, codex: str) -> dict[str, Any]:
-    """Return a table of the version that a cassette states, or what holds for every version (`_lacking` reports that)."""
+    """Return a table of the cassette's version, or the table for all versions (`_lacking` reports that)."""
     from codex_replay.protocol.data_tables import choose  # no table is read before the first answer
 
     table: dict[str, Any] = choose(name, codex)[0]

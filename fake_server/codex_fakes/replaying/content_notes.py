@@ -1,6 +1,6 @@
-"""What a client said otherwise than it was recorded and was answered all the same, in words for the person who runs it.
+"""Notes on requests that differ from the recorded ones and were answered anyway, for the user.
 
-At the level `method` a request need not be the recorded one. Which ones were not is told at the end of the run, in few lines and
+At the level `method` a request may differ from the recorded one. The different ones are reported at the end, in few lines and
 without a change of the exit status. Loaded only where something may have differed: not on fake-codex's start-up path.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from codex_replay.core.cassette.frames import Frame
     from codex_replay.core.replay.match import Difference, Matcher
 
-TOLD = 5  # lines, each of one request
+TOLD = 5  # lines, one per request
 SHOWN = 80  # characters of a value
 _BEFORE = 20  # of them, before the place where two long values part
 
@@ -36,7 +36,7 @@ def content_notes(
         if differences:
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             sentence = (
-                f"{escape(label(live.value))} was answered as frame {recorded.n} of {cassette}, though it differs at "
+                f"{escape(label(live.value))} was answered like frame {recorded.n} of {cassette}, although it differs at "
                 f"{_told(differences[0])}{more}"
             )
             found.append((recorded.n, sentence))
@@ -49,7 +49,7 @@ def summary(notes: list[tuple[int, str]], cut: bool) -> list[str]:
         return []
     count = len(notes)
     least = "at least " if cut else ""
-    rest = f", {count - TOLD} of them not told here" if count > TOLD else ""
+    rest = f", {count - TOLD} of them not listed" if count > TOLD else ""
     counted = (
         f"{least}{count} request{'s' if count > 1 else ''} of the client differ{'s' if count == 1 else ''} from the "
         f"recording{rest}. FAKE_CODEX_MATCH=exact refuses such a request; FAKE_CODEX_MATCH=method allows it without a note"

@@ -1,4 +1,4 @@
-"""The race finder: says what a scripted turn says in another order and rhythm that the real server may choose as well.
+"""The race finder: sends the frames of a scripted turn in another order and rhythm that the real server may choose as well.
 
 `FAKE_CODEX_PACE=race:SEED`. Which frames may change places is the table of races that comparisons are made by
 (`normalise.json`); frames of two threads may always pass each other. And the gaps around a response are shifted: what follows it
@@ -23,7 +23,7 @@ _PASSES = 3  # how often each frame may change places with its neighbour
 
 
 class Race:
-    """Frames in, (time, line) out. `seed` is what stands behind the colon; raises `ValueError` when it is no number."""
+    """Frames in, (time, line) out. `seed` is what is behind the colon; raises `ValueError` when it is not a number."""
 
     def __init__(self, seed: str, version: str) -> None:
         if not seed.isdecimal():
@@ -40,14 +40,14 @@ class Race:
         self._marker.mark(Frame(0, 0.0, "rpc", "client", raw=raw))
 
     def add(self, frame: dict[str, Any]) -> None:
-        """Take a frame that may be said now."""
+        """Take a frame that may be sent now."""
         raw = dumps(frame) + b"\n"
         self._frames.append((self._marker.mark(Frame(0, 0.0, "rpc", "server", raw=raw)), raw))
         if is_reply(frame):
             self._responses.add(id(self._frames[-1][1]))
 
     def schedule(self, after: float | None) -> list[tuple[float, bytes]]:
-        """Return the frames taken so far, each with the time to say it (monotonic seconds, none before `after`)."""
+        """Return the frames taken so far, each with the time to send it (monotonic seconds, none before `after`)."""
         frames, self._frames = self._frames, []
         for _ in range(_PASSES):
             for i in range(len(frames) - 1):

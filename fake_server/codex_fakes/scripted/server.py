@@ -1,6 +1,6 @@
-"""The improvising app-server: a client says what it likes, and gets what the real Codex would send if its model spoke the script.
+"""The scripted app-server: it answers any client as the real Codex would if its model followed the script.
 
-    FAKE_CODEX_SCRIPT     what the model says, in the backend's own format (without it: one short, constant reply)
+    FAKE_CODEX_SCRIPT     the script of the model, in the backend's format (without it: one short, constant reply)
     FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would have got
     FAKE_CODEX_PACE       fast (default), or race:SEED (see `race`)
 
@@ -120,7 +120,7 @@ class ScriptedServer(Stdio):
     # -- output -------------------------------------------------------------------------------------------------------
 
     def say(self, frame: dict[str, Any]) -> None:
-        """Say a frame, at once or, when racing, when the race lets it."""
+        """Send a frame, at once or, when racing, at its raced time."""
         if self._race is None:
             self.send(dumps(frame) + b"\n")
         else:
@@ -128,7 +128,7 @@ class ScriptedServer(Stdio):
 
     @property
     def may_advance(self) -> bool:
-        """Tell whether a turn can go on; the first time, whether there is a session to be made ready."""
+        """Return True if a turn can go on; the first time, whether there is a session to be made ready."""
         if self._session is None:
             return self._client is not None
         return self._session.may_advance
@@ -148,7 +148,7 @@ class ScriptedServer(Stdio):
         """Close the ledger and return the exit status: 1 when the script did not cover what the client asked."""
         if self._session is None and self._status is None and (self._text or self._environ.get("FAKE_CODEX_LEDGER")):
             try:
-                _ = self.session  # the client asked nothing of it; what is wrong with script or ledger is told all the same
+                _ = self.session  # the client sent no request; errors of the script or ledger are still reported
             except Ended as end:
                 return end.status or 0
         if self._session is not None:
@@ -158,7 +158,7 @@ class ScriptedServer(Stdio):
 
 
 def _is_plain_initialize(value: Any) -> bool:
-    """Tell whether this is the handshake as every client sends it, which needs no further judging."""
+    """Return True if this is the handshake as every client sends it, which needs no further judging."""
     if kind(value) != "request" or value["method"] != "initialize" or type(value["id"]) not in (int, str):
         return False
     params = value.get("params")

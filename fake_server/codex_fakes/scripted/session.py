@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.methods.protocols import Method
 
     class Server(Protocol):
-        """Who hears what the threads say."""
+        """The listeners of the threads."""
 
         user_agent: str
 
         def say(self, frame: dict[str, Any]) -> None:
-            """Say a frame."""
+            """Send a frame."""
 
         def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
             """Refuse a request."""
 
 
 class Session:
-    """All threads of one process, the model, and the requests that wait for the client."""
+    """All threads of one process, the model, and the pending requests to the client."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Session:
         except Ended:
             raise  # a fault ends the server here
         except Exception as error:
-            # A form that no table tells; the real server goes on, so this one must.
+            # A form without a table; the real server continues, so the fake must, too.
             self.failed = True
             unread = Refused(f"Invalid request: fake-codex cannot read the params of {message['method']}: {error}")
             say(f"fake-codex: {unread}")
@@ -104,7 +104,7 @@ class Session:
         if params == []:
             params = {}  # every member may be absent
         if type(params) is list:
-            raise Refused(f"Invalid request: fake-codex takes the params of {method} as an object only.")
+            raise Refused(f"Invalid request: fake-codex accepts the params of {method} only as an object.")
         scripted = self.model.answer(method, params)
         handler = self._handler_of(method)
         if scripted is not None:
@@ -166,11 +166,11 @@ class Session:
         self.server.say({"id": request_id, "result": result})
 
     def send(self, frame: dict[str, Any]) -> None:
-        """Say a notification."""
+        """Send a notification."""
         self.server.say(frame)
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Say a request; its reply goes to the ticket."""
+        """Send a request; its reply goes to the ticket."""
         frame["id"] = self._requests
         ticket.asked = True
         self._tickets[self._requests] = ticket
@@ -181,7 +181,7 @@ class Session:
 
     @property
     def may_advance(self) -> bool:
-        """Tell whether a turn can go on now."""
+        """Return True if a turn can go on now."""
         return any(thread.waits is not None and thread.waits.ready() for thread in self._running())
 
     def _running(self) -> list[Thread]:
@@ -198,7 +198,7 @@ class Session:
                 # No input ends the process: this turn stops, and the exit status reports it.
                 self.failed = True
                 thread.end()
-                say(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex cannot go on with it: {error!r}")
+                say(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex failed: {error!r}")
 
     def next_due(self) -> float | None:
         """Return when the next pause of the script ends."""
@@ -234,7 +234,7 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Find a loaded thread by its id; refused in the server's words when there is none."""
+        """Find a loaded thread by its id; refuse in the server's words if there is none."""
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)

@@ -1,13 +1,13 @@
-"""A server in the hand of a test: it plays a list of steps to whoever speaks JSON-RPC to it, byte by byte as it is told.
+"""A server under the control of a test: it plays a list of steps to any JSON-RPC client, byte by byte.
 
-Where fake-codex behaves as Codex does, this one behaves as the case wants it: fragments, several messages in one write, CRLF,
-another spelling, a death in mid-turn. It is no app-server and knows no protocol beyond JSON-RPC.
+Unlike fake-codex, it behaves as the case requires: fragments, several messages in one write, CRLF,
+another spelling, a death in mid-turn. It is not an app-server and knows no protocol beyond JSON-RPC.
 
     python -m codex_fakes.stdio.byte_server FOLDER [the arguments a codex is given]
 
     FOLDER/steps.json       {"runs": [STEPS, ...]}: what the first start plays, the second, ...
-    FOLDER/ledger.ndjson    what happened, one JSON object a line: run, got (a line of the client), said (a line of ours),
-                            sent (what was no line, or is too long to tell), gate, eof, exit, lost
+    FOLDER/ledger.ndjson    the log, one JSON object per line: run, got (a line of the client), said (a line of ours),
+                            sent (not a line, or too long for the log), gate, eof, exit, lost
     FOLDER/gates/NAME       a named pipe; a byte written into it opens the gate
 
 A step is an object with one of these keys:
@@ -18,11 +18,11 @@ A step is an object with one of these keys:
     refuse ERROR            answer it with an error
     send MESSAGE            write a message
     together [MESSAGE...]   write several messages at once; one without method and id answers the request expected last
-    raw TEXT                write this text as it stands
+    raw TEXT                write this text unchanged
     write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
-    gate NAME               hold here until the gate is opened
-    quiet SECONDS           hold here until the client has said nothing for so long
-    stderr BYTES            write so many bytes of noise to stderr
+    gate NAME               wait here until the gate is opened
+    quiet SECONDS           wait here until the client has sent nothing for so long
+    stderr BYTES            write so many bytes to stderr
     exit STATUS             end at once
     stay                    do not end with stdin: wait to be killed
 
@@ -47,7 +47,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-INVALID_REQUEST = -32600  # what the real server says to a method that it does not have
+INVALID_REQUEST = -32600  # the real server's error for an unknown method
 #: How long a fragment may lie unread before the next one is written all the same, in seconds.
 PATIENCE = 0.05
 #: Longer lines are not in the ledger.
@@ -97,12 +97,12 @@ def _wait_until_read() -> None:
 
     siocoutq = getattr(termios, "TIOCOUTQ", 0x5411)
     deadline = monotonic() + PATIENCE
-    while monotonic() < deadline and any(_unread(request) for request in (termios.FIONREAD, siocoutq)):
+    while monotonic() < deadline and any(_pending_output(request) for request in (termios.FIONREAD, siocoutq)):
         posix.sched_yield()
 
 
-def _unread(request: int) -> int:
-    """How many bytes lie in stdout unread: the one request tells it of a pipe, the other of a socket."""
+def _pending_output(request: int) -> int:
+    """The number of unread bytes in stdout: the one request works for a pipe, the other for a socket."""
     import fcntl
 
     try:
@@ -126,14 +126,14 @@ class Player:
         self._asked: Any = None
 
     def play(self) -> int:
-        """Play all steps and wait for the end of stdin; return the exit status. Raises ValueError for what is no step."""
+        """Play all steps and wait for the end of stdin; return the exit status. Raises ValueError for what is not a step."""
         try:
             for at, step in enumerate(self.steps):
                 self._at = at
                 name = next(iter(step), "")
                 if len(step) != 1 or not hasattr(self, f"step_{name}"):
                     said = ascii_dumps(step).decode()
-                    raise ValueError(f"{said} is no step; the docstring of codex_fakes.stdio.byte_server has them all.")
+                    raise ValueError(f"{said} is not a step; the docstring of codex_fakes.stdio.byte_server lists all steps.")
                 getattr(self, f"step_{name}")(step[name])
             self._at = len(self.steps)
             while True:
@@ -177,7 +177,7 @@ class Player:
         self.writer.write(b"".join(self.writer.encode(message) for message in messages))
 
     def step_raw(self, text: str) -> None:
-        """Write text as it stands."""
+        """Write text unchanged."""
         self.ledger.add(sent="raw")
         self.writer.write(text.encode("utf-8", "surrogatepass"))
 
@@ -199,7 +199,7 @@ class Player:
             self._receive()
 
     def step_stderr(self, size: int) -> None:
-        """Write noise to stderr."""
+        """Write filler to stderr."""
         line = b"WARN codex_app_server: something that nobody should have to read here ........\n"
         noise = memoryview(line * (size // len(line) + 1))
         while noise:
@@ -299,7 +299,7 @@ def main(argv: list[str]) -> int:
         return 2
     ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):
-        ledger.add(lost=f"This is start {number + 1}, and there are steps for {len(runs)}.")
+        ledger.add(lost=f"This is start {number + 1}, but there are steps for {len(runs)}.")
         return 2
     try:
         return Player(runs[number], folder, ledger).play()

@@ -16,21 +16,21 @@ def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str
     """Open the file that gets what the client sends; `{pid}` in its name stands for the process id.
 
     A file that is there is kept: the capture gets a number (sent.2.ndjson), and a sentence on stderr reports it.
-    Without a `bundle`, which a recording tells, it is that of the Codex version. Raises `ValueError` if the file is one of the
+    Without a `bundle`, which a recording has, it is that of the Codex version. Raises `ValueError` if the file is one of the
     cassettes `replayed`: it would be lost.
     """
     path = path.replace("{pid}", str(os.getpid()))
     if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
         raise ValueError(f"FAKE_CODEX_CAPTURE is {path}, the cassette that is replayed; choose another file.")
     header = Header(codex, bundle or identity(codex), "capture", {"rpc.client": "recorded"})
-    writer = CassetteWriter.beside(path, header, Redactor(paths=paths(os.environ.get("HOME", ""))))
+    writer = CassetteWriter.claimed(path, header, Redactor(paths=paths(os.environ.get("HOME", ""))))
     if writer.path != path:
-        say(f"fake-codex: {path} is there already and is kept; this capture is {writer.path} (or put {{pid}} in the name).")
+        say(f"fake-codex: {path} already exists and was not changed; this capture is {writer.path} (or put {{pid}} in the name).")
     return writer
 
 
 def paths(home: str) -> dict[str, str]:
-    """Return what a redactor replaces of the user's home; `/`, the home of many a container, is nobody's."""
+    """Return the replacements of the user's home for a redactor; `/`, the home in many containers, is not replaced."""
     home = home.rstrip("/")
     return {home: "/home/user"} if home.startswith("/") else {}
 

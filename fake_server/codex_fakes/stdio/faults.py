@@ -1,6 +1,6 @@
 """Faults of an app-server, by name: ways to be wrong that a client should survive, or at least report.
 
-`FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault works on the lines that the server says, whether they are
+`FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault works on the lines of the server, whether they are
 replayed or improvised, and on how they are written. Where in the conversation it strikes follows from the seed, and from
 nothing else, so that a run can be repeated.
 """
@@ -45,11 +45,11 @@ class Fault:
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
         self.random = Chance(seed)
-        self.over = False  # nothing is said after what has been said
+        self.over = False  # nothing follows the lines that were already written
         self.status: int | None = None
         self.lines = 0
         self.turn_lines = 0  # lines since a turn began; 0 before
-        #: The fault strikes once, at so many lines into the first turn.
+        #: The fault strikes once, after so many lines of the first turn.
         self.at = self.random.randint(2, 9)
         self.struck = False
         self._sentence, self._change, self._options = FAULTS[name]
@@ -61,7 +61,7 @@ class Fault:
             time.sleep(SLOW_START)
 
     def pieces(self, raw: bytes) -> list[bytes]:
-        """Return what is written in place of one line."""
+        """Return the bytes to write in place of one line."""
         try:
             value = loads(raw)
         except NotJson:
@@ -74,7 +74,7 @@ class Fault:
         return [cut for piece in pieces for cut in self._cut(piece)] if self.slow else pieces
 
     def here(self) -> bool:
-        """Tell, once, that this is the line to strike at."""
+        """Return True once, for the line to strike at."""
         if self.struck or self.turn_lines < self.at:
             return False
         self.struck = True
@@ -85,7 +85,7 @@ class Fault:
         return [piece[i : i + size] for i in range(0, len(piece), size)]
 
     def end(self, status: int | None) -> None:
-        """Let the server end with this exit status, when what was said is written."""
+        """Exit with this status after the pending output."""
         self.over, self.status = True, status
 
     def strike(self) -> None:
@@ -100,7 +100,7 @@ class Fault:
 
     @staticmethod
     def rest() -> None:
-        """Between two pieces: let the client read what is there."""
+        """Between two chunks: let the client read the first."""
         time.sleep(0)
 
 
@@ -204,7 +204,7 @@ def _without(*methods: str) -> Change:
 
 
 def _early_completed(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
-    """Say turn/completed twice: when the turn has begun, and where it belongs."""
+    """Send turn/completed twice: when the turn has begun, and at its end."""
     if fault.here() and isinstance(value, dict):
         params = value.get("params") or {}
         thread = params.get("threadId") or params.get("conversationId")
@@ -257,44 +257,44 @@ def _refuse(value: Any) -> bytes:
 
 #: name -> (what it does, how it changes a line, options: slow, slow-start, hang, kill)
 FAULTS: dict[str, tuple[str, Change, tuple[str, ...]]] = {
-    "exit-at-handshake": ("Ends with status 1 in place of answering initialize.", _handshake(lambda _: b"", 1), ()),
+    "exit-at-handshake": ("Exits with status 1 in place of answering initialize.", _handshake(lambda _: b"", 1), ()),
     "error-at-handshake": ("Answers initialize with an error.", _handshake(_refuse, None), ()),
     "slow-start": (f"Reads nothing for {SLOW_START:g} seconds after its start.", _plain, ("slow-start",)),
-    "dies-in-turn": ("Ends with status 1 in the middle of a turn.", _ends(1), ()),
+    "dies-in-turn": ("Exits with status 1 in the middle of a turn.", _ends(1), ()),
     "killed-in-turn": ("Is killed (SIGKILL) in the middle of a turn.", _ends(None), ("kill",)),
-    "dies-in-line": ("Ends in the middle of a line, in the middle of a turn.", _dies_in_line, ()),
-    "hangs-in-turn": ("Says and does nothing more in the middle of a turn; ends with its stdin.", _ends(0), ("hang",)),
-    "split-bytes": ("Writes every line in pieces, cut at any byte, even within a character.", _plain, ("slow",)),
-    "garbage-line": ("Says a line that is no JSON and no UTF-8.", _inserts(_garbage), ()),
-    "half-line": ("Says the first half of a message as a line of its own, then the whole.", _half_line, ()),
-    "blank-lines": ("Says a blank line before every message.", lambda fault, raw, value: [b"\n", raw], ()),
+    "dies-in-line": ("Exits in the middle of a line, in the middle of a turn.", _dies_in_line, ()),
+    "hangs-in-turn": ("Hangs in the middle of a turn; exits when its stdin ends.", _ends(0), ("hang",)),
+    "split-bytes": ("Writes every line in chunks, split at any byte, even within a character.", _plain, ("slow",)),
+    "garbage-line": ("Writes a line that is neither JSON nor UTF-8.", _inserts(_garbage), ()),
+    "half-line": ("Writes the first half of a message as a separate line, then the whole message.", _half_line, ()),
+    "blank-lines": ("Writes a blank line before every message.", lambda fault, raw, value: [b"\n", raw], ()),
     "crlf": ("Ends its lines with CR LF.", lambda fault, raw, value: [raw.rstrip(b"\n") + b"\r\n"], ()),
-    "huge-line": ("Says one line of 16 MB, a notification that no client knows.", _inserts(_huge), ()),
+    "huge-line": ("Writes one line of 16 MB, an unknown notification.", _inserts(_huge), ()),
     "stray-ready": (
-        'Says {"event":"ready"} before the first message and within a turn.',
+        'Writes {"event":"ready"} before the first message and within a turn.',
         lambda fault, raw, value: [b'{"event":"ready"}\n', raw] if fault.lines == 1 or fault.here() else [raw],
         (),
     ),
     "unknown-notification": (
-        "Says a notification that no client knows.",
+        "Sends an unknown notification.",
         _inserts(lambda fault: b'{"method":"fake/unknown","params":{"x":1}}\n'),
         (),
     ),
-    "unknown-request": ("Makes a request that no client knows; it is to be refused.", _inserts(_unknown_request), ()),
-    "wrong-id": ("Answers every request but initialize under another id.", _response(_other_id), ()),
-    "id-of-other-type": ('Answers every request but initialize with its id as a string.', _response(_id_of_other_type), ()),
-    "no-response": ("Answers no request but initialize.", _response(lambda value: []), ()),
-    "doubled-response": ("Answers every request but initialize twice.", _response(lambda v: [dumps(v) + b"\n"] * 2), ()),
-    "doubled-event": ("Says one notification of a turn twice.", _doubled, ()),
-    "missing-turn-started": ("Leaves turn/started out.", _without("turn/started", "codex/event/task_started"), ()),
-    "missing-turn-completed": ("Leaves turn/completed out.", _without("turn/completed", "codex/event/task_complete"), ()),
-    "early-turn-completed": ("Says turn/completed in the middle of the turn, and again at its end.", _early_completed, ()),
-    "missing-item-completed": ("Leaves every item/completed out.", _without("item/completed", "codex/event/item_completed"), ()),
+    "unknown-request": ("Sends an unknown request, which the client must refuse.", _inserts(_unknown_request), ()),
+    "wrong-id": ("Answers every request except initialize with another id.", _response(_other_id), ()),
+    "id-of-other-type": ('Answers every request except initialize with its id as a string.', _response(_id_of_other_type), ()),
+    "no-response": ("Answers only initialize.", _response(lambda value: []), ()),
+    "doubled-response": ("Answers every request except initialize twice.", _response(lambda v: [dumps(v) + b"\n"] * 2), ()),
+    "doubled-event": ("Sends one notification of a turn twice.", _doubled, ()),
+    "missing-turn-started": ("Omits turn/started.", _without("turn/started", "codex/event/task_started"), ()),
+    "missing-turn-completed": ("Omits turn/completed.", _without("turn/completed", "codex/event/task_complete"), ()),
+    "early-turn-completed": ("Sends turn/completed in the middle of the turn, and again at its end.", _early_completed, ()),
+    "missing-item-completed": ("Omits every item/completed.", _without("item/completed", "codex/event/item_completed"), ()),
     "missing-deltas": (
-        "Leaves every delta of a message out: its text comes whole, with item/completed.",
+        "Omits every delta of a message: the whole text comes with item/completed.",
         _without("item/agentMessage/delta", "codex/event/agent_message_delta", "codex/event/agent_message_content_delta"),
         (),
     ),
-    "snake-case": ("Names the members of its params in snake_case, in item/* and turn/* too.", _snake_case, ()),
-    "jsonrpc-member": ('Puts "jsonrpc":"2.0" into every message.', _with_jsonrpc, ()),
+    "snake-case": ("Names the members of its params in snake_case, also in item/* and turn/*.", _snake_case, ()),
+    "jsonrpc-member": ('Adds "jsonrpc":"2.0" to every message.', _with_jsonrpc, ()),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 One thread: poll, take the client's lines, let the server go on. Nothing is written that would block while the client itself is
 blocked on writing to us. On fake-codex's start-up path: see `fake_codex`.
 
-A signal that ends the real server (TERM, INT, HUP) ends this one too, once it has told what it tells at the end of its input:
+A signal that ends the real server (TERM, INT, HUP) ends this one too, after the report that it prints at the end of its input:
 many clients stop their server so. It strikes where the loop waits; what is being worked on is finished first. Whoever does not
 read stderr, or sends a second one, is not waited for.
 """
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from codex_fakes.stdio.faults import Fault
     from codex_replay.shell.cassettes.file import CassetteWriter
 
-ROOM = 1 << 18  # bytes that wait to be written before the server goes on
-_UNHEARD = 64  # reads of what a client had said before its signal, at most
+ROOM = 1 << 18  # unwritten bytes at which the server stops to produce more
+_UNHEARD = 64  # the maximum number of reads of earlier input after a signal
 
 
 class Ended(Exception):
-    """The server ends here; what is said already still goes out. `status` is the exit status, None for the usual one."""
+    """The server ends here; pending output is still written. `status` is the exit status, None for the usual one."""
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
@@ -62,7 +62,7 @@ class Stdio:
         self.capture: CassetteWriter | None = None
         self._out: list[bytes] = []
         self._status: int | None = None
-        self._splitter: LineSplitter | None = LineSplitter()  # None once the client is heard no more
+        self._splitter: LineSplitter | None = LineSplitter()  # None once the client is no longer read
         self._waits = True  # whether a signal may strike here
         self._signal = 0  # the one that ends this run
         self.fault: Fault | None = None
@@ -79,14 +79,14 @@ class Stdio:
 
     @property
     def may_advance(self) -> bool:
-        """Tell whether there is something to say now that waits for nothing."""
+        """Return True if there is output now that waits for nothing."""
         return False
 
     def advance(self) -> None:
-        """Say some of it."""
+        """Write a part of the output."""
 
     def next_due(self) -> float | None:
-        """Return when something will have to be said of itself (monotonic seconds), or None."""
+        """Return the time of the next timed output (monotonic seconds), or None."""
         return self.due[0][0] if self.due else None
 
     def finish(self) -> int:
@@ -103,7 +103,7 @@ class Stdio:
                     self.fault.begin()
                 self._serve()
             except BrokenPipeError:
-                pass  # the client has gone: what is left to say has no reader
+                pass  # the client has gone: the remaining output has no reader
             except Ended as end:
                 self._status = end.status
                 self._splitter = None
@@ -125,7 +125,7 @@ class Stdio:
                 self.advance()
 
     def _read(self) -> None:
-        """Take what the client has said; at the end of its input also a last line without a newline."""
+        """Take the client's input; at its end also a last line without a newline."""
         if (splitter := self._splitter) is None:
             return
         data = read(0, 1 << 16)
@@ -160,7 +160,7 @@ class Stdio:
             raise Killed
 
     def _hear_out(self) -> None:
-        """Take what the client had said before its signal; no answer goes out."""
+        """Take the client's input before its signal; it gets no answer."""
         self._waits = False
         try:
             for _ in range(_UNHEARD):
@@ -192,7 +192,7 @@ class Stdio:
         return _is_utf8(line)
 
     def send(self, raw: bytes) -> None:
-        """Say a line (or, without a fault, several)."""
+        """Write a line (or, without a fault, several)."""
         if self.fault is None:
             self._out.append(raw)
             self.waiting += len(raw)

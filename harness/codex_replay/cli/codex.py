@@ -1,4 +1,4 @@
-"""`codex-replay codex`: install the real Codex, list what is installed, tell where a version lies."""
+"""`codex-replay codex`: install the real Codex, list the installed versions, print the path of a version."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from codex_replay.shell.codex.cache import cache_folder, find_installed, list_in
 from codex_replay.shell.codex.errors import CodexInstallError
 from codex_replay.shell.codex.install import Step, ensure
 
-# A line of plain progress each so many bytes.
+# The number of bytes between two lines of plain progress.
 _LINE_BYTES = 25_000_000
-# What the bar calls the stages; those not named here are told in a line of their own.
+# The names of the stages in the progress bar; other stages get their own line.
 _SHORT = {"resolve": "Looking up", "download": "Downloading", "check": "Checking", "unpack": "Unpacking"}
 
 
@@ -35,7 +35,7 @@ def group() -> None:
 
 @group.command()
 @click.argument("version")
-@click.option("--json", "as_json", is_flag=True, help="Write each step as a line of JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print each step as one line of JSON.")
 def install(version: str, as_json: bool) -> None:
     """Install Codex VERSION (such as 0.92.0) for this platform, and print the path of its binary.
 
@@ -57,9 +57,9 @@ def install(version: str, as_json: bool) -> None:
 
 
 @group.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Write one line of JSON a version.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each version.")
 def list_(as_json: bool) -> None:
-    """List the installed versions, and say which of them are damaged."""
+    """List the installed versions and mark the damaged ones."""
     found = list_installed()
     if not found and not as_json:
         click.echo(f"No Codex is installed in {cache_folder()}; `codex-replay codex install {DEFAULT}` installs one.", err=True)
@@ -74,7 +74,7 @@ def list_(as_json: bool) -> None:
 
 @group.command()
 @click.argument("version")
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object: version, path.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: version, path.")
 def path(version: str, as_json: bool) -> None:
     """Print the path of the installed binary of VERSION; exit status 2 if it is not installed."""
     try:

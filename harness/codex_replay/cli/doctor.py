@@ -1,4 +1,4 @@
-"""`codex-replay doctor`: what is missing here, and how to mend it."""
+"""`codex-replay doctor`: check this environment and explain how to fix it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codex_replay.shell.doctor import DoctorFinding, examine
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--real", is_flag=True, help="What the real Codex needs must be there too.")
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object: doctor, well, checks.")
+@click.option("--real", is_flag=True, help="Require what the real Codex needs, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: doctor, well, checks.")
 @sentences
 def command(real: bool, as_json: bool) -> None:
-    """Say what is missing in this environment, and how to mend it.
+    """Check this environment and explain how to fix it.
 
     Exit status: 0 all that is needed is there, 1 something is missing or broken. What only the real Codex needs, and what is
     merely of use, is named without being counted, unless --real is given.
@@ -40,7 +40,7 @@ def command(real: bool, as_json: bool) -> None:
             f"{len(ill)} of {len(found)} checks failed: {', '.join(finding.name for finding in ill)}.", style="bold red"
         )
     else:
-        console().print("All that is needed is there.", style="bold green")
+        console().print("Every required part is present.", style="bold green")
     raise SystemExit(1 if ill else 0)
 
 
@@ -56,7 +56,7 @@ def _say(finding: DoctorFinding, counts: bool) -> None:
     out.print(word.ljust(7), style=style, end="")
     out.print(f"{finding.name:<11} {finding.said}")
     if not finding.well and finding.mend:
-        out.print(f"{'':<18} to mend it: {finding.mend}")
+        out.print(f"{'':<18} fix: {finding.mend}")
 
 
 @contextmanager

@@ -14,12 +14,16 @@ from codex_replay.cli.io.stdout import failure, for_people, patient
 
 # verb -> (module, name in it, one line of help). Help is written here so that `--help` need not import every verb.
 VERBS: dict[str, tuple[str, str, str]] = {
-    "record": ("codex_replay.cli.record", "command", "Record what a client and an app-server (or backend) say to each other."),
-    "replay": ("codex_replay.cli.replay.command", "command", "Play the recorded client to a server and compare the answers."),
-    "cassette": ("codex_replay.cli.cassette.group", "group", "Look at, check, compare and convert cassettes."),
+    "record": ("codex_replay.cli.record", "command", "Record the traffic between a client and an app-server or a backend."),
+    "replay": (
+        "codex_replay.cli.replay.command",
+        "command",
+        "Play the recorded client against a server and compare the answers.",
+    ),
+    "cassette": ("codex_replay.cli.cassette.group", "group", "Show, check, compare and convert cassettes."),
     "codex": ("codex_replay.cli.codex", "group", "Install and find real Codex binaries."),
     "schema": ("codex_replay.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
-    "drift": ("codex_replay.cli.drift.command", "command", "Tell what changed between two Codex versions, and whom it breaks."),
+    "drift": ("codex_replay.cli.drift.command", "command", "Compare two Codex versions: the changes, and who they break."),
     "serve": ("codex_replay.cli.serve", "command", "Serve the fake Responses backend."),
     "init": (
         "codex_replay.cli.init.command",
@@ -27,8 +31,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "Try a subject, and write its configuration, CI workflow and known failures.",
     ),
     "run": ("codex_replay.cli.run.command", "command", "Run the suites and print a verdict table."),
-    "report": ("codex_replay.cli.report", "group", "Look at the report of a run, and join several."),
-    "doctor": ("codex_replay.cli.doctor", "command", "Say what is missing here, and how to mend it."),
+    "report": ("codex_replay.cli.report", "group", "Open the report of a run, or merge several reports."),
+    "doctor": ("codex_replay.cli.doctor", "command", "Check this environment and explain how to fix it."),
 }
 
 
@@ -36,8 +40,8 @@ class LazyGroup(click.Group):
     """A group whose commands are imported at first use, so that `codex-replay record` starts at once."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program; what it prints when nobody reads it (`>&-`, `| head`) goes nowhere, and its status tells."""
-        if sys.stdout is None or sys.stdout is sys.__stdout__:  # else it is a caller's, who looks at it himself
+        """Run the program. Output without a reader (`>&-`, `| head`) is dropped; the exit status stays correct."""
+        if sys.stdout is None or sys.stdout is sys.__stdout__:  # otherwise it is the exception of a caller, who handles it
             sys.stdout = patient(sys.stdout)
         if sys.stderr is sys.__stderr__:
             sys.stderr = for_people(sys.stderr)
@@ -49,7 +53,7 @@ class LazyGroup(click.Group):
         except OSError as error:
             if error is not failure():
                 raise
-            click.echo(f"codex-replay: what it prints cannot be written ({error.strerror}).", err=True)
+            click.echo(f"codex-replay: stdout cannot be written ({error.strerror}).", err=True)
             raise SystemExit(2) from None
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -61,7 +65,7 @@ class LazyGroup(click.Group):
             raise SystemExit(STATUS) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; one that there is not is told with the nearest, which click knows of loaded verbs only."""
+        """Find the verb; suggest the nearest one for an unknown name (click alone knows only loaded verbs)."""
         near = difflib.get_close_matches(args[0], VERBS, 1)
         if args[0] not in VERBS and near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
@@ -88,4 +92,4 @@ class LazyGroup(click.Group):
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(None, "-V", "--version", package_name="codex-replay", prog_name="codex-replay")
 def main() -> None:
-    """Record what Codex really says, replay it byte for byte, and check who still speaks the protocol."""
+    """Record real Codex traffic, replay it byte for byte, and check that clients still speak the protocol."""

@@ -33,7 +33,7 @@ SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server"
 
 
 class Options(NamedTuple):
-    """What the command line says."""
+    """The parsed command line."""
 
     out: str
     case: str | None
@@ -60,13 +60,13 @@ class Options(NamedTuple):
         os.write(2, f"codex-replay record: {sentence(text)}\n".encode("utf-8", "surrogateescape"))
 
     def stop(self, status: int, text: str) -> NoReturn:
-        """Say what is wrong and exit."""
+        """Print an error and exit."""
         self.say(text)
         sys.exit(status)
 
 
 def case_of(out: str) -> str:
-    """Return the name that a recording to `out` has unless told otherwise: the file's, without number or process id."""
+    """Return the default case name of a recording to `out`: the file's name without number or process id."""
     return os.path.splitext(os.path.basename(out))[0].replace("{pid}", "").strip("-_.") or "recorded"
 
 
@@ -94,7 +94,7 @@ def header_for(options: Options, redactor: Redactor) -> Header:
 
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
-    """Return the cassette to record to, its header written; ends the program with a sentence if there can be none."""
+    """Return the cassette to record to, with its header written; exit with an error message if it cannot be created."""
     from codex_replay.shell.cassettes.rewrite import HEADER_ROOM, WholeWriter
 
     try:
@@ -110,7 +110,7 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
             options.stop(2, f"{out}: {error.strerror}. {options.unstarted}")
         options.stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
     if path != out.replace("{pid}", str(os.getpid())):
-        options.say(f"{out} is there already and is kept; this run is recorded to {path}.")
+        options.say(f"{out} already exists and was not changed; this run is recorded to {path}.")
     try:
         if header.codex == UNKNOWN:
             return WholeWriter(CassetteWriter(path, header, room=HEADER_ROOM), redactor, header)
@@ -143,7 +143,7 @@ def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redacto
 
 
 def serve(http: HttpRecorder) -> None:
-    """Record the http seam alone, until a signal; tell on stdout where, as the fake backend does."""
+    """Record only the http seam, until a signal; print the address on stdout as the fake backend does."""
     sys.stdout.write(json.dumps({"url": http.url, "pid": os.getpid()}) + "\n")
     sys.stdout.flush()
     http.run()
@@ -172,33 +172,35 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
-    """End the cassette, and take out of it what was streamed in pieces; say so, and return False if such a secret stays."""
+    """End the cassette and remove secrets that were streamed in chunks; report it, and return False if such a secret remains."""
     from codex_replay.shell.cassettes.rewrite import told
 
     log.close()
     try:
-        mended = writer.rewrite()
+        rewritten = writer.rewrite()
     except CassetteError as error:
         options.say(str(error))
         return False
     except Exception as error:  # the status of what was recorded must reach the client, whatever happens here
         literal = " --literal TEXT" if options.literals else ""
         options.say(
-            f"{writer.path}: secrets that were streamed in pieces could not be looked for ({error!r}); "
+            f"{writer.path}: the search for secrets that were streamed in chunks failed ({error!r}); "
             f"run `codex-replay cassette redact {writer.path}{literal} --out G`, and keep only G."
         )
         return False
-    if mended.secrets:
-        options.say(f"{writer.path}: {told(mended.secrets)} went to the client as it was, and was taken out of the cassette.")
+    if rewritten.secrets:
+        options.say(
+            f"{writer.path}: {told(rewritten.secrets)} was sent to the client unchanged, and was removed from the cassette."
+        )
     return True
 
 
 def origins(pairs: Sequence[str]) -> dict[str, str]:
-    """Return what `--origin SEAM=ORIGIN` says; a usage error for anything else."""
+    """Parse `--origin SEAM=ORIGIN`; raise a usage error for anything else."""
     origin = dict(pair.partition("=")[::2] for pair in pairs)
     for seam, kind in origin.items():
         if seam not in SEAMS or kind not in ("recorded", "authored"):
-            raise click.UsageError(f"--origin {seam}={kind}: say one of {', '.join(SEAMS)}, then =recorded or =authored.")
+            raise click.UsageError(f"--origin {seam}={kind}: use one of {', '.join(SEAMS)}, then =recorded or =authored.")
     return origin
 
 
@@ -213,15 +215,17 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
     context_settings={"help_option_names": ["-h", "--help"], "allow_interspersed_args": False},
     options_metavar="--out F [--upstream URL] [OPTIONS] --",
 )
-@click.option("--out", required=True, metavar="F", help="The cassette to write; {pid} in it becomes the process id.")
+@click.option("--out", required=True, metavar="F", help="The cassette to write; {pid} is replaced by the process id.")
 @click.option("--case", metavar="NAME", help="The case's name in the header (default: the file's name).")
-@click.option("--codex", metavar="VERSION", help="The Codex version in the header (default: found beside CMD or in the traffic).")
-@click.option("--force", is_flag=True, help="Replace F if it is there; otherwise F.2, F.3, ... is written.")
-@click.option("--upstream", metavar="URL", help="Record the http seam too: pass requests on to this base URL.")
-@click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where requests come in.")
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that requests come by. May be repeated."
+    "--codex", metavar="VERSION", help="The Codex version in the header (default: found next to CMD or in the traffic)."
 )
+@click.option("--force", is_flag=True, help="Replace F if it exists (default: write F.2, F.3, ...).")
+@click.option("--upstream", metavar="URL", help="Also record the http seam: forward requests to this base URL.")
+@click.option(
+    "--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="The address that receives requests."
+)
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
 @LITERAL
 @click.option("--env-secrets", is_flag=True, help="Also redact the values of secret-looking environment variables.")
@@ -241,10 +245,10 @@ def command(
     env_secrets: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Run CMD behind a transparent tee and write what it and its client say to the cassette F.
+    """Run CMD behind a transparent tee and write the traffic with its client to the cassette F.
 
     Give it to a client in the place of its codex command: bytes, end of file, signals and exit status pass unchanged, and
-    each line is on disk, without its secrets and each --literal, before it goes on.
+    each line is on disk, without its secrets and each --literal, before it is passed on.
 
     With --upstream, requests that come in at --listen are passed on and recorded as well; {listen} in CMD's arguments and
     environment becomes the URL to send them to. Without CMD only they are recorded, until a signal; the URL stands on stdout.
@@ -252,7 +256,7 @@ def command(
     if not command and upstream is None:
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
     if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--listen is where requests come in that are passed on: add --upstream URL, or leave it out.")
+        raise click.UsageError("--listen receives requests for --upstream: add --upstream URL, or remove --listen.")
     texts = environment(named(literals)) if env_secrets else named(literals)
     options = Options(out, case, codex, force, upstream, listen, origins(origin), command, texts, hosts)
     for seam in options.origin:

@@ -1,4 +1,4 @@
-"""`codex-replay report`: look at the report of a run, and join those of several."""
+"""`codex-replay report`: open the report of a run, and merge several reports."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from codex_replay.cli.io.console import Place, Unable, progress, sentences
 from codex_replay.core.text.plural import plural
 from codex_replay.report import data
 from codex_replay.report.files import PAGE, write_all
-from codex_replay.report.merge import Part, merge, stories
+from codex_replay.report.merge import Part, merge, traces
 from codex_replay.report.traces import finite, read_traces
 
-#: Where runs put their reports unless they are told otherwise.
+#: The default folder of reports.
 FOLDER = Path("reports")
 STATUS = {"verified": 0, "failed": 1, "nothing verified": 5}
 
@@ -32,7 +32,7 @@ def group() -> None:
 
 @group.command("open")
 @click.argument("folder", metavar="[DIR]", type=Place(path_type=Path), required=False)
-@click.option("--json", "as_json", is_flag=True, help="Say where the report is, as JSON, and open nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the path of the report as JSON, and open nothing.")
 @sentences
 def open_report(folder: Path | None, as_json: bool) -> None:
     """Show a report in the browser: that in DIR, else the newest below reports/. Without a browser the path is printed.
@@ -54,18 +54,18 @@ def open_report(folder: Path | None, as_json: bool) -> None:
         return
     click.echo(str(page))
     if not _show(page.as_uri()):
-        click.echo("There is no browser here; open that file in one.", err=True)
+        click.echo("No browser was found; open this file in one.", err=True)
 
 
 def _newest() -> Path:
     found = [path.parent for path in FOLDER.glob(f"*/{data.REPORT}")]
     if not found:
-        raise Unable(f"There is no report below {FOLDER}/; run `codex-replay run` first, or say which folder.")
+        raise Unable(f"There is no report below {FOLDER}/; run `codex-replay run` first, or name the folder.")
     return max(found, key=lambda path: (path / data.REPORT).stat().st_mtime_ns)
 
 
 def _show(url: str) -> bool:
-    """Open a page in a browser that has a window; False where there is none."""
+    """Open a page in a graphical browser; return False if there is none."""
     display = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     with contextlib.suppress(webbrowser.Error):
         return display and webbrowser.open(url)
@@ -74,20 +74,20 @@ def _show(url: str) -> bool:
 
 @group.command("merge")
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Place(path_type=Path))
-@click.option("--out", required=True, metavar="DIR", type=Place(path_type=Path), help="Where the joined report goes.")
+@click.option("--out", required=True, metavar="DIR", type=Place(path_type=Path), help="The folder of the merged report.")
 @click.option(
     "--strength",
     metavar="FILE",
     type=Place(path_type=Path),
     help="Add the strength.json of a measurement of the suite for proxies.",
 )
-@click.option("--drift", metavar="FILE", type=Place(path_type=Path), help="Take in what `drift --json` said.")
-@click.option("--json", "as_json", is_flag=True, help="Say what came of it as JSON.")
+@click.option("--drift", metavar="FILE", type=Place(path_type=Path), help="Add the output of `drift --json`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @sentences
 def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
     """Join the reports in some folders into one: of shards, machines, profiles or Codex versions.
 
-    Of a case that several runs had, the worst verdict counts, and all are told; of another subject, Codex or profile it is
+    If several runs have the same case, the worst verdict counts and all are listed. With another subject, Codex or profile it is
     another case. Exit status: as that of a run, 0 verified, 1 failed, 5 nothing verified; 2 when a folder cannot be joined.
     """
     parts = _parts(folders, out)
@@ -98,8 +98,8 @@ def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, d
     if drift is not None:
         report["drift"] = _object(drift)
     try:
-        with progress("stories joined") as shown:
-            path, *others = write_all(out, report, _counted(parts, shown))
+        with progress("traces merged") as shown:
+            path, *others = write_all(out, report, _reporting_progress(parts, shown))
     except data.BadReport as error:
         raise Unable(str(error)) from None
     found = data.sums(report["cases"])
@@ -117,7 +117,7 @@ def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, d
 def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
     places = [folder.resolve() for folder in folders]
     if out.resolve() in places:
-        raise Unable(f"{out} is one of the reports to join, and would be overwritten; give --out another folder.")
+        raise Unable(f"{out} is one of the reports to merge and would be overwritten; give --out another folder.")
     for i, place in enumerate(places):
         if place in places[:i]:
             raise Unable(f"{folders[i]} is given twice; give each report once.")
@@ -126,13 +126,13 @@ def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
 
 def _read(folder: Path) -> data.Report:
     if folder.is_file():
-        raise Unable(f"{folder} is no report: it is a file; give the folder that --report wrote, in which {data.REPORT} lies.")
+        raise Unable(f"{folder} is not a report: it is a file; give the folder that --report wrote, with {data.REPORT}.")
     try:
         return data.read_report(folder)
     except data.BadReport as error:
         raise Unable(str(error)) from None
     except RecursionError:
-        raise Unable(f"{folder / data.REPORT} is nested too deeply to be a report; run it again.") from None
+        raise Unable(f"{folder / data.REPORT} is nested too deeply to be a report; run the suite again.") from None
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -141,15 +141,15 @@ def _object(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Unable(f"{path} is no JSON object; give the file that the command with --json has written.")
+        raise Unable(f"{path} is not a JSON object; give the output of the command with --json.")
     clean: dict[str, Any] = finite(found)
     return clean
 
 
-def _counted(parts: list[Part], shown: Any) -> Any:
-    for story in stories(parts):
+def _reporting_progress(parts: list[Part], shown: Any) -> Any:
+    for trace in traces(parts):
         shown.step()
-        yield story
+        yield trace
 
 
 def _counts(found: data.Sums) -> str:

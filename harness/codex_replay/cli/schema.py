@@ -30,7 +30,7 @@ def group() -> None:
 
 
 def _codex(given: str | None, version: str) -> str:
-    """Return the path of the Codex binary of `version`: `given`, or an installed one; a usage error if there is none."""
+    """Return the path of the Codex binary of `version`: `given`, or an installed one; raise a usage error if there is none."""
     if given is not None:
         return given
     try:
@@ -52,8 +52,8 @@ def _generate(codex: str, out: str) -> None:
         raise Unable(str(error)) from None
 
 
-_CODEX = click.option("--codex", metavar="PATH", help="The Codex binary to ask; else the installed one of that version.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome as one JSON object.")
+_CODEX = click.option("--codex", metavar="PATH", help="The Codex binary to use (default: the installed one of that version).")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
 @group.command()
@@ -64,7 +64,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome 
 def check(version: str, codex: str | None, as_json: bool) -> None:
     """Regenerate the schema files of VERSION with the real binary and compare them byte for byte.
 
-    Ends with status 0 when every file is identical, with 1 when one is not, with 2 when it cannot be told.
+    Exit status: 0 if every file is identical, 1 if one differs, 2 if the comparison failed.
     """
     try:
         vendored = list(data_tables.schema(version).items())
@@ -87,16 +87,16 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
         for difference in differences:
             click.echo(f"{difference.name}: {difference.what}")
         if differences:
-            click.echo(f"Codex {version}: the vendored schemas are not what the binary generates.")
+            click.echo(f"Codex {version}: the packaged schemas differ from those that the binary generates.")
         else:
-            click.echo(f"Codex {version}: {len(vendored)} files, all identical to what the binary generates.")
+            click.echo(f"Codex {version}: {len(vendored)} files, all identical to those that the binary generates.")
     if differences:
         raise SystemExit(1)
 
 
 @group.command()
 @click.argument("version")
-@click.option("--out", type=Place(), help="The directory to write to; default: the vendored folder of VERSION.")
+@click.option("--out", type=Place(), help="The directory to write to (default: the packaged folder of VERSION).")
 @_CODEX
 @_JSON
 @sentences
@@ -113,7 +113,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
     before = dict(Folder(into))
     foreign = [name for name in before if not name.endswith(".json")]
     if out and foreign:
-        raise click.UsageError(f"{out} holds files that are no schemas ({foreign[0]}); name an empty directory.")
+        raise click.UsageError(f"{out} has files that are not schemas ({foreign[0]}); name an empty directory.")
     _write(into, generated, before)
     if out is None:
         with open(version_data.path_of(f"{version}/schema.sha256"), "w", encoding="ascii", newline="\n") as manifest:
@@ -127,9 +127,9 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 
 @group.command()
 @click.argument("version", default=versions.DEFAULT)
-@click.option("--out", type=Place(file_okay=False), help="The directory to write to; default: docs/schema/VERSION.")
-@click.option("--bundle", "path", type=Place(exists=True), help="A bundle of yours, instead of the vendored one.")
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; end with status 1 if a page is out of date.")
+@click.option("--out", type=Place(file_okay=False), help="The directory to write to (default: docs/schema/VERSION).")
+@click.option("--bundle", "path", type=Place(exists=True), help="Your own bundle, in place of the packaged one.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with status 1 if a page is out of date.")
 @_JSON
 @sentences
 def doc(version: str, out: str | None, path: str | None, only_check: bool, as_json: bool) -> None:
@@ -146,7 +146,7 @@ def doc(version: str, out: str | None, path: str | None, only_check: bool, as_js
     stale = [d.name for d in schema_gen.compare(before.items(), written.items(), ("there", "new"))]
     foreign = [name for name in before if not name.endswith(".md")]
     if foreign and not only_check:
-        raise click.UsageError(f"{into} holds files that are no pages ({foreign[0]}); name an empty directory with --out.")
+        raise click.UsageError(f"{into} has files that are not pages ({foreign[0]}); name an empty directory with --out.")
     if not only_check:
         _write(into, written, before)
     if as_json:
@@ -163,12 +163,12 @@ def _own(path: str, version: str) -> bundle.Bundle:
     try:
         return load_file(path, version)
     except bundle.BundleError:
-        load_own(path)  # says of the file what is the matter, and what a bundle is
+        load_own(path)  # the message names the problem of the file, and explains what a bundle is
         raise
 
 
 def _write(into: str, files: Mapping[str, bytes], before: Iterable[str]) -> None:
-    """Make the folder `into` hold exactly `files`; `before` names what it holds now."""
+    """Make the folder `into` contain exactly `files`; `before` lists its present files."""
     for name in set(before) - files.keys():
         os.remove(os.path.join(into, *name.split("/")))
     for name, data in files.items():

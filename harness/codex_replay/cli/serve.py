@@ -34,47 +34,61 @@ PAUSE = 1.0
 def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Refuse an invalid pace; the backend would do so only when it has a recording."""
     if pace_of(value) is None:
-        raise click.BadParameter(f"{value!r} is no pace: say fast, recorded, or Nx with a number N above 0, as 2x or 0.5x.")
+        raise click.BadParameter(
+            f"{value!r} is not a pace. Use fast, recorded, or Nx with a number N above 0, such as 2x or 0.5x."
+        )
     return value
 
 
 def _of_recordings(ctx: click.Context, cassettes: object) -> None:
-    """Refuse the options that say how recordings are played where there is none to play."""
+    """Refuse replay options if there is no recording to replay."""
     for param in ctx.command.params:
         given = param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
         if given and param.name in ("by", "over", "pace", "allow_unused") and not cassettes:
-            raise click.UsageError(f"{param.opts[0]} says how recordings are played; add --cassette, or leave it out.")
+            raise click.UsageError(f"{param.opts[0]} is for recordings; add --cassette, or remove it.")
 
 
 @click.command(name="serve")
-@click.option("--script", type=Place(path_type=Path), help="What the model says, as JSON or YAML (see docs/scripts.md).")
+@click.option("--script", type=Place(path_type=Path), help="The script of the model, JSON or YAML (docs/scripts.md).")
 @click.option(
     "--cassette",
     "cassettes",
     type=Place(path_type=Path),
     multiple=True,
-    help="A recording, or a folder of them, to answer from before the script; see docs/replaying.md. May be repeated.",
+    help="A recording, or a folder of recordings, that answers before the script (docs/replaying.md). Repeatable.",
 )
 @click.option(
     "--by",
     type=click.Choice(["content", "connection"]),
     default="content",
     show_default=True,
-    help="How a recorded exchange is chosen.",
+    help="The way to choose a recorded exchange.",
 )
-@click.option("--over", help="The parts of a request that are compared: method,path,body or body.KEY, headers.NAME, -body.KEY.")
+@click.option("--over", help="The parts of a request to compare: method,path,body or body.KEY, headers.NAME, -body.KEY.")
 @click.option(
-    "--pace", metavar="P", default="fast", show_default=True, callback=_pace, help="fast, recorded, or Nx: N times as fast."
+    "--pace",
+    metavar="P",
+    default="fast",
+    show_default=True,
+    callback=_pace,
+    help="The pace of replies: fast, recorded, or Nx (N times as fast).",
 )
-@click.option("--allow-unused", is_flag=True, help="Recorded requests that nobody asks are told, but are no failure.")
+@click.option("--allow-unused", is_flag=True, help="Report recorded requests that no client sent, but do not fail.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that clients ask by. May be repeated.")
-@click.option("--max-body", type=click.IntRange(1), metavar="BYTES", help="The longest body, sent and decoded (default: 64 MB).")
-@click.option("--ledger-requests", type=click.IntRange(1), metavar="N", help="How many requests are remembered (default: 10000).")
-@click.option("--ledger-bytes", type=click.IntRange(1), metavar="BYTES", help="How many bytes of them (default: 64 MB).")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
 @click.option(
-    "--idle-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="When an idle connection ends (default: 120)."
+    "--max-body", type=click.IntRange(1), metavar="BYTES", help="The maximum size of a body, sent and decoded (default: 64 MB)."
+)
+@click.option(
+    "--ledger-requests", type=click.IntRange(1), metavar="N", help="The number of requests in the ledger (default: 10000)."
+)
+@click.option("--ledger-bytes", type=click.IntRange(1), metavar="BYTES", help="The size of the ledger in bytes (default: 64 MB).")
+@click.option(
+    "--idle-seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Seconds until an idle connection is closed (default: 120).",
 )
 @click.option("--quiet", is_flag=True, help="Print the address only, and no line for each request.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for the address and for each request.")
@@ -105,7 +119,7 @@ def command(
 
     A request by a name that is not this machine's is refused, and so is a web page of elsewhere; see docs/security.md.
 
-    With recordings the exit status is 1 if a request was answered by none of them (501), or one of them was asked by nobody.
+    With recordings, the exit status is 1 if a request had no recorded answer (501) or a recorded request was never sent.
     """
     _of_recordings(ctx, cassettes)
     value = None if script is None else load_script(script)
@@ -194,7 +208,7 @@ class _Printer:
         return escape(self._redacted(text))
 
     def json(self, value: object) -> str:
-        """Return a value as one line of JSON; the whole text is redacted, as a body may hold lone surrogates."""
+        """Return a value as one line of JSON, redacted as a whole text, since a body may contain lone surrogates."""
         return escape_json(self._redacted(json.dumps(value, ensure_ascii=False)))
 
     def entry(self, entry: dict[str, Any]) -> str:
@@ -217,7 +231,7 @@ class _Followed:
         self._complaints = ""
 
     def follow(self) -> None:
-        """Print until the backend ends, or nobody reads what is printed; raises `BackendError` if the backend has ended."""
+        """Print until the backend ends or stdout is closed; raises `BackendError` if the backend has ended."""
         try:
             while not gone():
                 self._poll(PATIENCE)
@@ -232,7 +246,7 @@ class _Followed:
         except BackendError as error:
             if not self._process.running():
                 raise
-            aside(self._printer.line(f"{error} It goes on serving."))
+            aside(self._printer.line(f"{error} The server continues."))
             time.sleep(min(seconds, PAUSE))
             return
         with self._stop.printing():
@@ -258,7 +272,7 @@ class _Followed:
 
 
 def _settle(session: BackendSession, allow_unused: bool, as_json: bool) -> int:
-    """Tell which requests no recording answered and which recorded ones nobody asked; return the exit status."""
+    """Print the requests without a recorded answer and the recorded requests that were never sent; return the exit status."""
     missed = [entry for entry in session.ledger(redact=True) if entry["answer"] == "miss"]
     unused = session.unused_frames()
     printer = _Printer()

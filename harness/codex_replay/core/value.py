@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """Tell a type checker alone how the classes below are made."""
+        """Declare for the type checker alone how the classes below are constructed."""
         return lambda cls: cls
 
 
@@ -27,7 +27,7 @@ class Value:
 
     What a class assigns is a part's default.
 
-    Two are equal when they are of one class and all their parts are. None is ever changed: `but` makes another.
+    Two values are equal if they have the same class and equal fields. A value never changes: `but` returns a changed copy.
     """
 
     _parts: ClassVar[tuple[str, ...]] = ()
@@ -45,18 +45,20 @@ class Value:
             return  # as most are made
         parts.update(named)
         if len(parts) != len(given) + len(named) or not parts.keys() <= set(names):
-            raise TypeError(f"{type(self).__name__} has the parts {', '.join(names)}, each once, not {given!r} and {named!r}.")
+            raise TypeError(
+                f"{type(self).__name__} takes each of the fields {', '.join(names)} once, not {given!r} and {named!r}."
+            )
         if len(parts) < len(names):
             for name in names:
                 if name not in parts and not hasattr(self, name):
-                    raise TypeError(f"{type(self).__name__} needs its part {name}.")
+                    raise TypeError(f"{type(self).__name__} needs the field {name}.")
 
     def but(self, **changes: Any) -> Self:
         """Return the same value with other parts in place of those that are named."""
         return type(self)(**{**self.__dict__, **changes})
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a {type(self).__name__} is not changed; make another with `but`.")
+        raise AttributeError(f"{type(self).__name__} is immutable; make a changed copy with `but`.")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

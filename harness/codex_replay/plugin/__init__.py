@@ -1,4 +1,4 @@
-"""The pytest plugin. What a suite may import stands here; the rest of the package is the plugin's own.
+"""The pytest plugin. What a suite may import is here; the rest of the package is the plugin's own.
 
 A case is its own scenario:
 

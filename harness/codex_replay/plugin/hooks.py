@@ -1,6 +1,6 @@
 """The pytest hooks: thin, over the objects of the other modules.
 
-A test is a case when it stands below a folder `suites` or uses one of our fixtures that have a subject or are a fake; a run
+A test is a case when it is below a folder `suites` or uses one of our fixtures that have a subject or are a fake; a run
 without cases is left alone.
 """
 
@@ -64,10 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
     from codex_replay.plugin.user_fixtures import fixtures
 
     plugins = config.pluginmanager
-    if not (plugins.has_plugin(USER_FIXTURES) or plugins.is_blocked(USER_FIXTURES)):  # pytest was told to load none by itself
+    if not (plugins.has_plugin(USER_FIXTURES) or plugins.is_blocked(USER_FIXTURES)):  # pytest must not load any by itself
         plugins.register(fixtures, USER_FIXTURES)
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
-    config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped, with the reason, on a fake")
+    config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped with this reason on a fake")
     settings = settings_of(config)
     try:
         subject = parse_app_server(settings.app_server)
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if settings.report is not None:
             session.folder_lock = check_report(settings.report)
         config.pluginmanager.register(Collector(session), "codex-replay-collector")
-        config.pluginmanager.register(FailureLimit(config, session), "codex-replay-terse")
+        config.pluginmanager.register(FailureLimit(config, session), "codex-replay-failure-limit")
         if not config.getoption("no_early_stop"):
             config.pluginmanager.register(EarlyStop(session), "codex-replay-early-stop")
         if os.environ.get(VARIABLE, "").isdigit():
@@ -231,7 +231,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-    """See to it that pytest-xdist can send what a failure says, whatever the subject said, and sends it as one value."""
+    """Make every failure encodable for pytest-xdist, and send it as one value."""
     from codex_replay.plugin.base.encodable import encodable, packed
 
     found: dict[str, Any] | None = yield

@@ -1,1 +1,1 @@
-"""What Codex says, pure: bundles, validators, the closed-world check, and the tables of each version."""
+"""Knowledge of Codex as pure code: bundles, validators, the closed-world check, and the tables of each version."""

@@ -1,10 +1,10 @@
 """What is known of a Codex version, as data: our tables, and the schema files that the version generates of itself.
 
-Strategy: a version is a folder. ``schema/`` holds exactly the files that ``codex app-server generate-json-schema`` writes, so
-that it can be compared with a fresh generation file by file; the tables are beside it. This floor opens no files: the root
+Strategy: a version is a folder. ``schema/`` has exactly the files that ``codex app-server generate-json-schema`` writes, so
+that it can be compared with a fresh generation file by file; the tables are next to it. This floor opens no files: the root
 package hands out the reader, which is `codex_replay.shell.files.version_data`, when the first file is read.
 
-A table is the version's own (`load`), or there is none: then `choose` returns what is known of every version, if anything is,
+A table belongs to the version (`load`), or is missing: then `choose` returns the table for all versions, if there is one,
 and a sentence for the user. Another version's table is used only where the user names that version.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
             """Return the schema files of a version by relative name; none for an unknown version."""
 
 
-#: The schema file that holds every definition at once (SCHEMA-02).
+#: The schema file with all definitions (SCHEMA-02).
 PRIMARY = "codex_app_server_protocol.schemas.json"
 
 _loaded: dict[str, Any] = {}
@@ -64,7 +64,7 @@ def load(name: str, version: str = DEFAULT) -> Any:
     return _loaded[key]
 
 
-#: The folder of the tables that hold for every version.
+#: The folder of the tables for all versions.
 ANY = "any"
 #: What a replay or a comparison does without a table.
 _WITHOUT = {
@@ -75,9 +75,9 @@ _WITHOUT = {
 
 
 def choose(name: str, version: str) -> tuple[Any, str]:
-    """Return the table `name` of `version` and "", or what holds for every version (None: nothing) and a sentence to print.
+    """Return the table `name` of `version` and "", or the table for all versions (None: none) and a sentence to print.
 
-    This is the one rule for the version of a cassette's header and of a subject. The sentence says which table is missing and
+    This one rule applies to the version of a cassette's header and of a subject. The sentence names the missing table and
     what follows.
     """
     if is_version(version):
@@ -96,7 +96,7 @@ def without(names: Sequence[str], version: str, effect: str = "") -> str:
     """Return the sentence on the tables that `version` lacks among `names`, "" if it has each.
 
     `effect` is what follows, if it is not what follows in a replay or a comparison. No command makes such a table yet, which
-    the sentence says too.
+    the effect.
     """
     lacking = [name for name in names if not has(name, version)]
     if not lacking:
@@ -106,7 +106,7 @@ def without(names: Sequence[str], version: str, effect: str = "") -> str:
         return f"{no_version(version)}, so no version's tables apply: {effects}."
     *most, last = lacking
     listed = f"{', '.join(most)} or {last}" if most else last
-    return f"There is no {listed} table for Codex {version}, and no command makes one: {effects}. {_packaged(lacking[0])}"
+    return f"There is no {listed} table for Codex {version}, and no command creates one: {effects}. {_packaged(lacking[0])}"
 
 
 def has(name: str, version: str) -> bool:
@@ -125,8 +125,8 @@ def unavailable(name: str, version: str) -> str:
     if has(name, version):
         return ""
     if not is_version(version):
-        return f"{_quoted(version)} is no Codex version. {_packaged(name)}"
-    return f"There is no {name} table for Codex {version}, and no command makes one. {_packaged(name)}"
+        return f"{_quoted(version)} is not a Codex version. {_packaged(name)}"
+    return f"There is no {name} table for Codex {version}, and no command creates one. {_packaged(name)}"
 
 
 def _packaged(name: str) -> str:
@@ -139,7 +139,7 @@ def named(version: str) -> str:
 
 
 def no_version(text: str) -> str:
-    """Return the beginning of a sentence on a text that stands where a Codex version should stand."""
+    """Return the beginning of a sentence on a text that is where a Codex version should be."""
     return f"The header names no Codex version ({_quoted(text)})"
 
 
@@ -162,7 +162,7 @@ def schema(version: str = DEFAULT) -> Mapping[str, bytes]:
     """
     files = _source().schema(version)
     if PRIMARY not in files:
-        raise MissingTable(f"No schema files of Codex {version} are vendored; there are: {', '.join(versions())}.")
+        raise MissingTable(f"No schema files of Codex {version} are packaged. Packaged versions: {', '.join(versions())}.")
     return files
 
 

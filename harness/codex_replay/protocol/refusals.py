@@ -1,6 +1,6 @@
 """What the real app-server answers to a request that it will not take, word for word.
 
-Covers what can be told from the envelope: before and after initialize, the unknown method, absent params, params of a wrong
+Covers the errors of the envelope: before and after initialize, the unknown method, absent params, params of a wrong
 type. Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). On fake-codex's
 start-up path when a client errs, so no imports but the core.
 """
@@ -26,7 +26,7 @@ def load_methods(version: str = DEFAULT) -> dict[str, str]:
 
 
 def is_message(value: Any) -> bool:
-    """Tell whether the real server takes the value for a JSON-RPC message at all; for any other it stays silent."""
+    """Return True if the real server takes the value for a JSON-RPC message at all; for any other it stays silent."""
     if type(value) is not dict:
         return False
     if "id" in value and not (type(value["id"]) is str or (type(value["id"]) is int and value["id"] in _INT64)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 #: The version of the specification. It is used where a command, a cassette or a subject names no version.
 DEFAULT = "0.92.0"
-#: The versions at which the protocol changed, the oldest first; the last one is the newest that was looked at.
+#: The versions at which the protocol changed, oldest first; the last one is the newest that was examined.
 STEPS = (
     *("0.92.0", "0.93.0", "0.98.0", "0.99.0", "0.104.0", "0.105.0", "0.107.0", "0.110.0"),
     *("0.115.0", "0.116.0", "0.125.0", "0.140.0", "0.150.0", "0.160.0", "0.169.0"),

@@ -1,1 +1,1 @@
-"""Small honest clients and servers to test with; each runs as a program and shares nothing with what judges it."""
+"""Small correct clients and servers to test with; each runs as a program and shares no code with its tests."""

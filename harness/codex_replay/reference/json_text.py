@@ -1,7 +1,7 @@
 """`loads` and `dumps` of the standard `json`, for programs that are started for one prompt.
 
 Loading `json` loads `re`, which takes as long as all else that such a program does. The work is done by the half of `json` that
-is written in C and needs no `re`; it is called here as `json` calls it. What it cannot read goes to `json`, which says why.
+is written in C and needs no `re`; it is called here as `json` calls it. Input that it cannot read goes to `json`, for the error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float(
 
 
 class Usual:
-    """How `json.loads` reads when it is not told otherwise."""
+    """The default decoder of `json.loads`."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -27,7 +27,7 @@ class Usual:
 
 
 def loads(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raises ValueError when it is none."""
+    """Return the value of a JSON text; raises ValueError for an invalid one."""
     try:
         whole = (text if isinstance(text, str) else str(text, "utf-8")).strip(WHITE_SPACE)
         value, end = _scan(whole, 0)

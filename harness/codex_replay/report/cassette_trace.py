@@ -1,7 +1,7 @@
-"""A cassette as a story: what the report shows of a case that reproduced its recording, and what `cassette show --html` shows.
+"""A cassette as a trace: what the report shows of a case that reproduced its recording, and what `cassette show --html` shows.
 
 Read once, as a stream, when the page is written. What a replay binds or masks is taken from the table of the recording's Codex
-version, and stands beside each frame: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
+version, and is next to each frame: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from codex_replay.report.data import LONGEST_FRAME, Frame, Trace
 from codex_replay.report.labels import Labels
 from codex_replay.shell.cassettes.file import CassetteReader
 
-#: A page is read by a browser: of a longer recording it shows the beginning, and says so.
+#: A browser reads the page: of a longer recording it shows the beginning, with a note.
 MOST_FRAMES = 100_000
 MOST_TEXT = 64 << 20
 
-#: Where a value stands: the place around it and its key or number there; None is the whole. Few places are ever spelled out.
+#: The place of a value: the place around it and its key or number there; None is the whole. Few places are ever spelled out.
 Place = tuple["Place", str | int] | None
 
 _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "close": "close"}
 
 
 def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:
-    """Return the story of the cassette at `path`; raises `CassetteError` where it cannot be read.
+    """Return the trace of the cassette at `path`; raises `CassetteError` where it cannot be read.
 
-    `step` is called for each frame, to show progress. `truncated` is said of a recording without its footer, and of one too long
-    for a page.
+    `step` is called for each frame, to show progress. `truncated` describes a recording without its footer, or one that is too
+    long for a page.
     """
     with CassetteReader(path) as reader:
         notes = Notes(reader.header.codex)
@@ -42,19 +42,19 @@ def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | Non
         size = 0
         for frame in reader:
             if len(told) >= MOST_FRAMES or size >= MOST_TEXT:
-                return _story(case, str(path), True, told)
+                return _trace(case, str(path), True, told)
             told.append(notes.frame(frame))
             if step is not None:
                 step()
             size += len(told[-1]["text"])
-        return _story(case, str(path), reader.truncated is not None, told)
+        return _trace(case, str(path), reader.truncated is not None, told)
 
 
-def _story(case: str, path: str, truncated: bool, told: list[Frame]) -> Trace:
+def _trace(case: str, path: str, truncated: bool, told: list[Frame]) -> Trace:
     return {"case": case, "source": "recorded", "cassette": path, "truncated": truncated, "frames": told}
 
 
-#: Recordings of one suite say the same short strings again and again: what is volatile of them is found out once.
+#: Recordings of one suite repeat the same short strings: their volatile parts are computed once.
 _REMEMBERED = 200
 
 
@@ -65,12 +65,12 @@ def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], b
 
 
 def unmarked(version: str) -> str:
-    """Return the sentence that says why volatile values are not marked in the frames of `version`, "" if they are."""
-    return data_tables.without(("normalise",), version, "the page does not mark times, durations and paths as masked")
+    """Return the sentence on why volatile values are not marked in the frames of `version`, "" if they are."""
+    return data_tables.without(("normalise",), version, "times, durations and paths are not marked as masked")
 
 
 class Notes:
-    """Turns the frames of one run into those of a story, with what a replay would bind and mask in each."""
+    """Convert the frames of one run to those of a trace, with what a replay would bind and mask in each."""
 
     def __init__(self, version: str = versions.DEFAULT) -> None:
         """`version` is the Codex that spoke; see `unmarked` for one without a table of volatile values."""
@@ -88,7 +88,7 @@ class Notes:
             self._walk("", "", None, frame.value, bound, masked, None)
         except RecursionError:  # nested beyond what anybody reads: shown without notes
             bound, masked = [], []
-        if frame.kind == "request" and "$.path" in masked:  # of a request that is no path of the machine
+        if frame.kind == "request" and "$.path" in masked:  # of a request that is not a path of the machine
             masked.remove("$.path")
         if frame.seam == "rpc" and type(frame.value) is dict and "id" in frame.value:
             bound.append(f"id = {json.dumps(frame.value['id'])}")
@@ -136,7 +136,7 @@ class Notes:
             masked.append(spelled(path))
 
     def _is_plain(self, key: str, value: Any, inherited: str | None) -> bool:
-        """Tell, for most leaves and quickly, that nothing of them is bound or masked."""
+        """Return quickly for most leaves that nothing in them is bound or masked."""
         if type(value) is str:
             return self._known.get((key, value)) is False and "-" not in value
         return value is None or type(value) is bool or (type(value) is int and inherited is None and key not in self._keys)
@@ -180,7 +180,7 @@ def text_of(frame: core.Frame) -> str:
 
 
 def kind_of(frame: core.Frame) -> str:
-    """Return the sort of frame in the report's words: request, response, ..., sse, close, or bytes for what is no message."""
+    """Return the sort of frame in the report's words: request, response, ..., sse, close, or bytes for what is not a message."""
     if frame.seam == "http":
         return _HTTP.get(frame.kind, "bytes")
     sort = kind(frame.value)
@@ -188,7 +188,7 @@ def kind_of(frame: core.Frame) -> str:
 
 
 def trace_frames(frames: Iterable[core.Frame], version: str = versions.DEFAULT) -> Iterator[Frame]:
-    """Yield the frames of one run as a story has them; `version` is the Codex that spoke."""
+    """Yield the frames of one run in the form of a trace; `version` is the recorded Codex."""
     notes = Notes(version)
     for frame in frames:
         yield notes.frame(frame)

@@ -95,7 +95,7 @@ def resolve(identifier: str) -> Statement:
 
 
 def cited(text: str) -> list[str]:
-    """Return the identifiers that a text cites, each once, in order; whether they exist is not looked at."""
+    """Return the identifiers that a text cites, each once, in order; they are not checked."""
     return list(dict.fromkeys(_IDENTIFIER.findall(text)))
 
 

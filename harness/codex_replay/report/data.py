@@ -1,7 +1,7 @@
-"""The data of a report: what a run came to, case by case (report.json), and what was said in each (stories.ndjson).
+"""The data of a report: the result of each case (report.json), and the traffic of each (stories.ndjson).
 
-Strategy. Plain dictionaries, typed: they are what stands in the files, so that whoever reads the files reads this. report.json is
-held to `report.schema.json` when it is read; stories may be large, and are read and written one
+Strategy. Plain dictionaries, typed: they are what is in the files, so that whoever reads the files reads this. report.json is
+checked with `report.schema.json` when it is read; traces may be large, and are read and written one
 by one (`codex_replay.report.traces`).
 Everything here has been redacted before it was made: this module knows nothing of secrets, and adds nothing of its own.
 
@@ -21,20 +21,20 @@ FORMAT = 2
 REPORT, TRACES = "report.json", "stories.ndjson"
 #: From worst to best. `known` is a failure that a baseline lists: it does not make the run fail.
 OUTCOMES = ("failed", "known", "skipped", "passed")
-#: How much of one frame's text is kept, in characters.
+#: The maximum number of characters of a frame's text.
 LONGEST_FRAME = 1 << 16
 
 Outcome = Literal["failed", "known", "skipped", "passed"]
-#: Whom a suite judges; a suite of the user's own judges an app-server.
+#: The role of the subject of each suite; a user's own suite tests an app-server.
 ROLES = {"backend": "backend", "lite_client": "lite-client", "editor_client": "editor-client", "proxy": "proxy"}
 
 
 class BadReport(ValueError):
-    """It is no report that can be read here; the text is a sentence that says why."""
+    """The file is not a readable report; the text is a sentence with the reason."""
 
 
 class Spec(TypedDict):
-    """What a check is held to: its stable id, the page and the identifiers of its statements (or another source), their texts.
+    """The requirement of a check: its stable id, the page and the identifiers of its statements (or another source), their texts.
 
     `links` are the places of the statements in the repository, in their order; another source has none.
     """
@@ -48,7 +48,7 @@ class Spec(TypedDict):
 
 
 class Told(TypedDict):
-    """What one of several runs said of a case; `run` is the index into `runs`."""
+    """The verdict of one of several runs on a case; `run` is the index into `runs`."""
 
     run: int
     outcome: Outcome
@@ -59,9 +59,9 @@ class Told(TypedDict):
 class Case(TypedDict):
     """How one case ended.
 
-    `id` is suite/module/case, and unique. `message` says in short what failed, or why it was skipped or is known, `details`
+    `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure, `details`
     all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
-    stories.ndjson has what was said. `again` is the shell command that runs this case alone. `told` is there only when several
+    stories.ndjson has the traffic. `again` is the shell command that reruns this case alone. `told` is there only if several
     runs had the case, `run` only in a report that was joined of several.
     """
 
@@ -100,12 +100,12 @@ class Run(TypedDict):
 
 
 class Report(TypedDict):
-    """What a run came to. `started` is UTC as RFC 3339 has it, `seconds` the whole time; `subject` names a subject per role.
+    """The result of a run. `started` is UTC in RFC 3339, `seconds` the whole time; `subject` names a subject per role.
 
-    `stale` are lines of a baseline whose checks pass now, and `interrupted` says that not all cases had their turn: either makes
+    `stale` are lines of a baseline whose checks pass now, and `interrupted` means that not all cases ran: either makes
     the verdict `failed`. `stopped_early` is the number of cases that were chosen, if the run stopped because its first cases all
     failed for one cause. `next` are the steps to take, the most useful first.
-    In a joined report `runs` tells what it was joined of.
+    In a merged report `runs` lists the merged runs.
     """
 
     report: int
@@ -130,12 +130,12 @@ class Report(TypedDict):
     drift: NotRequired[dict[str, Any]]
 
 
-#: One thing that was said, or that should have been (in the functional form, since `from` is a word of Python's own).
+#: One frame that was seen or expected (in the functional form, since `from` is a keyword of Python).
 #:
-#: `n` counts from 1 in the story, `t` is seconds since its start. `conn` tells connections apart on http, and on rpc processes
+#: `n` counts from 1 in the trace, `t` is seconds since its start. `conn` numbers connections on http, and on rpc processes
 #: where there are several. `text` is the frame itself, cut at `LONGEST_FRAME`; `cut` is then its full length in characters.
-#: `mark` says how it departs from what was expected ("missing": it was never said, `text` is empty), `expected` is the frame
-#: that should stand here, as text, and `paths` are the JSON paths at which the two differ, the smallest difference first.
+#: `mark` is the difference from the expected frame ("missing": it never came, `text` is empty), `expected` is the frame
+#: that should be here, as text, and `paths` are the JSON paths at which the two differ, the smallest difference first.
 #: `bound` are values that are known by a name ("<thread:1> = ..."), `masked` the JSON paths of values that are not compared.
 Frame = TypedDict(
     "Frame",
@@ -159,7 +159,7 @@ Frame = TypedDict(
 
 
 class Trace(TypedDict):
-    """What was said in one case. `source` is "recorded" where the case reproduced its cassette, which is then what is told."""
+    """The trace of one case. `source` is "recorded" if the case reproduced its cassette, which is then shown."""
 
     case: str
     source: Literal["recorded", "this run"]
@@ -233,7 +233,7 @@ def write_report(folder: Path, report: Report) -> Path:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that nobody ever sees half of it; raises `OSError`. Lone surrogates are escaped."""
+    """Write a text file atomically, so that no reader sees half of it; raises `OSError`. Lone surrogates are escaped."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -249,16 +249,16 @@ def read_report(folder: Path) -> Report:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         why = "there is no such folder" if not folder.is_dir() else f"it has no {REPORT}"
-        raise BadReport(f"{folder} is no report: {why}; give a folder that --report wrote.") from None
+        raise BadReport(f"{folder} is not a report: {why}; give a folder that --report wrote.") from None
     except OSError as error:
         raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
-        raise BadReport(f"{path} is not whole, or no JSON ({error}); run it again.") from None
+        raise BadReport(f"{path} is incomplete or not JSON ({error}); run the suite again.") from None
     kind = value.get("report") if isinstance(value, dict) else None
     if kind is None:
-        raise BadReport(f"{path} is no report of codex-replay: it has no format number under 'report'.")
+        raise BadReport(f"{path} is not a report of codex-replay: it has no format number under 'report'.")
     if kind != FORMAT:
-        raise BadReport(f"{path} is of report format {kind!r}, and only format {FORMAT} is known here; run it again.")
+        raise BadReport(f"{path} has report format {kind!r}; this version reads format {FORMAT}. Run the suite again.")
     problem = _problem(value)
     if problem:
         raise BadReport(f"{path} is damaged: {problem}.")

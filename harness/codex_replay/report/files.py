@@ -1,4 +1,4 @@
-"""All the files of one report, written together: stories, JUnit, Markdown, JSON, and the page that people look at."""
+"""All the files of one report, written together: traces, JUnit, Markdown, JSON, and the HTML page."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ JUNIT, SUMMARY, PAGE = "junit.xml", "summary.md", "report.html"
 NAMES = (data.REPORT, data.TRACES, JUNIT, SUMMARY, PAGE)
 
 
-def write_all(folder: Path, report: data.Report, stories: Iterable[data.Trace | TraceText]) -> list[Path]:
+def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | TraceText]) -> list[Path]:
     """Write a report into `folder`, made if need be, and return the paths, report.json first; raises `OSError`.
 
-    What was there goes first, so that no old verdict stands in the place of one that could not be written.
+    Old files are removed first, so that no old verdict remains if writing fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_all(folder)
     from codex_replay.report.page.build import write_html
 
-    told = writing_traces(folder, stories)  # each is written and shown while it is at hand
+    told = writing_traces(folder, traces)  # each is written and shown while it is at hand
     write_html(report, told, folder / PAGE)
     for _ in told:
-        pass  # the page may not want them all
+        pass  # the page may not need them all
     data.write_whole(folder / JUNIT, junit(report))
     data.write_whole(folder / SUMMARY, markdown(report))
     data.write_report(folder, report)

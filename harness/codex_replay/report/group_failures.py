@@ -1,7 +1,7 @@
 """Group failed cases by cause: one missing header can fail a hundred of them.
 
 Two first lines have one cause if they differ in values alone (a number, a quoted text), or if a request was answered with one
-status and one error code that the case did not want. Where there are few variants of a line, each is a group of its own.
+status and one error code that the case did not expect. If a line has few variants, each is a group of its own.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from codex_replay.report.data import Case
 
 #: How many cases make a group, and how many groups the terminal and the page show; summary.md has all.
 LEAST, MOST = 3, 5
-#: Up to so many variants of a line are groups of their own.
+#: Up to this number of variants, each variant of a line is a group of its own.
 FEW = 3
 #: Of a sentence no more characters are shown.
 LONGEST = 300
 #: What stands for a value, and how values are known: quoted texts (one may have been cut off), numbers and what begins with one.
 VALUE = "\u2026"
 _VALUES = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|(?<![\w\'])b?\'[^\']*(?:\'(?!\w)|$)|\b\d[\w-]*(?:\.\w+)*')
-#: A request that got a status that the case did not want; `answer` is the status, and the error's code in parentheses.
+#: A request with an unexpected status; `answer` is the status, and the error's code in parentheses.
 _ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b.*?, but was answered (?P<answer>[1-5]\d\d(?: \([^()]*\))?)")
 #: The end of a line that is continued by what a program wrote to stderr.
 STDERR = " It said on stderr:"
@@ -32,7 +32,7 @@ EARLIER = " (An earlier case has the details.)"
 
 
 def cause(message: str) -> str:
-    """Return the cause that a message names, the same text for all messages of one cause; "" for an empty message."""
+    """Return the cause in a message, the same text for all messages of one cause; "" for an empty message."""
     line = _first_line(message)
     answered = _ANSWERED.match(line)
     return f"Requests were answered {answered['answer']}" if answered else _VALUES.sub(VALUE, line)
@@ -70,6 +70,6 @@ def _first_line(message: str) -> str:
 
 
 def _with_requests(text: str, lines: Iterable[str]) -> str:
-    """Name the requests of a group of one unwanted answer, the most frequent first; other texts stay."""
+    """Name the requests of a group with one unexpected answer, the most frequent first; other texts stay."""
     requests = Counter(found["request"] for line in lines if (found := _ANSWERED.match(line)))
     return f"{text}: {', '.join(name for name, _ in requests.most_common(FEW))}." if requests else text

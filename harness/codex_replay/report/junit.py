@@ -1,6 +1,6 @@
 """A report as JUnit XML, for the many programs that read that: a testsuite per suite, a testcase per case.
 
-There is no standard of JUnit's XML; this keeps to what Jenkins, GitLab and GitHub's actions agree on. A known failure is told as
+JUnit's XML has no standard; this keeps to what Jenkins, GitLab and GitHub's actions agree on. A known failure is reported as
 skipped, with its reason, so that a gate that counts failures counts what the run counts.
 """
 
@@ -16,7 +16,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def clean(text: str) -> str:
-    """Return `text` with what no XML document can hold replaced."""
+    """Return `text` with the characters replaced that XML does not allow."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -7,7 +7,7 @@ from codex_replay.core.wire.jsonrpc import kind
 
 
 class Labels:
-    """Names the frames of one run, in order; remembers requests, so that a reply can be told by its method."""
+    """Name the frames of one run, in order; remember requests, to name a reply by its method."""
 
     def __init__(self) -> None:
         self._methods: dict[tuple[str, str], str] = {}

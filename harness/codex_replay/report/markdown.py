@@ -1,7 +1,7 @@
 """A report as Markdown, short enough for a pull request: the verdict, sums by suite and by spec document, and what failed.
 
 Strategy. Blocks are written in the order of their worth, each only if it still fits whole; what is left out is counted. All words
-of a case are escaped, so that nothing in them is taken for markup, a mention or a link.
+of a case are escaped, so that nothing in them becomes markup, a mention or a link.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Page:
         return True
 
     def all(self, head: str, blocks: list[str], what: str) -> None:
-        """Add a heading and as many of the blocks as fit; say how many did not."""
+        """Add a heading and as many of the blocks as fit; add the number of the rest."""
         if not blocks or not self.add(head):
             return
         self.text += "\n"
@@ -111,9 +111,9 @@ def _headline(report: Report, total: Sums) -> str:
     line = f"{', '.join(parts)} in {report['seconds']:.1f} s. "
     line += f"Subject: {subjects} (Codex {escaped(report['codex'])}), profile {escaped(profiles)}."
     if chosen := report.get("stopped_early"):
-        line += f" The run stopped early, of {chosen} cases: the first ones all failed for one cause."
+        line += f" The run stopped early: the first cases all failed for one cause, and the rest of {chosen} did not run."
     if report.get("interrupted"):
-        line += " The run was interrupted: nothing is said of the cases that had no turn."
+        line += " The run was interrupted; the other cases did not run."
     return line if report["validated"] else line + " Frames were not validated."
 
 
@@ -156,7 +156,7 @@ def _coverage(found: dict[str, Any]) -> str:
     sorts = [(sort, names) for sort, names in found.items() if isinstance(names, dict)]
     parts = [f"{escaped(sort)} {_seen(names.values())} of {len(names)}" for sort, names in sorts[:SORTS]]
     more = f", and {len(sorts) - SORTS} enumerations (report.json has all)" if len(sorts) > SORTS else ""
-    return f"Shown of the protocol: {', '.join(parts)}{more}.\n"
+    return f"Protocol coverage: {', '.join(parts)}{more}.\n"
 
 
 def _seen(sights: Iterable[Any]) -> int:

@@ -1,8 +1,8 @@
 """Several reports joined into one: of the shards of a run, of several machines, of several profiles or Codex versions.
 
-Strategy. What was judged tells cases apart: the same case of the same subject, Codex and profile is one, and the worst of its
-verdicts counts, with all of them told; of another subject or profile it is another case, and its id says which. Reports are small
-and read whole; stories are streamed, each with the verdict that counts. Pure, but for reading folders.
+Strategy. The subject distinguishes cases: the same case of the same subject, Codex and profile is one, and the worst of its
+verdicts counts, with all of them listed; with another subject or profile it is another case, and its id shows it. Reports are
+small and read whole; traces are streamed, each with the verdict that counts. Pure, except for reading folders.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codex_replay.report.data import ROLES, Case, Report, Run, Told, Trace
 from codex_replay.report.traces import read_traces
 
 _RECORDS = ("none", "new", "all")
-#: What tells two cases of one id apart, in the order in which an id says it.
+#: The properties that distinguish two cases with one id, in their order in an id.
 Variant = tuple[str, str, str]
 
 
@@ -29,12 +29,12 @@ class Part:
     folder: Path
     report: Report
     first_run: int = 0
-    #: The stories that go into the joined report: their keys here and there.
-    stories: dict[str, str] = field(default_factory=dict)
+    #: The traces that go into the joined report: their keys here and there.
+    traces: dict[str, str] = field(default_factory=dict)
 
 
 def merge(parts: Sequence[Part], command: str) -> Report:
-    """Join reports; notes in each part which of its stories are wanted, for `stories`."""
+    """Join reports; notes in each part which of its traces are wanted, for `traces`."""
     runs: list[Run] = []
     for part in parts:
         part.first_run = len(runs)
@@ -75,14 +75,14 @@ def merge(parts: Sequence[Part], command: str) -> Report:
     return joined
 
 
-def stories(parts: Iterable[Part]) -> Iterator[Trace]:
-    """Yield the stories of a joined report, as a stream; raises `model.BadReport`. `merge` comes first."""
+def traces(parts: Iterable[Part]) -> Iterator[Trace]:
+    """Yield the traces of a joined report, as a stream; raises `model.BadReport`. `merge` comes first."""
     for part in parts:
-        for story in read_traces(part.folder):
-            name = part.stories.get(story["case"])
+        for trace in read_traces(part.folder):
+            name = part.traces.get(trace["case"])
             if name is not None:
-                story["case"] = name
-                yield story
+                trace["case"] = name
+                yield trace
 
 
 def _run(part: Part) -> Run:
@@ -105,9 +105,9 @@ def _variant(report: Report, case: Case) -> Variant:
     runs = report.get("runs", [])
     run = runs[case["run"]] if "run" in case and case["run"] < len(runs) else None
     named = (run or report)["subject"]
-    # A case in a folder of its user's own does not tell its role: then all that was judged is what tells it apart.
+    # A case in a user's own folder has no role: then all subjects together distinguish it.
     subject = named.get(role) or ", ".join(named.values())
-    # Which app-server stands behind a subject of another role tells its cases apart as well.
+    # The app-server behind a subject of another role distinguishes its cases too.
     return subject, (run or report)["codex"], (run or report)["profile"]
 
 
@@ -131,7 +131,7 @@ def _name(case: Case) -> str:
 
 
 def _difference(one: Variant, all_of: list[Variant]) -> str:
-    """Return what an id must say so that it is not another's: of subject, Codex and profile those that differ."""
+    """Return the parts of an id that make it unique: of subject, Codex and profile those that differ."""
     if len(all_of) == 1:
         return ""
     words = (one[0], f"Codex {one[1]}", f"profile {one[2]}")
@@ -147,7 +147,7 @@ def _join(name: str, same: list[tuple[Part, Case]]) -> Case:
     if len(told) > 1:
         joined["told"] = told
     if worst["story"] is not None:
-        joined["story"] = part.stories[worst["story"]] = name
+        joined["story"] = part.traces[worst["story"]] = name
     return joined
 
 

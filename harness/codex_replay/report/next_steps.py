@@ -21,7 +21,7 @@ def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
     share = "every case that ran" if len(indexes) == len(cases) > 1 else f"{len(indexes)} of {plural(failed, 'failed case')}"
     steps = [*advice, f"Fix what fails {share}: {truncate(text, LONGEST)}"]
     if again := cases[indexes[0]]["again"]:
-        steps.append(f"Run one of these cases again: {again}")
+        steps.append(f"Rerun one of these cases: {again}")
     if report.get("stopped_early"):
-        steps.append("Run every case, whatever fails: add --no-early-stop.")
+        steps.append("Run every case despite the failures: add --no-early-stop.")
     return steps

@@ -1,9 +1,9 @@
-"""What was said in a run, with what the recording says beside it: which frames differ, are missing, or were not expected.
+"""Align the frames of a run with those of the recording: which frames differ, are missing, or were not expected.
 
 Strategy. The two runs are compared as recordings are compared (`codex_replay.protocol.recordings.compare`): after normalisation,
 in the canonical
-order. What that finds is told by frame numbers, and is put here at the frames as they were seen. A frame that was never said
-stands after the frame that was said for the one recorded before it. Pure: frames in, frames of a story out.
+order. The result is by frame numbers, and is added here to the frames in the order of arrival. A missing frame
+comes after the frame that corresponds to the recorded one before it. Pure: frames in, frames of a trace out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codex_replay.report.labels import Labels
 if TYPE_CHECKING:
     from typing import Any
 
-#: Of a run that ended early, so many of the frames that never came are told.
+#: The maximum number of missing frames to list for a run that ended early.
 MOST_AFTER = 20
 #: Comparing costs up to the square of what differs.
 MOST_COMPARED = 3000
@@ -38,7 +38,7 @@ def align(
     """Return the frames of a run with their marks, and the differences, smallest first.
 
     Both runs are redacted already. Seams that the run did not see are left out of the recording; those that are not among `only`
-    are told, and not compared.
+    are listed, and not compared.
     """
     told = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)
@@ -110,7 +110,7 @@ def _with_missing(
 
 
 def _places(wanted: Sequence[core.Frame], live: Sequence[core.Frame]) -> dict[int, int]:
-    """Return for each recorded frame the index of the live frame after which it would stand (-1: before all)."""
+    """Return for each recorded frame the index of the live frame after which it would be (-1: before all)."""
 
     def named(frames: Sequence[core.Frame]) -> list[str]:
         labels = Labels()
@@ -144,7 +144,7 @@ def _missing(frame: core.Frame, label: str) -> Frame:
 
 
 def values(found: Sequence[Difference]) -> tuple[str | None, str | None]:
-    """Return what was expected and what was said at the smallest difference, as JSON; None where there is none."""
+    """Return the expected and the actual JSON at the smallest difference; None if there is none."""
     if not found:
         return None, None
     one = found[0]

@@ -1,6 +1,6 @@
-"""The stories of a report (stories.ndjson): written and read one at a time, in any order, for all of them may not fit in memory.
+"""The traces of a report (stories.ndjson): written and read one at a time, in any order, for all of them may not fit in memory.
 
-A story is text from where it was taken to where it is shown: it becomes JSON once, and the file and the page take the same text.
+A trace is text from where it was taken to where it is shown: it becomes JSON once, and the file and the page take the same text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codex_replay.report.data import TRACES, BadReport, Frame, Trace
 
 
 class TraceText(NamedTuple):
-    """A story as the JSON text that tells it, and its key: the `story` of its case."""
+    """A trace as JSON text, and its key: the `story` of its case."""
 
     key: str
     text: bytes
@@ -27,14 +27,14 @@ def frames_text(frames: list[Frame]) -> bytes:
 
 
 def told(key: str, head: Mapping[str, Any], frames: bytes) -> TraceText:
-    """Join a story of what is said of it (`source`, `cassette`, `truncated`) and the text of its frames."""
+    """Join a trace from its description (`source`, `cassette`, `truncated`) and the text of its frames."""
     said = {"case": key, **{name: head[name] for name in ("source", "cassette", "truncated")}}
     return TraceText(key, b'%s,"frames":%s}' % (_dumps(said)[:-1], frames))
 
 
-def as_text(story: Trace | TraceText) -> TraceText:
-    """Return a story as text."""
-    return story if isinstance(story, TraceText) else TraceText(story["case"], _dumps(story))
+def as_text(trace: Trace | TraceText) -> TraceText:
+    """Return a trace as text."""
+    return trace if isinstance(trace, TraceText) else TraceText(trace["case"], _dumps(trace))
 
 
 def _dumps(value: Any) -> bytes:
@@ -47,7 +47,7 @@ def _dumps(value: Any) -> bytes:
 
 
 def finite(value: Any) -> Any:
-    """Return a value with numbers that JSON does not know as strings: a file that cannot be read helps nobody."""
+    """Return a value with the numbers that JSON does not allow as strings: an unreadable file is useless."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -55,14 +55,14 @@ def finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def writing_traces(folder: Path, stories: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
-    """Write `folder`/stories.ndjson, and yield each story when it is written; the file is there once all are. `OSError`."""
+def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
+    """Write `folder`/stories.ndjson, and yield each trace when it is written; the file is there once all are. `OSError`."""
     path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")
     try:
         with open(draft, "wb") as file:
-            for story in stories:
-                text = as_text(story)
+            for trace in traces:
+                text = as_text(trace)
                 file.write(text.text + b"\n")
                 yield text
         draft.replace(path)
@@ -71,24 +71,24 @@ def writing_traces(folder: Path, stories: Iterable[Trace | TraceText]) -> Iterat
 
 
 def read_traces(folder: Path) -> Iterator[Trace]:
-    """Read the stories in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
+    """Read the traces in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
     path = folder / TRACES
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                yield _story(line, f"{path}, line {number}")
+                yield _trace(line, f"{path}, line {number}")
     except FileNotFoundError:
         return
     except OSError as error:
         raise BadReport(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _story(line: bytes, where: str) -> Trace:
+def _trace(line: bytes, where: str) -> Trace:
     try:
         value = json.loads(line)
     except ValueError as error:
-        raise BadReport(f"{where}: it is not whole, or no JSON ({error}); run it again.") from None
+        raise BadReport(f"{where}: the line is incomplete or not JSON ({error}); run the suite again.") from None
     if not isinstance(value, dict) or not isinstance(value.get("case"), str) or not isinstance(value.get("frames"), list):
-        raise BadReport(f"{where}: it is no story: it needs a 'case' and its 'frames'.")
-    story: Trace = value  # type: ignore[assignment]
-    return story
+        raise BadReport(f"{where}: this is not a trace: it needs 'case' and 'frames'.")
+    trace: Trace = value  # type: ignore[assignment]
+    return trace

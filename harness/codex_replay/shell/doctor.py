@@ -1,7 +1,7 @@
-"""Looks whether all that codex-replay needs is there, and knows how to mend what is not.
+"""Check the environment for everything that codex-replay needs, with a fix for what is missing.
 
-Strategy. A check is a function without parameters (or with the one thing it looks at) that returns a `DoctorFinding`; each
-looks at the thing itself, as its user would: fake-codex is started, pytest is asked for its plugins, files are hashed. A need
+Strategy. A check is a function without parameters (or with its one object) that returns a `DoctorFinding`; each
+tests the real thing as its user would: it starts fake-codex, asks pytest for its plugins, hashes files. A need
 is one of three: `always` (the fakes and the suites), `real` (installing and running the real Codex), `extra` (some proofs of this
 project). Nothing is changed and nothing is fetched; the slowest check starts pytest.
 """
@@ -42,7 +42,7 @@ INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"doc
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """What one check found: `well` or not, in a sentence `said`, and if not what to do about it (`mend`)."""
+    """The result of one check: `well` or not, a sentence `said`, and the fix (`mend`) if it failed."""
 
     name: str
     need: Need
@@ -52,7 +52,7 @@ class DoctorFinding:
 
 
 def examine(suites: Path) -> Iterator[DoctorFinding]:
-    """Yield a finding for each check, as it is made; `suites` is the folder in which the installed suites should be."""
+    """Yield a finding for each check as it is made; `suites` is the expected folder of the installed suites."""
     yield _python()
     yield packages()
     yield files()
@@ -61,12 +61,12 @@ def examine(suites: Path) -> Iterator[DoctorFinding]:
     yield fake_codex(Path(sys.executable).with_name("fake-codex"))
     yield on_path()
     yield plugin()
-    for program, why in (("node", "npm needs it"), ("npm", "the real Codex is fetched with it")):
-        yield _program(program, "real", why, "install Node.js, npm comes with it: https://nodejs.org")
+    for program, why in (("node", "required by npm"), ("npm", "downloads the real Codex")):
+        yield _program(program, "real", why, "install Node.js, which includes npm: https://nodejs.org")
     yield cache()
     yield codexes()
     yield _program(
-        "chromium chromium-browser google-chrome", "extra", "the report page is tested in it", "install your system's chromium"
+        "chromium chromium-browser google-chrome", "extra", "used to test the report page", "install your system's chromium"
     )
     yield namespaces()
 
@@ -89,7 +89,7 @@ def packages(distribution: str = DISTRIBUTION) -> DoctorFinding:
         return DoctorFinding(
             "packages", "always", False, f"not installed: {', '.join(missing)}.", f"pip install {' '.join(missing)}"
         )
-    return DoctorFinding("packages", "always", True, f"{distribution} {version} and the {len(names)} packages that it needs")
+    return DoctorFinding("packages", "always", True, f"{distribution} {version} and its {len(names)} dependencies")
 
 
 def _has(name: str) -> bool:
@@ -114,11 +114,11 @@ def files(distribution: str = DISTRIBUTION) -> DoctorFinding:
             wrong.append(f"{path} is missing")
             continue
         if path.hash is not None and _digest(path.hash.mode, data) != path.hash.value:
-            wrong.append(f"{path} was changed")
+            wrong.append(f"{path} has changed")
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return DoctorFinding("files", "always", False, f"{wrong[0]}{more}.", INSTALL_AGAIN)
-    return DoctorFinding("files", "always", bool(listed), f"{len(listed)} files as they were installed", INSTALL_AGAIN)
+    return DoctorFinding("files", "always", bool(listed), f"{len(listed)} files, unchanged since the install", INSTALL_AGAIN)
 
 
 def _digest(mode: str, data: bytes) -> str:
@@ -145,11 +145,11 @@ def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
     if wrong:
         said = f"of the {len(table)} schema files of {version}, {len(wrong)} are missing or changed: {', '.join(wrong[:3])}."
         return DoctorFinding("bundle", "always", False, said, INSTALL_AGAIN)
-    return DoctorFinding("bundle", "always", True, f"{len(table)} schema files of {version}, each with its hash")
+    return DoctorFinding("bundle", "always", True, f"{len(table)} schema files of {version}, all hashes match")
 
 
 def suites_there(suites: Path) -> DoctorFinding:
-    """Whether the suites and the cassettes beside them are there."""
+    """Whether the suites and the cassettes next to them are there."""
     names = sorted(path.name for path in suites.iterdir() if (path / "__init__.py").is_file()) if suites.is_dir() else []
     cassettes = packed(str(suites.parent / "cassettes"))
     recorded = len(cassettes_in(cassettes)[0]) if os.path.exists(cassettes) else 0
@@ -174,7 +174,7 @@ def fake_codex(path: Path) -> DoctorFinding:
     except subprocess.TimeoutExpired:
         return DoctorFinding("fake-codex", "always", False, f"{path} does not answer within {PATIENCE:g} s.", INSTALL_AGAIN)
     except (ValueError, LookupError, TypeError):
-        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"])[-1]
+        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"])[-1]
         return DoctorFinding("fake-codex", "always", False, f"{path} does not answer initialize: {last}", INSTALL_AGAIN)
     return DoctorFinding("fake-codex", "always", True, f"answers as {str(answer).split(' ')[0]} ({path})")
 
@@ -185,9 +185,9 @@ def on_path() -> DoctorFinding:
     found = shutil.which("fake-codex")
     mend = f"activate the environment, or put {own.parent} first on PATH"
     if found is None:
-        return DoctorFinding("PATH", "extra", False, "fake-codex is not on PATH; the suites find it none the less.", mend)
+        return DoctorFinding("PATH", "extra", False, "fake-codex is not on PATH; the suites still find it.", mend)
     if Path(found).resolve() != own.resolve():
-        return DoctorFinding("PATH", "extra", False, f"fake-codex on PATH is another environment's ({found}).", mend)
+        return DoctorFinding("PATH", "extra", False, f"fake-codex on PATH belongs to another environment ({found}).", mend)
     return DoctorFinding("PATH", "extra", True, f"fake-codex is {found}")
 
 
@@ -199,19 +199,19 @@ def plugin() -> DoctorFinding:
         done = subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return DoctorFinding(
-            "plugin", "always", False, f"pytest did not start within {PATIENCE} s.", "see what conftest.py does here"
+            "plugin", "always", False, f"pytest did not start within {PATIENCE} s.", "check conftest.py in this folder"
         )
     said = (done.stdout + done.stderr).decode(errors="replace")
     if done.returncode != 0:
-        last = (said.strip().splitlines() or ["it says nothing"])[-1]
+        last = (said.strip().splitlines() or ["it printed nothing"])[-1]
         return DoctorFinding(
-            "plugin", "always", False, f"pytest does not start here: {last}", "mend that, or try in another folder"
+            "plugin", "always", False, f"pytest does not start in this folder: {last}", "fix that, or use another folder"
         )
     if re.search(rf"^\s*{DISTRIBUTION}-\S+ at ", said, re.MULTILINE) is None:
         if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
             mend = "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD, or add -p codex_replay"
         else:
-            mend = "look for `-p no:codex_replay` in this folder's pytest configuration; else " + INSTALL_AGAIN
+            mend = "remove `-p no:codex_replay` from this folder's pytest configuration; otherwise " + INSTALL_AGAIN
         return DoctorFinding("plugin", "always", False, "pytest does not load it.", mend)
     return DoctorFinding("plugin", "always", True, "pytest loads it")
 
@@ -231,7 +231,7 @@ def cache() -> DoctorFinding:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        mend = "mend its permissions, or set CODEX_REPLAY_CACHE to another folder"
+        mend = "fix its permissions, or set CODEX_REPLAY_CACHE to another folder"
         return DoctorFinding("cache", "real", False, f"{folder} cannot be written: {error.strerror}.", mend)
     free = shutil.disk_usage(there).free
     return DoctorFinding("cache", "real", True, f"{folder}, {free / 1e9:.1f} GB free")
@@ -265,7 +265,9 @@ def namespaces() -> DoctorFinding:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         well = False
-    said = "`unshare -rn` works" if well else "`unshare -rn` does not work; that a run needs no network goes unproven."
+    said = (
+        "`unshare -rn` works" if well else "`unshare -rn` does not work, so the tests cannot prove that a run needs no network."
+    )
     return DoctorFinding(
         "namespaces", "extra", well, said, "on Linux, allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
     )

@@ -36,7 +36,7 @@ ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose."
 
 
 def since(server: Server, request: Any) -> list[Any]:
-    """Everything that the server said from the frame of the client on that was this request, but for usage and limits."""
+    """Everything that the server said from the frame of the client on that was this request, except for usage and limits."""
     frames = [(frame.sender, frame.value) for frame in server.timeline]
     at = next(n for n, (sender, value) in enumerate(frames) if sender == "client" and value.get("id") == request)
     said = [value for sender, value in frames[at:] if sender == "server"]

@@ -202,7 +202,7 @@ def test_images_of_the_user(app_server: AppServer) -> None:
 
 
 def test_an_image_that_is_not_there(app_server: AppServer) -> None:
-    """A path that cannot be read is no error of the turn: the model is told in words."""
+    """A path that cannot be read is not an error of the turn: the model is told in words."""
     server = app_server([{"items": [text("Which image?")], "expect": {"prompt": "Codex could not read the local image at"}}])
     thread = open_thread(server)
     given = [{"type": "localImage", "path": f"{server.work}/none.png"}]
@@ -226,7 +226,7 @@ def test_view_image(app_server: AppServer) -> None:
 
 
 def test_view_image_that_is_not_there(app_server: AppServer) -> None:
-    """An image that cannot be found is no item; the model is told."""
+    """An image that cannot be found is not an item; the model is told."""
     server = app_server([{"items": [function_call("view_image", {"path": "none.png"})]}, {"items": [text("Pity.")]}])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"

@@ -35,7 +35,7 @@ def spans(server: Server) -> list[tuple[str, str]]:
 
 
 def told_in_order(server: Server, calls: int) -> None:
-    """On a live server: the outputs stand in the model's input in the order of the calls, after all of these."""
+    """On a live server: the outputs are in the model's input in the order of the calls, after all of these."""
     if server.upstream is None:
         return
     last = [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"][-1]

@@ -41,7 +41,7 @@ def says(*words: str) -> list[dict[str, Any]]:
 
 
 def turn(number: int, asked: str, answered: str) -> dict[str, Any]:
-    """A turn as it is read from a thread's file: its ids are counted anew there."""
+    """A turn as it is read from a thread's file: its ids are counted again there."""
     content = [{"type": "text", "text": asked, "text_elements": []}]
     items = [
         {"type": "userMessage", "id": f"item-{2 * number - 1}", "content": content},
@@ -74,7 +74,7 @@ def test_read(app_server: AppServer) -> None:
 
 
 def test_list(app_server: AppServer) -> None:
-    """A thread is listed once it has had a turn; the newest stands first; `limit` and `cursor` turn the pages."""
+    """A thread is listed once it has had a turn; the newest is first; `limit` and `cursor` turn the pages."""
     server = app_server(says("One", "Two"))
     first = open_thread(server)
     assert server.request("thread/list", {}) == {"data": [], "nextCursor": None}

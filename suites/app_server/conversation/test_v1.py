@@ -72,7 +72,7 @@ def test_listener(app_server: AppServer) -> None:
 
 
 def test_user_turn(app_server: AppServer) -> None:
-    """`sendUserTurn` is answered `{}`; the turn's frames are those of v2 but for turn/started, and there is no thread/started.
+    """`sendUserTurn` is answered `{}`; the turn's frames are those of v2 except for turn/started, and there is no thread/started.
 
     Source: REAL-44, REAL-48, REAL-49.
     """

@@ -47,7 +47,7 @@ FINE: dict[str, bytes] = {
 
 
 def said(server: Server) -> list[Any]:
-    """Everything that the server has said but for the answer to `initialize`, which comes first."""
+    """Everything that the server has said except for the answer to `initialize`, which comes first."""
     first, *others = server.messages()
     assert list(first["result"]) == ["userAgent"]
     return others

@@ -73,7 +73,7 @@ def test_an_old_login_is_refreshed_at_the_start(app_server: AppServer, days: int
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "CODEX_API_KEY"])
 def test_keys_of_the_environment_are_ignored(app_server: AppServer, name: str) -> None:
-    """A key in the environment is no login. (REAL-11)"""
+    """A key in the environment is not a login. (REAL-11)"""
     server = app_server(script("none"), config=REQUIRES_LOGIN, env={name: "fake-key"})
     thread = open_thread(server)
     assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}

@@ -210,7 +210,7 @@ def test_fuzzy_file_search(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("query", ["zzz", ""], ids=["no-match", "empty"])
 def test_fuzzy_file_search_finds_nothing(app_server: AppServer, query: str) -> None:
-    """No match, and no letters to match, are no files."""
+    """No match, and no letters to match, are not files."""
     server = started(app_server(prepare=with_files))
     assert server.request("fuzzyFileSearch", {"query": query, "roots": [server.work]}) == {"files": []}
 
@@ -248,7 +248,7 @@ def test_git_diff(app_server: AppServer) -> None:
 
 
 def test_git_diff_without_a_repository(app_server: AppServer) -> None:
-    """v1: a directory that is no repository is refused."""
+    """v1: a directory that is not a repository is refused."""
     server = started(app_server())
     error = server.request_error("gitDiffToRemote", {"cwd": server.work})
     assert error == {"code": REFUSED, "message": f'failed to compute git diff to remote for cwd: "{server.work}"'}

@@ -89,7 +89,7 @@ def test_accept_with_amendment(app_server: AppServer) -> None:
     assert last_words(server) == ["One", "Two"]
 
 
-#: What is no answer at all -> the result that is sent.
+#: What is not an answer at all -> the result that is sent.
 NO_DECISION: dict[str, Any] = {"no-decision": {}, "null": None, "number": 5, "wrong-case": {"decision": "Accept"}}
 
 
@@ -235,7 +235,7 @@ def test_v1_amendment(app_server: AppServer) -> None:
 
 
 def test_v1_invalid_decision(app_server: AppServer) -> None:
-    """v1: v2's word `accept` is no decision, and counts as denied. (REAL-58)"""
+    """v1: v2's word `accept` is not a decision, and counts as denied. (REAL-58)"""
     server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED)], bad_input=True)
     talk = conversation(server, **ASKS)
     say(server, talk)

@@ -329,7 +329,7 @@ def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("server-death", "REAL-94")
 def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> None:
-    """A dead app-server is no dead proxy: the next request is served."""
+    """A dead app-server is not a dead proxy: the next request is served."""
     script = [{"items": ["Hi."], "times": "always"}]
     done = proxy.post(endpoint, script=script)
     child = int({frame.child for frame in done.frames}.pop())

@@ -71,7 +71,7 @@ def test_effort_of_the_turn_on_responses(proxy: Proxy, model: str, given: str | 
 
 @pytest.mark.spec("model-reasoning-members", "PAY-85")
 def test_reasoning_has_the_effort_alone(proxy: Proxy) -> None:
-    """What else the client's reasoning has is no part of the payload."""
+    """What else the client's reasoning has is not a part of the payload."""
     done = proxy.responses({"reasoning": {"effort": "high", "summary": "detailed"}})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": "high"})
 
@@ -104,7 +104,7 @@ def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-turn-wire", "PAY-08")
 def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
-    """A model that is no alias reaches the app-server under its own name."""
+    """A model that is not an alias reaches the app-server under its own name."""
     done = proxy.post(endpoint, {"model": "gpt-5.2-codex"})
     for name in ("newConversation", "sendUserTurn"):
         must_be(f"{name}.model", done.params(name)["model"], "gpt-5.2-codex")

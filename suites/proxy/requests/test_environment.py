@@ -127,7 +127,7 @@ def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> 
 
 @pytest.mark.spec("env-base-instructions", "PAY-91")
 def test_system_prompt_of_chat(proxy: Proxy) -> None:
-    """The system message is the base instructions, and stands nowhere else."""
+    """The system message is the base instructions, and is nowhere else."""
     messages = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=ALL)
     opened = dict(done.params("newConversation"))

@@ -77,7 +77,7 @@ def test_parts(proxy: Proxy, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-image", "HAND-23", "HAND-39")
 def test_image(proxy: Proxy, endpoint: str) -> None:
-    """An image is an item of its own that stands after its role anchor, its url as it was given."""
+    """An image is an item of its own that is after its role anchor, its url as it was given."""
     if endpoint == "chat":
         parts: list[Any] = [{"type": "text", "text": "Look: "}, {"type": "image_url", "image_url": {"url": PIXEL}}]
     else:

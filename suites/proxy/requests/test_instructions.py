@@ -137,7 +137,7 @@ def test_schemas(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-schema-verbatim", "PAY-41")
 def test_schema_of_every_kind(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """Whatever a schema says, it stands there as it was given."""
+    """Whatever a schema says, it is there as it was given."""
     name, text = only("line below the heading of the schemas", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).schemas)
     must_be("The name before the listed schema", name, "t")
     must_be_schema(name, text, SCHEMAS[kind])
@@ -203,7 +203,7 @@ LAYOUTS: list[Any] = [
 @pytest.mark.parametrize(("choice", "conditional", "strict"), LAYOUTS)
 @pytest.mark.spec("instructions-layout", "PAY-39", "PAY-40", "PAY-42", "PAY-43", "PAY-45")
 def test_layout(proxy: Proxy, endpoint: str, choice: Any, conditional: list[str], strict: bool) -> None:
-    """The blank lines stand where the document has them, and no line stands there that it does not have."""
+    """The blank lines are where the document has them, and no line is there that it does not have."""
     tools = [tool(endpoint, strict=strict), tool(endpoint, "saveNote", NOTE, None)]
     text = instructions(proxy, endpoint, *tools, **chosen(endpoint, choice))
     found = take_apart(text)

@@ -101,7 +101,7 @@ def test_dynamic_tools_for_every_choice(proxy: Proxy, choice: Any) -> None:
 @pytest.mark.parametrize("native", ["web_search", "file_search", "code_interpreter"])
 @pytest.mark.spec("newconversation-native-tools", "HAND-17", "HAND-41")
 def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
-    """A tool that is no function is refused, or left out; the function beside it is forwarded."""
+    """A tool that is not a function is refused, or left out; the function next to it is forwarded."""
     done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
     if 400 <= done.status < 500:
         assert done.json["error"]["message"], "error.message of the answer is empty; it must say what is wrong"

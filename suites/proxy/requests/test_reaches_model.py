@@ -66,7 +66,7 @@ def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, part
     says="A system (or developer) message",
 )
 def test_instructions(proxy: Proxy, beside: str) -> None:
-    """The `instructions` of a response reach the model, whatever else the request has; and what stands beside them does too."""
+    """The `instructions` of a response reach the model, whatever else the request has; and what is next to them does too."""
     system = [{"role": "system", "content": "Never name a ship."}] if beside == "a-system-item" else []
     tools = {"tools": [tool("responses")]} if beside == "tools" else {}
     ask(proxy, "responses", system, instructions="Speak in rhymes of herrings.", **tools)
@@ -164,7 +164,7 @@ def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> No
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
-    """An output that tells of an error is an output: under its own id, beside the one that went well."""
+    """An output that tells of an error is an output: under its own id, next to the one that went well."""
     outputs = [FAILED, SOUTH] if order == "as-called" else [SOUTH, FAILED]
     ask(proxy, endpoint, history(endpoint, [FAILED, SOUTH], outputs), tools=[tool(endpoint)])
     must_be_paired(proxy, FAILED, SOUTH)

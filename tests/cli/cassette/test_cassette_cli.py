@@ -167,11 +167,11 @@ def test_a_line_that_was_taken_out_is_told_once(tmp_path: Path) -> None:
     frames = [TOLD.replace(b'"n":2', b'"n":%d' % n) for n in range(3, 40)]
     path.write_bytes(b"".join([HEADER, ASK, ANSWER, *frames[1:], encode_footer(Footer(38))]))
     assert run("lint", path).output.splitlines() == [
-        f"{path}, line 4 (frame 4): numbering: the frame has number 4, but frame 2 stands before it",
-        "1 cassette(s), 38 frames: 1 not sound.",
+        f"{path}, line 4 (frame 4): numbering: the frame has the number 4, but frame 2 precedes it",
+        "1 cassette(s), 38 frames: 1 with errors.",
     ]
     path.write_bytes(b"".join([HEADER, TOLD, encode_footer(Footer(1))]))
-    assert "line 2 (frame 2): numbering: the frame has number 2, but it is the first" in run("lint", path).output
+    assert "line 2 (frame 2): numbering: the frame has the number 2, but it is the first" in run("lint", path).output
 
 
 def test_of_a_line_that_is_no_json_nothing_else_is_told(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_of_a_line_that_is_no_json_nothing_else_is_told(tmp_path: Path) -> None:
     result = run("lint", path)
     first, *rest = result.output.splitlines()
     assert first.startswith(f"{path}, line 2 (frame 1): schema: the line is not JSON (")
-    assert rest == ["1 cassette(s), 2 frames: 1 not sound."]
+    assert rest == ["1 cassette(s), 2 frames: 1 with errors."]
 
 
 def test_the_lint_samples_are_sound_without_their_fault(tmp_path: Path) -> None:
@@ -299,8 +299,8 @@ def test_of_an_id_that_is_another_throughout_the_first_place_is_told(tmp_path: P
     assert head == "Different: 9 difference(s) between 3 and 3 events, the smallest first."
     of_ids = [line for line in told if "Id" in line or ".id" in line]
     assert [line.partition("frame ")[2][:1] + line.partition(": ")[2].rpartition(": ")[2] for line in of_ids] == [
-        '1"2" and "3" (and so in 3 more places that name it)',
-        '3"4" and "5" (and so in 1 more place that names it)',
+        '1"2" and "3" (and in 3 more places with this id)',
+        '3"4" and "5" (and in 1 more place with this id)',
     ]
     assert len(told) == 5
     assert run("diff", "--max", "1", *paths).output.splitlines()[-1] == "  ... and 5 more (--max)."
@@ -463,7 +463,7 @@ def test_importing_keeps_the_file_that_is_there(tmp_path: Path) -> None:
     out.write_text("mine")
     result = run("import", DATA / "tee.ndjson", "--format", "tee", "--out", out)
     assert (result.exit_code, out.read_text()) == (2, "mine")
-    assert "it is kept" in result.stderr
+    assert "was not changed" in result.stderr
     assert run("import", DATA / "tee.ndjson", "--format", "tee", "--out", out, "--force").exit_code == 0
     assert out.read_text() != "mine"
 
@@ -493,7 +493,7 @@ def test_lint_names_the_place_of_a_broken_line_once(tmp_path: Path) -> None:
     assert "line 2 column" not in done.output
 
 
-OPTION = " `--codex V` normalises by the table of V."
+OPTION = " `--codex V` uses the table of V."
 
 
 def test_diff_reports_that_it_used_the_tables_of_another_version(tmp_path: Path) -> None:
@@ -502,8 +502,10 @@ def test_diff_reports_that_it_used_the_tables_of_another_version(tmp_path: Path)
     path.write_bytes(source.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
     unknown = tmp_path / "unknown.ndjson"
     unknown.write_bytes(source.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"garbage"', 1))
-    other = "codex-replay: There is no normalise table for Codex 0.93.0, and no command makes one: times, durations and"
-    both = "codex-replay: The runs are of {} and {}; the table of 0.92.0 normalises both. `--codex V` normalises by the table"
+    other = "codex-replay: There is no normalise table for Codex 0.93.0, and no command creates one: times, durations and"
+    both = (
+        "codex-replay: The runs are of {} and {}; both are normalised with the table of 0.92.0. `--codex V` uses the table of V."
+    )
     for a, b, told in (
         (source, source, ""),
         (path, source, both.format("Codex 0.93.0", "Codex 0.92.0")),
@@ -546,7 +548,7 @@ def test_a_page_without_marks_says_why(tmp_path: Path) -> None:
     assert cassette_trace(path, "")["frames"][0]["masked"] == ["$.params.createdAt"]
     path.write_bytes(path.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
     done = run("show", path, "--html", tmp_path / "b.html")
-    assert "There is no normalise table for Codex 0.93.0, and no command makes one: the page does not mark times," in done.output
+    assert "There is no normalise table for Codex 0.93.0, and no command creates one: times, durations" in done.output
     assert cassette_trace(path, "")["frames"][0]["masked"] == []
 
 

@@ -34,7 +34,7 @@ def test_the_fake_serves_the_cassette_itself(said: dict[str, str]) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     verdict, note = done.stdout.splitlines()
     assert verdict.startswith("identical: ")
-    assert note.startswith("The fake replayed this very cassette: ")
+    assert note.startswith("The fake replayed this cassette: ")
 
 
 def test_the_fake_serves_another_one_if_it_is_told_to() -> None:
@@ -58,9 +58,9 @@ def test_what_another_fake_serves_is_not_said_to_be_the_recording_itself(tmp_pat
     done = replay(CASSETTE, "--app-server", "fake", FAKE_CODEX_CASSETTE=tmp_path / "copy.ndjson")
     assert done.stdout.splitlines()[1:] == []
     done = replay(CASSETTE, "--app-server", "fake", "--json")
-    assert "very cassette" in json.loads(done.stdout)["note"]
+    assert "this cassette" in json.loads(done.stdout)["note"]
     done = replay(CASSETTE, "--backend", "fake", "--json")
-    assert "very cassette" in json.loads(done.stdout)["note"]
+    assert "this cassette" in json.loads(done.stdout)["note"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_another_fake_serves_is_not_said_to_be_the_recording_itself(tmp_pat
     [
         ("die-at-start", "exited with status 3"),
         ("hang", "did not come within 1 s"),
-        ("flood-stdout", "its lines are no JSON object"),
+        ("flood-stdout", "its lines are not JSON objects"),
         ("", "differ at"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_wrong_server_is_told_with_what_differs(way: str, sentence: str) -> No
     ("arguments", "sentence"),
     [
         (["nope.ndjson", "--app-server", "fake"], "cannot be opened"),
-        ([SERVER, "--app-server", "fake"], "no cassette header"),
+        ([SERVER, "--app-server", "fake"], "not a cassette header"),
         ([CASSETTE, "--app-server", "no-such-program"], "there is no such program"),
         ([CASSETTE, "--app-server", "codex@1"], "is not a Codex version"),
         ([CASSETTE, "--app-server", "fake", "--timeout", "0"], "--timeout"),
@@ -115,14 +115,14 @@ def test_an_option_that_would_say_nothing_is_refused(options: list[str], sentenc
 
 def test_a_command_without_listen_is_said_to_have_a_model_of_its_own() -> None:
     done = replay(CASSETTE, "--app-server", wrong("die-at-start"), "--timeout", "1")
-    assert done.stdout.splitlines()[0].startswith("The model is the one that the command itself is set up for")
+    assert done.stdout.splitlines()[0].startswith("The command uses its own model.")
 
 
 def test_a_command_is_given_the_url_of_the_recorded_answers() -> None:
     asks = "import sys, urllib.request as u; sys.exit(u.urlopen(sys.argv[1] + '/models?client_version=0.92.0').status)"
     done = replay(CASSETTE, "--app-server", shlex.join([sys.executable, "-c", asks, "{listen}/v1"]), "--timeout", "5", "--json")
     told = json.loads(done.stdout)
-    assert (done.returncode, told["model"]) == (1, "The recorded answers stand for the model.")
+    assert (done.returncode, told["model"]) == (1, "The model is replaced by its recorded answers.")
     assert "status 200" in told["failure"]
 
 
@@ -135,7 +135,7 @@ def test_answers_that_were_cut_for_size_cannot_stand_for_the_model(tmp_path: Pat
     (tmp_path / "cut.ndjson").write_text("".join(lines))
     done = replay(tmp_path / "cut.ndjson", "--app-server", wrong("hang").replace("hang", "{listen}"))
     assert done.returncode == 2
-    assert "cannot answer; give --script" in done.stderr
+    assert "cannot be replayed; give --script" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"turns": 1}'])
@@ -153,7 +153,7 @@ def test_the_tables_of_another_version_are_reported(option: str, tmp_path: Path)
     path.write_bytes(CASSETTE.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
     done = replay(path, option, "fake", "--json")
     assert (done.returncode, json.loads(done.stdout)["identical"]) == (0, True)
-    told = "codex-replay: There is no normalise table for Codex 0.93.0, and no command makes one: times, durations and"
+    told = "codex-replay: There is no normalise table for Codex 0.93.0, and no command creates one: times, durations and"
     assert (done.stderr[: len(told)], done.stderr.count("\n")) == (told, 1)
     assert json.loads(done.stdout)["missing"] == [done.stderr.removeprefix("codex-replay: ").partition(" `--codex V`")[0]]
     given = replay(path, option, "fake", "--json", "--codex", "0.92.0")

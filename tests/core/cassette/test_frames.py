@@ -390,10 +390,10 @@ def test_a_view_may_have_a_member_called_msg() -> None:
 @pytest.mark.parametrize(
     ("member", "value", "sentence"),
     [
-        ("codex", 17, "the 'codex' of its header must be a string"),
-        ("bundle", None, "the 'bundle' of its header must be a string"),
-        ("case", [], "the 'case' of its header must be a string"),
-        ("origin", "recorded", "the 'origin' of its header must be an object"),
+        ("codex", 17, "'codex' in the header must be a string"),
+        ("bundle", None, "'bundle' in the header must be a string"),
+        ("case", [], "'case' in the header must be a string"),
+        ("origin", "recorded", "'origin' in the header must be an object"),
     ],
 )
 def test_a_header_with_a_member_of_another_type_is_refused(member: str, value: object, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""A secret that is streamed in pieces: no frame shows it, and lint and redact find it."""
+"""A secret that is streamed in chunks: no frame shows it, and lint and redact find it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_secret_in_pieces_is_found_and_mended(seam: str, tmp_path: Path) -> No
     dirty = streaming(tmp_path / "dirty.ndjson", *frames)
     assert not any(map(Redactor().findings, dirty.read_bytes().splitlines()))  # who looks at frames only finds nothing
     (line,) = secrets_of(dirty)
-    assert "in pieces in the frames 3 to 6" in line
+    assert "split across the frames 3 to 6" in line
     assert "line 4 (frame 3)" in line
     assert run("lint", dirty).exit_code == 1
 
@@ -210,7 +210,7 @@ def test_the_tokens_of_logprobs_are_joined(spaces: bool, tmp_path: Path) -> None
     first, second = logprobs("key ", *TOKENS[:2]), logprobs(*TOKENS[2:], ". ")
     path = streaming(tmp_path / "c.ndjson", event("key ghp_", *first), event("".join(TOKENS[2:]) + ". ", *second))
     (line,) = secrets_of(path)  # once, though text and tokens have it
-    assert "in pieces in the frames 3 to 4" in line
+    assert "split across the frames 3 to 4" in line
     assert run("redact", path, "--out", tmp_path / "clean.ndjson").exit_code == 0
     first, second = redacted_logprobs("key ", "ghp_redacted-1", ""), redacted_logprobs(*[""] * len(TOKENS[2:]), ". ")
     expected = [event("key ghp_redacted-1", *first), event(". ", *second)]
@@ -232,7 +232,7 @@ def test_tokens_that_stand_in_one_frame_are_joined(kind: str, tmp_path: Path) ->
         writer.write(Frame(0, 0.0, "http", "server", kind, b"", payload(*logprobs("a ", *TOKENS, " b")), 1))
         writer.write(Frame(0, 0.0, "http", "server", kind, b"", payload(*logprobs("ghp_")), 1))  # of another text
     (line,) = secrets_of(path)
-    assert "in what frame 3 carries" in line
+    assert "in the payload of frame 3" in line
     assert run("redact", path, "--out", tmp_path / "clean.ndjson").exit_code == 0
     expected = [payload(*redacted_logprobs("a ", "ghp_redacted-1", *[""] * len(TOKENS[1:]), " b")), payload(*logprobs("ghp_"))]
     assert lists_alike(payloads(tmp_path / "clean.ndjson")) == lists_alike(expected)
@@ -255,7 +255,7 @@ def test_a_secret_that_is_torn_over_two_parts_of_a_body_is_found_and_mended(tail
     assert not any(Redactor().findings(one) for one in said)
     path = chunked(tmp_path / "c.ndjson", *map(body_fields, said))
     (line,) = secrets_of(path)
-    assert "in pieces in the frames 3 to 4" in line
+    assert "split across the frames 3 to 4" in line
     assert run("redact", path, "--out", tmp_path / "clean.ndjson").exit_code == 0
     assert payloads(tmp_path / "clean.ndjson") == [body_fields(b'{"is":"ghp_redacted-1'), body_fields(tail + b'"}')]
     assert secrets_of(tmp_path / "clean.ndjson") == []
@@ -285,8 +285,8 @@ def test_lint_finds_a_literal_of_yours_whole_or_in_pieces_and_never_says_it(tmp_
     assert "Bluebird" not in result.output
     found = [re.sub(r"byte \d+", "byte N", line) for line in result.output.splitlines() if ": secret: " in line]
     assert [line.partition("a secret ")[2].partition(";")[0] for line in found] == [
-        "(literal) of 8 bytes stands at byte N",
-        "(literal) of 8 bytes stands in pieces in the frames 3 to 4",
+        "(literal) of 8 bytes is at byte N",
+        "(literal) of 8 bytes is split across the frames 3 to 4",
     ]
     assert json.loads(run("lint", "--json", path, "--literal", "Bluebird").output)["ok"] is False
     assert run("lint", path, "--literal", "").exit_code == 2

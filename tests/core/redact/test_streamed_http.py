@@ -119,7 +119,7 @@ def check_choices(kind: str, spaces: bool, tmp_path: Path) -> None:
     dirty = cassette(tmp_path / "dirty.ndjson", *said("It is " + GITHUB[0], GITHUB[1], GITHUB[2] + ". é", GITHUB[1]))
     assert not any(map(Redactor().findings, dirty.read_bytes().splitlines()))
     (line,) = secrets_of(dirty)
-    assert "in pieces in the frames 3 to 7" in line
+    assert "split across the frames 3 to 7" in line
     assert cleaned(dirty) == [payload for _, payload in said("It is ghp_redacted-1", "", ". é", GITHUB[1])]
 
 
@@ -147,7 +147,7 @@ def test_two_calls_of_one_choice_are_two_streams(tmp_path: Path) -> None:
     assert secrets_of(cassette(tmp_path / "c.ndjson", *frames)) == []
     both = {"tool_calls": [arguments(GITHUB[0], 1)["tool_calls"][0], arguments("".join(GITHUB[1:]), 1)["tool_calls"][0]]}
     (line,) = secrets_of(cassette(tmp_path / "d.ndjson", event(choice(both))))  # and here one, in one event
-    assert "in what frame 3 carries" in line
+    assert "in the payload of frame 3" in line
 
 
 TOKENS = ["gh", "p_", "abcdef", "ghijkl", "mnopqr", "stuvwx", "yzABCD", "EF6789"]
@@ -160,7 +160,7 @@ def test_the_tokens_of_a_choice_are_joined_and_those_of_two_are_not(tmp_path: Pa
 
     dirty = cassette(tmp_path / "c.ndjson", said("a ", *TOKENS[:2]), said("b", index=1), said(*TOKENS[2:], "."))
     (line,) = secrets_of(dirty)
-    assert "in pieces in the frames 3 to 5" in line
+    assert "split across the frames 3 to 5" in line
     assert cleaned(dirty) == [
         one[1] for one in (said("a ", "ghp_redacted-1", ""), said("b", index=1), said(*[""] * len(TOKENS[2:]), "."))
     ]
@@ -346,7 +346,7 @@ def test_a_stream_that_cannot_be_decompressed_is_left_out_and_the_recorder_says_
         path, said = recorded(tmp_path, STREAM.format(encoding), body)
         assert payloads(path) == [{"omitted": len(body)}]
         (sentence,) = said
-        assert f"the content-encoding '{encoding}' cannot be looked into" in sentence
+        assert f"the content-encoding '{encoding}' cannot be searched" in sentence
         assert "was left out" in run("lint", "--notes", path).output
 
     check()
@@ -361,7 +361,7 @@ def check_unseen(tmp_path: Path) -> None:
     dirty = cassette(tmp_path / "c.ndjson", ("chunk", body_fields(raw)), headers=headers)
     result = run("lint", dirty)
     assert result.exit_code == 1
-    assert "line 4 (frame 3): unseen: a body in the content-encoding 'br' cannot be looked into" in result.output
+    assert "line 4 (frame 3): unseen: a body in the content-encoding 'br' cannot be searched" in result.output
     assert cleaned(dirty) == [{"omitted": 4}]
 
 
@@ -401,7 +401,7 @@ def test_the_input_and_output_of_a_process_are_joined(sender: str, tmp_path: Pat
         for number, text in enumerate(("export KEY=" + GITHUB[0], "".join(GITHUB[1:]) + "\n")):
             writer.write(Frame(0, 0.0, "rpc", sender, "msg", frame(number, text)))
     (line,) = secrets_of(path)
-    assert "in pieces in the frames 1 to 2" in line
+    assert "split across the frames 1 to 2" in line
     assert run("redact", path, "--out", tmp_path / "clean.ndjson").exit_code == 0
     with CassetteReader(tmp_path / "clean.ndjson") as reader:
         assert [one.raw for one in reader] == [frame(0, "export KEY=ghp_redacted-1"), frame(1, "\n")]

@@ -420,7 +420,7 @@ def test_a_miss_names_the_nearest_frame_and_the_smallest_difference_and_changes_
     assert str(miss) == (
         "no recorded frame matches b: the nearest is frame 2 of recording 1, b, and differs at params.x.y[1]: recorded 2, got 3"
     )
-    assert "its place later" in str(player.receive(frames[1]))
+    assert "which comes later" in str(player.receive(frames[1]))
     assert player.receive(frames[0]) is None
     assert player.receive(frames[1]) is None
     assert drain(player) == [frames[2].raw]

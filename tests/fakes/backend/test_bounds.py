@@ -89,7 +89,7 @@ def test_a_bomb_is_413_in_bounded_memory_and_another_client_is_answered_meanwhil
             for sock in (first, second):
                 answer = rest(sock)
                 assert answer.startswith(b"HTTP/1.1 413 "), answer[:300]
-                assert b"longer than 67108864 bytes when it is decoded" in answer
+                assert b"longer than 67108864 bytes after decoding" in answer
         assert peak(backend.pid) < 300
         assert [entry["status"] for entry in session.ledger()].count(413) == 2
 

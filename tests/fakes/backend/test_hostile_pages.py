@@ -103,5 +103,5 @@ def test_a_further_name_and_the_bound_host_may_ask() -> None:
         assert ask(backend, "GET", "/v1/models", host="backend.test:80")[0] == 200
         assert ask(backend, "GET", "/v1/models", host="other.test:80")[0] == 403
         (line,) = backend.stderr().splitlines()
-        assert 'The host "other.test:80" is not this server' in line
+        assert 'The host "other.test:80" is not a name of this server' in line
         assert "--allow-host" in line

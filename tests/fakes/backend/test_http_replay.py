@@ -323,7 +323,7 @@ def test_by_connection_and_order(backend: BackendProcess, tmp_path: Path) -> Non
         assert said == ['"a1"', '"b1"', '"b2"', '"a2"']
         miss = wire(session.url, ask("?"), connection=one)
     assert miss.status == 501
-    assert "has been played already" in miss.error["message"]
+    assert "it was already replayed" in miss.error["message"]
 
 
 def test_a_miss_names_the_nearest_request_and_the_smallest_difference(backend: BackendProcess, tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_a_request_that_was_played_is_not_played_again(backend: BackendProcess, 
     session = backend.session("once")
     session.cassette(tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1")))
     assert wire(session.url, ask("x")).status == 200
-    assert "is the same, has been played already (each is played once)." in wire(session.url, ask("x")).error["message"]
+    assert "matches, but it was already replayed (each is replayed once)." in wire(session.url, ask("x")).error["message"]
 
 
 def test_recordings_answer_before_the_script_and_the_script_before_the_default(backend: BackendProcess, tmp_path: Path) -> None:
@@ -429,9 +429,9 @@ def test_a_recording_that_was_cut_short_is_said_and_played_as_far_as_it_goes(bac
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"by": "luck"}, '"luck" is no way to choose'),
-        ({"over": ["bodies"]}, '"bodies" is no part of a request'),
-        ({"over": ["-body"]}, "Nothing is compared"),
+        ({"by": "luck"}, '"luck" is not a way to choose'),
+        ({"over": ["bodies"]}, '"bodies" is not a part of a request'),
+        ({"over": ["-body"]}, "is compared"),
         ({"pace": "slow"}, "it must be fast, recorded"),
     ],
 )
@@ -445,9 +445,9 @@ def test_what_cannot_be_played_is_a_sentence(backend: BackendProcess, tmp_path: 
 def test_a_file_that_is_no_recording_of_http_is_a_sentence(backend: BackendProcess, tmp_path: Path) -> None:
     session = backend.session("nothing")
     (tmp_path / "b.ndjson").write_text("{}\n")
-    with pytest.raises(BackendError, match="this is no cassette header"):
+    with pytest.raises(BackendError, match="this is not a cassette header"):
         session.cassette(tmp_path / "b.ndjson")
-    with pytest.raises(BackendError, match="there is no recorded http request in it"):
+    with pytest.raises(BackendError, match="has no recorded http request"):
         session.cassette(tape(tmp_path / "c.ndjson", Frame(1, 0.0, "rpc", "client", raw=b"{}\n")))
 
 
@@ -455,13 +455,13 @@ def test_the_stories_of_a_report_are_left_out_of_a_folder_and_are_no_cassette(ba
     session = backend.session("stories")
     stories = tmp_path / "stories.ndjson"
     stories.write_text('{"case":"proxy/test_a/b","source":"this run","cassette":null,"truncated":false,"frames":[]}\n')
-    with pytest.raises(BackendError, match="a report's stories, for one, are no cassette"):
+    with pytest.raises(BackendError, match="this is not a cassette header"):
         session.cassette(stories)
     tape(tmp_path / "a.ndjson", request(1, ask("x")), answered("1"))
-    assert session.cassette(tmp_path) == [f"{stories}: left out, for it holds the stories of a report, and is no cassette."]
+    assert session.cassette(tmp_path) == [f"{stories}: skipped; it holds the traces of a report and is not a cassette."]
     assert body_of(wire(session.url, ask("x"))) == "1"
     stories.write_text('{"cassette":2}\n')
-    with pytest.raises(BackendError, match="of cassette format 2"):
+    with pytest.raises(BackendError, match="cassette format 2"):
         session.cassette(tmp_path)
 
 
@@ -531,9 +531,7 @@ def test_an_answer_that_does_not_end_is_said(backend: BackendProcess, tmp_path: 
     path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('"x"'))
     status, told, _ = played(path, "--backend", session.url, "--timeout", "0.3")
     assert status == 1
-    assert told["failure"].startswith(
-        "The answer had not come to its end after 0.3 s; asked last was POST /v1/responses (frame 1"
-    )
+    assert told["failure"].startswith("POST /v1/responses (frame 1 of the recording) was not fully answered within 0.3 s")
 
 
 def test_credentials_take_the_place_of_redacted_ones_and_are_no_difference(backend: BackendProcess, tmp_path: Path) -> None:
@@ -554,10 +552,10 @@ def test_credentials_take_the_place_of_redacted_ones_and_are_no_difference(backe
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ((), "--app-server or --backend, one of them"),
+        ((), "either --app-server or --backend"),
         (("--backend", "https://example.invalid/v1"), "This would send 1 request (0 KB) to example.invalid, on your account"),
-        (("--backend", "127.0.0.1"), "is no http or https URL"),
-        (("--backend", "http://127.0.0.1:9"), "the backend cannot be reached"),
+        (("--backend", "127.0.0.1"), "is not an http or https URL"),
+        (("--backend", "http://127.0.0.1:9"), "the backend at http://127.0.0.1:9 cannot be reached"),
         (("--backend", "fake", "--auth", "/nowhere.json"), "the login cannot be read"),
     ],
 )
@@ -603,7 +601,7 @@ def test_there_is_a_test_for_every_wrong_replay() -> None:
 @pytest.mark.parametrize(
     ("codex", "start"),
     [
-        ("0.93.0", "There is no normalise table for Codex 0.93.0, and no command makes one: times,"),
+        ("0.93.0", "There is no normalise table for Codex 0.93.0, and no command creates one: times,"),
         ("unknown", "The header names no Codex version ('unknown'), so no version's tables apply: times,"),
     ],
 )

@@ -152,7 +152,7 @@ def test_a_wrong_type_names_the_parameter(key: str) -> None:
 
 def test_a_mistake_in_rules_off_is_said() -> None:
     assert unknown_rules(["json"]) is None
-    assert 'rules_off: "jsno" is no rule.' in str(unknown_rules(["jsno"]))
+    assert 'rules_off: "jsno" is not a rule.' in str(unknown_rules(["jsno"]))
 
 
 # tokens
@@ -166,7 +166,7 @@ def test_refresh_tokens_rotate_and_are_good_once() -> None:
     assert tokens.check_bearer(fresh["access_token"], "chatgpt") is None
     assert tokens.use_refresh("r1") == (
         "refresh_token_reused",
-        "The refresh token was used before; each is good once. Log in again.",
+        "The refresh token was already used; each works once. Log in again.",
     )
     again = tokens.use_refresh(fresh["refresh_token"])
     assert isinstance(again, dict)

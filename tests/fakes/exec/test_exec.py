@@ -65,7 +65,7 @@ def test_it_resumes_under_the_given_id_and_keeps_a_ledger(tmp_path: Path) -> Non
         (
             '[{"items": [{"type": "function_call", "name": "shell_command", "call_id": "c", '
             '"arguments": "{\\"command\\": \\"ls\\"}", "result": {"approval": true}}]}]',
-            "has the client asked",
+            "requests an answer of the client",
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_setting_that_it_does_not_heed_is_told(name: str, tmp_path: Path) -> N
     command = [FAKE, "exec", "--skip-git-repo-check", "x"]
     done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=20)
     assert (done.returncode, done.stdout) == (0, b"Hello from fake-codex.\n")
-    assert f"fake-codex: exec does not heed FAKE_CODEX_{name}: " in done.stderr.decode()
+    assert f"fake-codex: exec ignores FAKE_CODEX_{name}: " in done.stderr.decode()
     assert not (tmp_path / "x").exists()
 
 

@@ -161,7 +161,7 @@ def test_a_turn_is_chosen_by_its_marker_and_a_miss_is_told(start: Callable[..., 
     [
         ("{", "is not JSON"),
         ('{"turns": [{"item": []}]}', 'did you mean "items"'),
-        ('[{"items": ["x"], "fault": "nonesuch"}]', "is no fault"),
+        ('[{"items": ["x"], "fault": "nonesuch"}]', "is not a fault"),
     ],
 )
 def test_a_script_that_is_none_is_a_sentence(script: str, said: str, tmp_path: Path) -> None:

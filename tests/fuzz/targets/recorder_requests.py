@@ -59,7 +59,7 @@ class Target:
         """Return a traceback, the end of the recording, or a cassette that cannot be read."""
         size = os.fstat(self._said.fileno()).st_size
         said = os.pread(self._said.fileno(), size, 0).decode("utf-8", "replace")
-        for sign in ("Traceback", "could not be recorded", "Nothing more is recorded", "exception"):
+        for sign in ("Traceback", "could not be recorded", "Recording stops here", "exception"):
             if sign in said:
                 return said[said.index(sign) :][:600]
         with self._out.open("rb") as file:

@@ -160,8 +160,8 @@ def events_end_with_a_block() -> None:
 @variant
 def reasoning_is_text() -> None:
     """Prints the summary of the reasoning before the text."""
-    old = reply.words
-    reply.words = lambda item: old(item) + "".join(part["text"] for part in item.get("summary", []))
+    old = reply.text_of
+    reply.text_of = lambda item: old(item) + "".join(part["text"] for part in item.get("summary", []))
 
 
 @variant

@@ -115,7 +115,7 @@ def test_a_case_that_ends_early_keeps_what_was_said_up_to_there(left: Path) -> N
 def test_a_case_whose_server_ends_badly_has_not_ended_early(left: Path) -> None:
     value = said(left, "ends_badly")
     assert (value["outcome"], value["early"]) == ("failed", False)
-    assert "The server did not end well" in value["sentence"]
+    assert "The server did not exit cleanly" in value["sentence"]
     assert value["servers"][0] > 0
 
 

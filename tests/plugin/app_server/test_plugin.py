@@ -108,8 +108,8 @@ def test_a_bad_run(suite: pytest.Pytester) -> None:
         ("crash-in-turn", "was ended by signal 11"),
         ("hang", "did not come within 1 s"),
         ("deaf", "did not come within 1 s"),
-        ("close-stdout", "still runs, but has closed its stdout"),
-        ("ignore-sigterm", "still ran 1 s after its stdin ended"),
+        ("close-stdout", "is still running, but has closed its stdout"),
+        ("ignore-sigterm", "still running 1 s after its stdin ended"),
     ],
 )
 def test_a_broken_server_fails_its_case(suite: pytest.Pytester, way: str, words: str) -> None:
@@ -133,7 +133,7 @@ def test_the_exit_status_of_a_server_is_looked_at(suite: pytest.Pytester) -> Non
     suite.makepyfile(test_it=GOOD)
     result = run(suite)
     result.assert_outcomes(failed=1)
-    assert "did not end well when its stdin ended. The server exited with status 7" in result.stdout.str()
+    assert "did not exit cleanly when its stdin ended. The server exited with status 7" in result.stdout.str()
 
 
 def test_nothing_verified_is_not_green(suite: pytest.Pytester) -> None:
@@ -148,7 +148,7 @@ def test_a_case_that_starts_no_server_has_verified_nothing(suite: pytest.Pyteste
     suite.makepyfile(test_it="def test_hello(app_server): pass\n")
     result = run(suite)
     assert result.ret == 1
-    assert "has started no server, so it has verified nothing" in result.stdout.str()
+    assert "started no server, so it verified nothing" in result.stdout.str()
 
 
 def test_a_run_without_cases_is_left_alone(suite: pytest.Pytester) -> None:
@@ -311,14 +311,14 @@ def test_cases_are_collected_from_workers(suite: pytest.Pytester) -> None:
         (["--app-server", "codex@latest"], "codex@latest"),
         (["--app-server", "no-such-program app-server"], "there is no such program; give fake, codex@VERSION"),
         (["--app-server", "fake:"], "the command line is empty"),
-        (["--app-server", "a 'b"], "this is no command line"),
+        (["--app-server", "a 'b"], "this is not a command line"),
         (["--wait", "soon"], "--wait soon: give a number of seconds above 0"),
         (["--wait", "nan"], "--wait nan: give a number of seconds above 0"),
         (["--wait", "inf"], "--wait inf: give a number of seconds above 0"),
         (["--wait", "0"], "--wait 0: give a number of seconds above 0"),
         (["--wait=-1"], "--wait -1: give a number of seconds above 0"),
         (["--backend", "nowhere"], "give fake, fake:COMMAND, or a URL"),
-        (["--validate", "maybe"], "it is yes or no"),
+        (["--validate", "maybe"], "use yes or no"),
     ],
 )
 def test_usage(suite: pytest.Pytester, options: list[str], words: str) -> None:
@@ -437,7 +437,7 @@ def test_a_broken_cassette(suite: pytest.Pytester) -> None:
     path.write_bytes(b"not a cassette\n")
     result = run(suite, "--app-server", "fake")
     assert result.ret == 1
-    assert "this is no cassette header" in result.stdout.str()
+    assert "this is not a cassette header" in result.stdout.str()
 
 
 def test_a_line_too_long_for_a_cassette(suite: pytest.Pytester) -> None:
@@ -463,7 +463,7 @@ def test_what_the_case_itself_does_wrong_is_blamed_on_the_harness(suite: pytest.
     target.write_bytes(source.read_bytes().replace(b'"account/read","params":{}', b'"account/read","params":{"nonsense":1}'))
     result = run(suite, "--app-server", "fake")
     assert result.ret == 1
-    assert "The case itself sends what the protocol does not have (harness)" in result.stdout.str()
+    assert "The case itself sends messages that the protocol does not have (harness)" in result.stdout.str()
     assert "nonsense" in result.stdout.str()
     path = suite.path / "test_it.py"
     path.write_text(path.read_text().replace("bad_input=False", "bad_input=True"))
@@ -518,10 +518,10 @@ def test_the_command(suite: pytest.Pytester) -> None:
     ("arguments", "status", "words"),
     [
         (["no-such-suite"], 4, "There is no suite 'no-such-suite'. The suites are app_server"),
-        ([""], 4, "A SUITE is an empty text"),
+        ([""], 4, "A SUITE is empty"),
         (["app_server", "--record", "all"], 4, "only a real app-server can be recorded"),
         (["app_server", "-k", "no-such-case"], 5, "deselected"),
-        (["app_server", "-k", "no-such-case"], 5, "NOTHING VERIFIED: no case was chosen."),
+        (["app_server", "-k", "no-such-case"], 5, "NOTHING VERIFIED: no case was selected."),
     ],
 )
 def test_usage_of_the_command(tmp_path: Path, arguments: list[str], status: int, words: str) -> None:

@@ -122,10 +122,8 @@ def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(t
     assert done.returncode == 1  # it takes any token and any account, for nobody told it which are good
     failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
     assert sorted(failed) == ["test_a_token_that_nobody_issued", "test_another_account"]
-    assert "it cannot be told what this check is about" in done.stdout
-    assert (
-        "is really asked; it may cost money" in pytest_on(process.url, tmp_path, "--collect-only", "suites/backend", "-v").stdout
-    )
+    assert "the answer does not show what this check needs" in done.stdout
+    assert "which may cost money" in pytest_on(process.url, tmp_path, "--collect-only", "suites/backend", "-v").stdout
     assert {entry["path"] for entry in ledger} <= {"/backend-api/codex/responses", "/backend-api/codex/respond"}
 
 
@@ -136,7 +134,7 @@ def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(t
         (["nonsense"], "give fake, fake:COMMAND, or a URL"),
         (["fake:no-such-program-anywhere"], "there is no such program"),
         (["http://127.0.0.1:9", "--backend-auth", "/nowhere.json"], "it cannot be read"),
-        (["http://127.0.0.1:9", "--backend-auth", "pyproject.toml"], "this is no auth.json"),
+        (["http://127.0.0.1:9", "--backend-auth", "pyproject.toml"], "this is not an auth.json"),
     ],
 )
 def test_a_subject_that_cannot_be_asked_is_a_sentence(tmp_path: Path, options: list[str], why: str) -> None:

@@ -60,4 +60,4 @@ def test_a_wrong_shard_is_a_usage_error(pytester: pytest.Pytester, text: str) ->
 def test_a_baseline_is_not_updated_from_a_shard(pytester: pytest.Pytester) -> None:
     result = run(pytester, "1/2", "--baseline", "known.yaml", "--update-baseline")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--update-baseline needs every case: leave --shard out." in result.stderr.str()
+    assert "--update-baseline needs every case: remove --shard." in result.stderr.str()

@@ -34,16 +34,16 @@ def test_each_form_is_known(text: str, choice: Choice) -> None:
     [
         (ALL, " ", "--x: the command line is empty; give a, b."),
         (ALL, "fake:", "--x: the command line is empty; give a, b."),
-        (ALL, "'", "--x ': this is no command line (No closing quotation)."),
+        (ALL, "'", "--x ': this is not a command line (No closing quotation)."),
         (ALL, "no-such-program y", "--x no-such-program y: there is no such program; give a, b."),
         (
             ALL,
             __file__,
-            f"--x {__file__}: {__file__} is a file, but no program; put before it what runs it, as in node server.js.",
+            f"--x {__file__}: {__file__} is a file, but not executable; put its interpreter before it, as in node server.js.",
         ),
         (URL, "codex@1", "--x codex@1: give fake, or a URL."),
         (URL, "fake:ls", "--x fake:ls: give fake, or a URL."),
-        (NEEDY, "ls {codec}", "--x ls {codec}: it must hold {codex}, which is its codex."),
+        (NEEDY, "ls {codec}", "--x ls {codec}: it must contain {codex}, which is its codex."),
     ],
 )
 def test_anything_else_is_a_sentence(option: SubjectOption, text: str, message: str) -> None:

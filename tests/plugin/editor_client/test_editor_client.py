@@ -120,7 +120,7 @@ def test_the_run_shows_where_document_and_server_differ(tmp_path: Path) -> None:
     assert "where the document and the server differ" in done.stdout
     assert 'initialize-user-agent: EDIT-08: "result": { "user_agent": "codex/..." }' in done.stdout
     assert '    the server: it says "userAgent"' in done.stdout
-    assert "They agree on 6 of 16 statements" in done.stdout
+    assert "agree on 6 of 16 statements" in done.stdout
 
 
 def test_a_failure_shows_both_ends_and_the_spec(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_an_editor_that_never_wants_to_be_asked_is_said_so_at_once(tmp_path: Pat
     ("text", "why"),
     [
         ("no-such-program-anywhere {codex}", "there is no such program"),
-        (f"{sys.executable} my-editor.py", "it must hold {codex}"),
-        ("'", "this is no command line"),
+        (f"{sys.executable} my-editor.py", "it must contain {codex}"),
+        ("'", "this is not a command line"),
         ("", "the command line is empty"),
     ],
 )
@@ -173,7 +173,7 @@ def test_an_editor_that_says_nothing_is_ended_and_said_so(tmp_path: Path) -> Non
     )
     assert done.returncode == 1
     cause = "The editor has sent its server nothing: a report 'end' did not come within 0.5 s."
-    assert f"{cause} The editor still runs." in done.stdout
+    assert f"{cause} The editor is still running." in done.stdout
 
 
 def test_an_editor_that_dies_is_said_to_be_dead_and_why(tmp_path: Path) -> None:
@@ -293,14 +293,14 @@ def test_the_byte_server_waits_for_what_it_expects_in_any_order(tmp_path: Path) 
 def test_a_step_that_is_none_is_a_sentence(tmp_path: Path, steps: Any) -> None:
     status, _, ledger = play(tmp_path, steps, b"")
     assert status == 2
-    assert "is no step" in ledger[-1]["lost"]
+    assert "is not a step" in ledger[-1]["lost"]
 
 
 def test_the_byte_server_exits_as_told_and_counts_its_starts(tmp_path: Path) -> None:
     assert play(tmp_path, [{"exit": 7}], b"")[0] == 7
     status, _, ledger = play(tmp_path, [{"exit": 7}], b"")
     assert status == 2
-    assert ledger[-1] == {"lost": "This is start 2, and there are steps for 1."}
+    assert ledger[-1] == {"lost": "This is start 2, but there are steps for 1."}
 
 
 @pytest.mark.parametrize("argv", [[], ["/nowhere/at/all"]])

@@ -94,7 +94,7 @@ def test_a_client_that_hangs_is_ended_and_said_so(tmp_path: Path) -> None:
     command = f"{sys.executable} -c 'import time; time.sleep(600)'"
     done = pytest_on(command, tmp_path, "suites/lite_client/test_endpoint.py", "-k", "stdout", "--wait", "0.5")
     assert done.returncode == 1
-    assert "The client did not end within 0.5 s" in done.stdout
+    assert "the client did not exit within 0.5 s" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["", "no-such-program-anywhere", "'"])

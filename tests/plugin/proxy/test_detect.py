@@ -98,7 +98,7 @@ def test_a_capability_without_a_sign_is_absent(answers: dict[str, Answer], lacki
         {"chat": Answer(500)},
         {"chat": Answer(400, body="no")},
         {"stream": Answer(500)},
-        {"stream": Answer(problem="no end of the answer within 30 s")},
+        {"stream": Answer(problem="no complete answer within 30 s")},
         {"native-tools": replace(SERVED, native=True)},
         {"title-intercept": Answer(200, text="Bread", methods=("turn/interrupt",))},
     ],
@@ -155,8 +155,8 @@ def test_as_many_clients_as_were_all_served(clients: dict[int, int], number: int
             "The proxy serves no request: POST /v1/chat/completions is answered 50",
         ),
         (
-            {"chat": Answer(problem="no end of the answer within 30 s"), "responses": Answer(404)},
-            "The proxy serves no request: POST /v1/chat/completions is answered no end of the answer within 30 s.",
+            {"chat": Answer(problem="no complete answer within 30 s"), "responses": Answer(404)},
+            "The proxy serves no request: POST /v1/chat/completions is answered no complete answer within 30 s.",
         ),
         (
             {name: replace(answer, methods=()) for name, answer in ABLE.items()},

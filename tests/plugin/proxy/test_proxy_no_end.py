@@ -21,7 +21,7 @@ COMPLETED = {"method": "turn/completed", "params": {}}
 
 def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
     frames = [WireFrame(n, "7", sender, json.dumps(json.dumps(value)).encode()) for n, (sender, value) in enumerate(sent)]
-    problem = "no end of the answer within 10 s"
+    problem = "no complete answer within 10 s"
     done = Exchange("POST", "/v1/responses", {}, status, body=body, ended=10.0, problem=problem, frames=frames)
     return no_end(done, attached=False)
 
@@ -53,7 +53,7 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
     ],
 )
 def test_the_cause_comes_first(sent: list[tuple[str, Any]], cause: str) -> None:
-    told = f"{cause} POST /v1/responses: no end of the answer within 10 s. No byte of it had come."
+    told = f"{cause} POST /v1/responses: no complete answer within 10 s. No byte of it had come."
     assert answer(*sent) == told
 
 

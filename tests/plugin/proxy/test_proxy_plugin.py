@@ -74,15 +74,15 @@ def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> Non
 @pytest.mark.parametrize(
     ("way", "sentence"),
     [
-        ("never", "The proxy was not ready within 5 s: GET /v1/models gave no end of the answer"),
+        ("never", "The proxy was not ready within 5 s: GET /v1/models gave no complete answer"),
         ("exits", "The proxy ended (status 3) before it answered GET /v1/models. It said on stderr:*no database"),
         ("http10", "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
         ("always500", "The proxy was not ready within 5 s: GET /v1/models gave status 500."),
-        ("deaf", "The proxy was not ready within 1 s: GET /v1/models gave a refused connection: nobody listens at http://"),
+        ("deaf", "The proxy was not ready within 1 s: GET /v1/models gave a refused connection: no server listens at http://"),
         ("garbage", "The proxy was not ready within 5 s: GET /v1/models gave the connection failed (BadStatusLine"),
         ("post500", "POST /v1/chat/completions must succeed, but was answered 500"),
-        ("hangs", "POST /v1/responses: no end of the answer within 1 s."),
-        ("drips", "POST /v1/responses: no end of the answer within 1 s."),
+        ("hangs", "POST /v1/responses: no complete answer within 1 s."),
+        ("drips", "POST /v1/responses: no complete answer within 1 s."),
         ("children", "assert 'Hello there.' in"),
         ("stubborn", "assert 'Hello there.' in"),
     ],
@@ -259,7 +259,7 @@ def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> Non
     suite.makepyfile(test_it="import pytest\n@pytest.mark.needs('models')\ndef test_it(proxy):\n    pass\n")
     result = run(suite, "-rs")
     result.assert_outcomes(skipped=1)
-    assert "not verified: small does not claim to be capable of models" in result.stdout.str()
+    assert "not verified: small does not declare the capability models" in result.stdout.str()
 
 
 #: The reference without one route.
@@ -320,8 +320,8 @@ def test_a_case_of_an_endpoint_that_is_not_claimed_is_not_judged(suite: pytest.P
     skipped = {"chat": 3, "responses": 2, "stream": 1}[missing]
     result.assert_outcomes(passed=4 - skipped, skipped=skipped)
     shown = result.stdout.str()
-    assert f"not verified: small does not claim to be capable of {missing}" in shown
-    assert f"small does not claim to be capable of what these cases need: {skipped} for {missing}." in shown
+    assert f"not verified: small does not declare the capability {missing}" in shown
+    assert f"small does not declare the capabilities that these cases need: {skipped} for {missing}." in shown
 
 
 def test_every_capability_has_a_case() -> None:
@@ -350,7 +350,7 @@ def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: p
         assert "not judged" not in shown
     else:
         result.assert_outcomes(passed=3, skipped=3, failed=1)
-        assert "natively does not claim to be capable of what these cases need: 3 for text-tools." in shown
+        assert "natively does not declare the capabilities that these cases need: 3 for text-tools." in shown
         assert "FAILED: 1 of 7 cases, 3 skipped; proxy natively" in shown
 
 
@@ -361,7 +361,7 @@ def test_of_a_url_where_nobody_listens_it_is_said_so(suite: pytest.Pytester) -> 
     )
     result = run(suite)
     result.assert_outcomes(failed=2)
-    sentence = f"within 1 s: GET /v1/models gave a refused connection: nobody listens at {url}. Start it before the run"
+    sentence = f"within 1 s: GET /v1/models gave a refused connection: no server listens at {url}. Start it before the run"
     assert sentence in result.stdout.str()
 
 
@@ -387,7 +387,7 @@ def test_a_proxy_that_runs_is_attached_to_and_left_alone(suite: pytest.Pytester)
         result = suite.runpytest_inprocess(*ALONE, "-rs")
         result.assert_outcomes(passed=1, failed=1, skipped=1)
         shown = result.stdout.str()
-        assert "not verified: a proxy that is attached to by its URL cannot be given an environment" in shown
+        assert "not verified: the environment of a proxy that is given as a URL cannot be set" in shown
         assert "The proxy must send newConversation once for this request; it came 0 times." in shown
         assert found.process.poll() is None
 
@@ -407,13 +407,13 @@ def test_a_name_of_the_table_is_the_default_when_it_is_the_only_one() -> None:
     ("text", "rows", "sentence"),
     [
         ("no-such-program x", {}, "there is no such program"),
-        (f"{shlex.quote(__file__)} x", {}, "test_proxy_plugin.py is a file, but no program; put before it what runs it"),
-        ("'", {}, "this is no command line"),
+        (f"{shlex.quote(__file__)} x", {}, "test_proxy_plugin.py is a file, but not executable; put its interpreter before it"),
+        ("'", {}, "this is not a command line"),
         ("m", {"m": {}}, "must have either a command or a url"),
         ("m", {"m": {"command": "true", "url": "x"}}, "must have either a command or a url"),
         ("m", {"m": {"command": "true", "ping": "x"}}, "has no key 'ping'"),
         ("m", {"m": {"command": "true", "env": {"A": 1}}}, "env must be a table of strings"),
-        ("m", {"m": {"command": "true", "capabilities": ["magic"]}}, "capabilities must be a list of some of"),
+        ("m", {"m": {"command": "true", "capabilities": ["magic"]}}, "capabilities must be a list of:"),
         ("m", {"m": {"command": "true", "ready_seconds": "x"}}, "ready_seconds must be a number"),
         ("m", {"m": {"command": "true", "ready": 1}}, "ready must be a string"),
     ],
@@ -512,7 +512,9 @@ def test_both_profiles_are_reported(suite: pytest.Pytester, distributed: bool) -
     result = suite.runpytest_subprocess(*options, "--report", str(folder))
     result.assert_outcomes(passed=1, failed=1)
     shown = result.stdout.str()
-    assert shown.index("field by field (as-specified)") < shown.index("field by field (works-on-0.92)")
+    assert shown.index("Fields that the proxy sends to app-server (as-specified)") < shown.index(
+        "Fields that the proxy sends to app-server (works-on-0.92)"
+    )
     told = json.loads((folder / "proxy-fields.json").read_text(encoding="utf-8"))
     assert told["proxy"] == "reference"
     rows = {p: {(row["method"], row["field"]): row for row in found} for p, found in told["profiles"].items()}

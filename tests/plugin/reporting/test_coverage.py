@@ -154,7 +154,7 @@ def test_the_table_names_what_is_not_seen_when_it_is_little(monkeypatch: pytest.
     assert not any("NO REASON" in line for line in table)
     assert "only refused: feedback/upload" in table[1]
     monkeypatch.setattr(coverage, "NAMED", 3)
-    assert covered.table()[-1].endswith("report.json names them")
+    assert covered.table()[-1].endswith("report.json lists them")
 
 
 def test_a_run_prints_the_table_and_reports_it(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_recording_must_be_played_to_its_end(project: pytest.Pytester) -> None
     )
     result.assert_outcomes(passed=12, errors=6)
     said = [line.strip() for line in result.outlines]
-    head = "The client did not say what was recorded (cassette(path, partial=True) where it may leave out"
+    head = "The client differs from the recording (to allow missing messages, use cassette(path, partial=True)"
     assert sum(line.startswith(head) for line in said) == 6
     assert said.count(f"frame 6 of {path} never came from the client: turn/start") == 2
     assert said.count("no recorded frame is left for turn/start: the recording ends before it") == 4
@@ -209,7 +209,7 @@ def test_each_start_is_told_apart_and_judged_by_what_held_for_it(project: pytest
         """,
     )
     result.assert_outcomes(passed=4, failed=1, errors=1)
-    result.stdout.fnmatch_lines(["*no client has started the app-server, so none of the recorded frames was sent"])
+    result.stdout.fnmatch_lines(["*no client started the app-server, so no recorded frame was sent"])
 
 
 def test_approvals_and_outputs(project: pytest.Pytester) -> None:
@@ -283,9 +283,7 @@ def test_what_the_script_does_not_have_fails_the_test(project: pytest.Pytester) 
         """,
     )
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(
-        ["*The model was asked what the script of fake_codex does not have*", "*The only turn of the script is used*"]
-    )
+    result.stdout.fnmatch_lines(["*The script of fake_codex has no turn for a request*", "*The only turn of the script is used*"])
 
 
 def test_a_wrong_script_is_a_sentence(project: pytest.Pytester) -> None:
@@ -308,17 +306,17 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
         import pytest
 
         SAID = [
-            (lambda fake: fake.fault("dies"), "'dies' is no fault of fake-codex; .* dies-in-turn, "),
-            (lambda fake: fake.fault("dies-in-turn:x"), "'dies-in-turn:x' is no fault"),
+            (lambda fake: fake.fault("dies"), "'dies' is not a fault of fake-codex. .* dies-in-turn, "),
+            (lambda fake: fake.fault("dies-in-turn:x"), "'dies-in-turn:x' is not a fault"),
             (lambda fake: fake.cassette("nope.ndjson"), "nope.ndjson: the cassette cannot be opened"),
-            (lambda fake: fake.cassette(__file__), "no cassette header"),
+            (lambda fake: fake.cassette(__file__), "not a cassette header"),
             (lambda fake: fake.cassette("empty"), "no cassette"),
             (lambda fake: fake.cassette("b.ndjson"), "b.ndjson, line 2: it is not JSON: a '}' is missing at its end"),
-            (lambda fake: fake.config(aproval_policy="untrusted"), "no key of the config.toml .* did you mean 'approval_policy'"),
+            (lambda fake: fake.config(aproval_policy="untrusted"), "not a key of .* did you mean 'approval_policy'"),
             (lambda fake: fake.config(approvalPolicy="untrusted"), "did you mean 'approval_policy'"),
-            (lambda fake: fake.config(colour="red"), "'colour' is no key of the config.toml of Codex 0.92.0, which leaves it"),
-            (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "has one of them"),
-            (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "has one of them"),
+            (lambda fake: fake.config(colour="red"), "'colour' is not a key of the config.toml of Codex .*, which ignores it"),
+            (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "Use one of them"),
+            (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "Use one of them"),
         ]
         HEADER = '{"cassette":1,"codex":"0.92.0","bundle":"unknown","case":"a","origin":{"rpc":"authored"}}'
 
@@ -355,7 +353,7 @@ def test_a_client_that_does_not_send(project: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*has not sent 1 x turn/interrupt within 0.05 s, but *'thread/start'*"])
+    result.stdout.fnmatch_lines(["*did not send turn/interrupt 1 time within 0.05 s; it sent *'thread/start'*"])
 
 
 def test_races(project: pytest.Pytester) -> None:
@@ -414,7 +412,7 @@ def test_a_refused_request_fails_the_test(project: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*The model was asked what the script of codex_backend does not have*"])
+    result.stdout.fnmatch_lines(["*The script of codex_backend has no turn for a request*"])
 
 
 def test_the_reference_editor_on_the_fixture(project: pytest.Pytester) -> None:

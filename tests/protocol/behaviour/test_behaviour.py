@@ -352,13 +352,13 @@ def test_a_case_that_a_run_has_not_left_is_not_compared() -> None:
     lost = Kept(case.case, "lost", sentence="The http seam could not be kept.")
     silent = kept([])
     early = kept(talk()[:8], outcome="failed", early=True, sentence="test_x.py, line 3: assert 1 == 2", closed=False)
-    assert not_compared(runs(case), runs(case), {}) == ["0.116.0 has left nothing of it"]
-    assert not_compared(runs(case), {}, runs(case)) == ["0.92.0 (control) has left nothing of it"]
+    assert not_compared(runs(case), runs(case), {}) == ["0.116.0 has no recording of it"]
+    assert not_compared(runs(case), {}, runs(case)) == ["0.92.0 (control) has no recording of it"]
     assert not_compared(runs(case), runs(skipped), runs(case)) == ["skipped on 0.92.0 (control): live only"]
     assert not_compared(runs(case), runs(case), runs(lost)) == ["lost on 0.116.0: The http seam could not be kept."]
-    assert not_compared(runs(silent), runs(case), runs(case)) == ["the server of 0.92.0 said nothing"]
+    assert not_compared(runs(silent), runs(case), runs(case)) == ["the server of 0.92.0 sent nothing"]
     (why,) = not_compared(runs(case), runs(early), runs(case))
-    assert why.startswith("the two runs of 0.92.0 came to different ends: test_x.py, line 3: assert 1 == 2 after ")
+    assert why.startswith("the two runs of 0.92.0 ended differently: test_x.py, line 3: assert 1 == 2 after ")
 
 
 def test_a_case_that_ends_early_is_compared_up_to_there() -> None:
@@ -467,7 +467,7 @@ def test_a_comparison_of_some_cases_names_the_expression_that_chose_them() -> No
     assert summary(some).startswith("Only the cases of -k 'test_x and not (b or c[1])' were run. 1 of 1 cases compared")
     text = markdown(some)
     assert "`codex-replay drift --behaviour 0.92.0 0.116.0 -k 'test_x and not (b or c[1])' --markdown FILE`" in text
-    assert "the cases of the app-server suite that fit the expression, run" in text
+    assert "the cases of the app-server suite that match the expression, run" in text
     assert "-k" not in markdown(every)
 
 

@@ -182,8 +182,8 @@ def test_what_is_nothing_like_a_bundle_is_told_how_one_is_made(tmp_path: Path, f
     else:
         path.write_text("a: 1\n")
     told = run("0.92.0", path).stderr
-    assert f"{path} is no schema bundle: it " in told
-    assert "`codex app-server generate-json-schema --out DIR` writes" in told
+    assert f"{path} is not a schema bundle: it " in told
+    assert "`codex app-server generate-json-schema --out DIR`" in told
     assert "Expecting value" not in told
 
 

@@ -124,12 +124,14 @@ def test_of_two_properties_one_is_gone_and_one_is_gated() -> None:
     assert [each.get("behind") for each in report["findings"]] == [None, "experimentalApi"]
     gone, gated = (row.change for row in pages.rows(report, "breaking"))
     assert gone == "property gone: a (string)"
-    assert gated == f"property gone: b (string); now only for a client that says {SAID}"
+    assert gated == f"property gone: b (string); now only for clients that send {SAID}"
     assert pages.verdict(report) == (
-        f"From made to made, 2 changes break clients (1 of them only those that do not say {SAID}), 0 add to what there is."
+        f"From made to made, 2 changes break clients (1 of them only those that do not send {SAID}), 0 add to what there is."
     )
     assert gated in pages.markdown(report)
-    assert report["findings"][1]["sentence"] == f"Only a client that says {SAID} may send it; any other is refused."
+    assert report["findings"][1]["sentence"] == (
+        f"Only a client that sends {SAID} may send it; the server refuses it from other clients."
+    )
 
 
 def test_what_changes_inside_of_what_is_gated_is_found_for_those_who_say_it() -> None:
@@ -153,13 +155,13 @@ def test_what_changes_inside_of_what_is_gated_is_found_for_those_who_say_it() ->
     }
     assert [next(key for key in ("behind", "with") if key in each) for each in report["findings"]] == ["behind", *["with"] * 3]
     assert {place["method"] for place in report["findings"][1]["places"]} == {"go", "go/gated"}
-    mark = f"noticed only by a client that says {SAID}"
+    mark = f"noticed only by clients that send {SAID}"
     rows = [row.change for cls in ("breaking", "additive") for row in pages.rows(report, cls)]
     assert [row.endswith(f"; {mark}") for row in rows] == [False, True, True, True]
     assert pages.markdown(report).count(mark) == 3
     assert pages.verdict(report) == (
-        f"From made to made, 2 changes break clients (1 of them only those that do not say {SAID}, 1 only those that do), "
-        f"2 add to what there is (2 of them only for those that say {SAID})."
+        f"From made to made, 2 changes break clients (1 of them only those that do not send {SAID}, 1 only those that do), "
+        f"2 add to what there is (2 of them only for those that send {SAID})."
     )
 
 
@@ -172,9 +174,9 @@ def test_what_comes_out_from_behind_the_capability_is_noticed_by_those_who_do_no
     report = as_json(found)
     assert [each.get("without") for each in report["findings"]] == ["experimentalApi"] * 2
     assert report["counts"] | {"from": 0, "to": 0} == {**COUNTS, "from": 0, "to": 0, "additive": 2}  # of the breaking ones
-    mark = f"noticed only by a client that does not say {SAID}"
+    mark = f"noticed only by clients that do not send {SAID}"
     assert [row.change.endswith(f"; {mark}") for row in pages.rows(report, "additive")] == [True, True]
-    assert "2 add to what there is (2 of them only for those that do not say" in pages.verdict(report)
+    assert "2 add to what there is (2 of them only for those that do not send" in pages.verdict(report)
 
 
 def test_what_goes_for_all_at_one_place_and_is_gated_at_another_is_two_findings() -> None:
@@ -233,8 +235,8 @@ def test_a_bundle_that_cannot_be_had_is_said() -> None:
     found = compare.compare(old, new, lambda plain: (None, "There is no network."))
     assert [each.behind for each in found.findings] == [""]
     assert found.uncompared[-1] == (
-        "What a client that says capabilities.experimentalApi notices, and so whether what is gone is still there for it, "
-        "is not known: There is no network."
+        "Unknown: what a client that sends capabilities.experimentalApi notices, and whether it can still use what is gone: "
+        "There is no network."
     )
 
 
@@ -243,7 +245,7 @@ def test_without_the_old_one_it_is_told_what_is_gated_and_not_what_came() -> Non
     found = compare.compare(old, new, lambda plain: (after, "") if plain is new else (None, "There is no network."))
     assert [(each.change.what, each.behind) for each in found.findings] == [("a", "experimentalApi")]
     assert found.uncompared[-1] == (
-        "What a client that says capabilities.experimentalApi notices beyond all this is not known: There is no network."
+        "Unknown: what else a client that sends capabilities.experimentalApi notices: There is no network."
     )
 
 
@@ -329,9 +331,9 @@ def test_of_bundles_of_ones_own_both_experimental_ones_can_be_named(tmp_path: Pa
     assert (done.exit_code, found["uncompared"]) == (1, [])
     done = run(old, new, "--json", "--experimental", after)
     assert (done.exit_code, json.loads(done.stdout)["findings"]) == (0, [])
-    assert json.loads(done.stdout)["uncompared"][0].endswith("not at hand; --experimental-from names it.")
+    assert json.loads(done.stdout)["uncompared"][0].endswith("is missing; name it with --experimental-from.")
     done = run(old, new, "--json")
-    assert json.loads(done.stdout)["uncompared"][0].endswith("not at hand; --experimental names it.")
+    assert json.loads(done.stdout)["uncompared"][0].endswith("is missing; name it with --experimental.")
 
 
 def test_what_is_no_experimental_bundle_is_refused(tmp_path: Path) -> None:
@@ -342,7 +344,7 @@ def test_what_is_no_experimental_bundle_is_refused(tmp_path: Path) -> None:
     assert run("0.92.0", mine, "--experimental", tmp_path / "none.json").exit_code == 2
     for option in ("--experimental", "--experimental-from"):
         said = run("0.92.0", "0.92.0", "--behaviour", option, mine).stderr
-        assert said.startswith(f"codex-replay: {option} names a bundle, and --behaviour compares none")
+        assert said.startswith(f"codex-replay: {option} names a bundle, but --behaviour does not compare bundles")
 
 
 def test_with_cassettes_only_what_hits_them_is_listed_and_the_rest_is_counted(tmp_path: Path) -> None:
@@ -424,7 +426,7 @@ def test_a_bundle_kept_from_before_gets_its_experimental_one_when_it_is_asked_fo
     binary["offline"] = True
     done = run("0.92.0", "0.55.0", "--json")
     assert done.exit_code == 1  # what is known is told all the same
-    assert json.loads(done.stdout)["uncompared"][-1].endswith("is not known: There is no network.")
+    assert json.loads(done.stdout)["uncompared"][-1].endswith(": There is no network.")
     binary["offline"] = False
     assert gated() == [("dynamicTools", "experimentalApi")]
     assert binary["installs"] == 2

@@ -178,7 +178,7 @@ def _always(self: Any, *arguments: Any) -> bool:
     [
         (drift_clients._Other, "has", _never),
         (drift_clients._Other, "has", _always),
-        (Walk, "_alike", _always),
+        (Walk, "_equal_parts", _always),
         (compare, "findings", lambda plain, capable: drift_clients.findings(plain, None)),
         (compare, "findings", lambda plain, capable: drift_clients.findings(capable or plain, None)),
     ],

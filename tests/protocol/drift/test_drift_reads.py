@@ -97,7 +97,7 @@ def test_a_method_or_a_rule_can_be_ignored(mine: Path) -> None:
 def test_a_name_that_is_nowhere_is_refused(mine: Path) -> None:
     done = run("0.92.0", mine, "--ignore", "item/strated")
     assert done.exit_code == 2
-    assert "--ignore item/strated: no change has this rule, or stands in this method." in done.stderr
+    assert "--ignore item/strated: no change has this rule or is in this method." in done.stderr
 
 
 def test_what_a_client_reads_can_be_listed(mine: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def told(kind: str, one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     ]
 
 
-WRITTEN = "are written otherwise: their spaces, the order of their keys or their escapes"
+WRITTEN = "have the same content but other bytes: spaces, order of keys or escapes"
 
 
 @pytest.mark.parametrize(("one", "other"), [(plain, spaced), (spaced, plain)])

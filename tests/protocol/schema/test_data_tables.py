@@ -26,7 +26,7 @@ def test_no_other_versions_table_is_ever_returned(name: str, version: str) -> No
     assert table != data_tables.load(name)
     assert table == (data_tables.load("normalise", data_tables.ANY) if name == "normalise" else None)
     assert note.startswith(
-        f"There is no {name} table for Codex 0.93.0, and no command makes one: " if version == "0.93.0" else "The"
+        f"There is no {name} table for Codex 0.93.0, and no command creates one: " if version == "0.93.0" else "The"
     )
     assert (f"{version!r}" in note and NONE in note) == (version != "0.93.0")
 
@@ -34,7 +34,7 @@ def test_no_other_versions_table_is_ever_returned(name: str, version: str) -> No
 def test_several_missing_tables_are_one_sentence_with_their_effects() -> None:
     note = data_tables.without(("causality", "normalise", "methods"), "0.93.0")
     assert note.startswith(
-        "There is no causality, normalise or methods table for Codex 0.93.0, and no command makes one: each server"
+        "There is no causality, normalise or methods table for Codex 0.93.0, and no command creates one: each server"
     )
     assert note.endswith(f"the real server refuses it. Packaged for: {DEFAULT}.")
     assert data_tables.without(("causality", "normalise", "methods"), DEFAULT) == ""

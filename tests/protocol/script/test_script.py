@@ -49,8 +49,8 @@ BAD: dict[str, tuple[Any, str]] = {
         'turns[0]: "argument" is not a key of a turn (did you mean "arguments", a key of the item function_call?)',
     ),
     "nothing near": ({"zzzz": 1}, 'the script: "zzzz" is not a key of a script. Its keys are turns'),
-    "unknown kind": ([{"items": [{"type": "txt"}]}], 'turns[0].items[0]: "txt" is no kind of item (did you mean "text"?)'),
-    "no kind": ([{"items": [{}]}], 'turns[0].items[0]: "None" is no kind of item'),
+    "unknown kind": ([{"items": [{"type": "txt"}]}], 'turns[0].items[0]: "txt" is not a kind of item (did you mean "text"?)'),
+    "no kind": ([{"items": [{}]}], 'turns[0].items[0]: "None" is not a kind of item'),
     "unknown item key": (
         [{"items": [{"type": "text", "txt": "x"}]}],
         'turns[0].items[0]: "txt" is not a key of a text item (did you mean "text"?)',

@@ -74,10 +74,13 @@ def test_a_version_without_a_bundle_is_said_and_another_bundle_can_be_named(tmp_
 @pytest.mark.parametrize(
     ("codex", "text"),
     [
-        ("unknown", "The header names no Codex version ('unknown'), so no frame is validated. `--codex V` names the version"),
+        (
+            "unknown",
+            "The header names no Codex version ('unknown'), so no frame is validated. Name the version or your own bundle",
+        ),
         ("0.92.0/../0.92.0", "The header names no Codex version ('0.92.0/../0.92.0'), so no frame is validated."),
         ("\x1b[2J", "The header names no Codex version ('\\x1b[2J'), so no frame is validated."),
-        ("0.0.1", "There is no schema bundle of Codex 0.0.1 here, so no frame is validated. `codex-replay codex install 0.0.1`"),
+        ("0.0.1", "The schema bundle of Codex 0.0.1 is missing, so no frame is validated. `codex-replay codex install 0.0.1`"),
     ],
 )
 def test_a_missing_bundle_is_one_line_on_stderr_and_a_member(tmp_path: Path, codex: str, text: str) -> None:
@@ -160,7 +163,7 @@ def start(**params: Any) -> Any:
     return {"method": "thread/start", "params": params}
 
 
-ONLY = " It is only for a client that says capabilities.experimentalApi in initialize, which this one does not"
+ONLY = " It is only for clients that send capabilities.experimentalApi in initialize; this client does not"
 
 
 def test_what_only_the_experimental_bundle_knows_is_said_to_be_refused(tmp_path: Path, two: Path) -> None:
@@ -201,8 +204,8 @@ def test_without_the_experimental_bundle_its_names_are_notes_and_one_line(tmp_pa
     assert served(tmp_path, {"daybreak": True}) == (0, [("note", "bundle", 1), ("note", "known", 2)])
     assert served(tmp_path, {"requiresOpenaiAuth": 1}) == (1, [("note", "bundle", 1), ("error", "valid", 2)])
     line, tools = said(tmp_path, ASKS, start(dynamicTools=[TOOL]))
-    assert line.startswith("There is no experimental schema bundle of Codex 0.0.3 here: names that only that bundle may list are")
-    assert line.endswith("`codex-replay codex install 0.0.3` makes it.")
+    assert line.startswith("The experimental schema bundle of Codex 0.0.3 is missing: names that only it may list are")
+    assert line.endswith("`codex-replay codex install 0.0.3` creates it.")
     assert ONLY not in tools
 
 

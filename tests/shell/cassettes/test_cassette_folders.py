@@ -36,7 +36,7 @@ def test_the_rule(folder: Path) -> None:
     found, notes = cassettes_in(str(folder))
     assert found == [str(folder / "a.ndjson")]
     assert notes == [
-        f"{path}: left out, for it holds the stories of a report, and is no cassette."
+        f"{path}: skipped; it holds the traces of a report and is not a cassette."
         for path in (folder / "reports" / "fake" / "stories.ndjson", folder / "stories.ndjson")
     ]
 
@@ -88,7 +88,7 @@ def test_a_verb_takes_the_cassette_and_says_what_it_leaves_out(
     status, said, notes = run(folder)
     assert status == 0
     assert counted(json.loads(said)) == 1
-    assert notes.count("left out, for it holds the stories of a report") == 2
+    assert notes.count("skipped; it holds the traces of a report") == 2
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_fake_codex_serves_the_cassette(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert '"userAgent"' in done.stdout
-    assert done.stderr.count("left out") == 2
+    assert done.stderr.count("skipped") == 2
 
 
 def test_the_suite_over_cassettes_takes_the_cassette(folder: Path) -> None:

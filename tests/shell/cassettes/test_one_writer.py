@@ -87,7 +87,7 @@ def test_a_file_that_took_the_place_is_not_rewritten(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("another recording")
     os.replace(other, path)
-    with pytest.raises(NotRewritten, match="another file has taken its place"):
+    with pytest.raises(NotRewritten, match="another file now has this name"):
         writer.rewrite()
     assert path.read_text() == "another recording"
 
@@ -119,4 +119,4 @@ def test_clients_with_one_capture_get_a_file_each(tmp_path: Path) -> None:
         with CassetteReader(tmp_path / name) as reader:
             assert [frame.raw for frame in reader] == [hello]
             assert not reader.truncated
-    assert sum(b"is there already and is kept" in text for text in told) == 3
+    assert sum(b"already exists and was not changed" in text for text in told) == 3

@@ -324,9 +324,9 @@ def test_what_cannot_be_read_is_lost_and_not_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "leaves", "sentence"),
     [
-        (4, True, "The suite could not be run on Codex 0.92.0: pytest ended with status 4. It said last: out of order"),
-        (5, False, "The suite could not be run on Codex 0.92.0: no case fits. It said last: out of order"),
-        (0, False, "The suite could not be run on Codex 0.92.0: pytest ended with status 0. It said last: out of order"),
+        (4, True, "The suite could not be run on Codex 0.92.0: pytest ended with status 4. Last output: out of order"),
+        (5, False, "The suite could not be run on Codex 0.92.0: no case matches. Last output: out of order"),
+        (0, False, "The suite could not be run on Codex 0.92.0: pytest ended with status 0. Last output: out of order"),
     ],
 )
 def test_a_run_that_went_wrong_is_a_sentence_and_is_not_kept(
@@ -344,7 +344,7 @@ def test_a_run_that_went_wrong_is_a_sentence_and_is_not_kept(
         kept(Run(ROOT / "suites", "0.92.0"))
     assert str(caught.value) == sentence
     if status == 5:
-        with pytest.raises(CannotRun, match=r"^No case of the suite fits -k 'nonesuch': say words of the names of cases"):
+        with pytest.raises(CannotRun, match=r"^No case of the suite matches -k 'nonesuch'\. Use words of case names"):
             kept(Run(ROOT / "suites", "0.92.0", chosen="nonesuch"))
     assert list((tmp_path / "behaviour").iterdir()) == []
 
@@ -392,7 +392,7 @@ def test_an_expression_narrows_both_runs(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert "Running the cases of -k 'test_turns and not v1' on 0.92.0 ..." in done.stderr
     assert "Only the cases of -k 'test_turns and not v1' were run. 0 of 0 cases compared" in done.stdout
     refused = CliRunner().invoke(drift, ["0.92.0", "0.92.0", "-k", "x"])
-    assert (refused.exit_code, "without --behaviour none is" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "only --behaviour runs cases" in refused.stderr) == (2, True)
 
 
 def found(*, changed: bool) -> dict[str, Any]:
@@ -414,7 +414,7 @@ def test_the_status_says_whether_anything_changed(
     files = {"markdown": str(tmp_path / "a.md"), "html": str(tmp_path / "a.html")}
     assert drift_behaviour.run("0.92.0", "0.116.0", True, **files) == status
     assert json.loads(capsys.readouterr().out) == value
-    assert (tmp_path / "a.md").read_text().startswith("# What Codex 0.116.0 does otherwise than 0.92.0\n")
+    assert (tmp_path / "a.md").read_text().startswith("# What changed in behaviour from Codex 0.92.0 to 0.116.0\n")
     assert (tmp_path / "a.html").read_text("ascii") == drift_html(value)
     assert drift_behaviour.run("0.92.0", "0.116.0", False) == status
     shown = capsys.readouterr().out
@@ -427,15 +427,15 @@ def test_the_status_says_whether_anything_changed(
     ("versions", "options", "sentence"),
     [
         (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is for the comparison of schemas"),
-        (("bundle.json", "0.116.0"), {}, "needs two versions whose binaries can be run, and bundle.json is none"),
-        (("0.92.0", "0.116.0"), {"chosen": "a and"}, "-k 'a and' is no expression: expected"),
-        (("0.92.0", "0.116.0"), {"chosen": "("}, "-k '(' is no expression: expected"),
+        (("bundle.json", "0.116.0"), {}, "needs two versions with installable binaries, and bundle.json is not a version"),
+        (("0.92.0", "0.116.0"), {"chosen": "a and"}, "-k 'a and' is not an expression: expected"),
+        (("0.92.0", "0.116.0"), {"chosen": "("}, "-k '(' is not an expression: expected"),
         (
             ("0.116.0", "0.140.0"),
             {},
-            "There is no normalise table for Codex 0.116.0, and no command makes one: two runs of Codex",
+            "There is no normalise table for Codex 0.116.0, and no command creates one: two runs of Codex",
         ),
-        (("0.92.0", "../some/bundle"), {}, "needs two versions whose binaries can be run, and ../some/bundle is none"),
+        (("0.92.0", "../some/bundle"), {}, "needs two versions with installable binaries, and ../some/bundle is not a version"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(versions: tuple[str, str], options: dict[str, str], sentence: str) -> None:
@@ -466,5 +466,5 @@ def test_one_table_normalises_every_run_and_is_named(
     monkeypatch.setattr(drift_behaviour, "outcome", lambda *of, **more: found(changed=False))
     drift_behaviour.run(*pair, True)
     assert used == ["0.92.0"] * 4
-    told = f"codex-replay: The runs are of Codex {pair[0]} and Codex {pair[1]}; the table of 0.92.0 normalises both.\n"
+    told = f"codex-replay: The runs are of Codex {pair[0]} and Codex {pair[1]}; both are normalised with the table of 0.92.0.\n"
     assert told in capsys.readouterr().err

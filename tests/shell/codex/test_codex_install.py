@@ -340,7 +340,7 @@ def test_an_npm_that_cannot_be_started(npm: FakeNpm, cache: Path) -> None:
         (npm_error("ECONNREFUSED"), "The npm registry could not be reached", 3),
         (npm_error("E503"), "E503 (something happened): install again", 3),
         (npm_error("EINTEGRITY"), "The download of @openai/codex@0.92.0 failed, EINTEGRITY", 3),
-        (npm_error("ENOSPC"), "is full: free about 500 MB", 1),
+        (npm_error("ENOSPC"), "is full. Free about 500 MB", 1),
         (npm_error("E401", "log in.\nmore"), "npm could not fetch @openai/codex@0.92.0: E401 (log in); nothing", 1),
         ({"err": "npm ERR! code ENOTFOUND\nnpm ERR! x\n", "status": 1}, "could not be reached", 3),
         ({"err": "node: too old\n", "status": 7}, "exit status 7 (node: too old)", 1),
@@ -375,7 +375,7 @@ def test_a_download_that_stands_still_is_ended(npm: FakeNpm, old: Path, cache: P
     monkeypatch.setattr(install_module, "ATTEMPTS", 1)
     npm.publish(old)
     npm.plan("pack", {"stall": True})
-    with pytest.raises(CodexInstallError, match="stood still for"):
+    with pytest.raises(CodexInstallError, match="received nothing for"):
         ensure("0.92.0")
     assert leftovers(cache) == []
 
@@ -419,7 +419,7 @@ def test_a_tarball_that_is_not_the_published_one(npm: FakeNpm, old: Path, tmp_pa
 @pytest.mark.parametrize("integrity", ["sha1-AAAA", "nonsense", " "])
 def test_an_integrity_that_proves_nothing_is_refused(integrity: str, npm: FakeNpm, old: Path) -> None:
     npm.publish(old, integrity=integrity)
-    with pytest.raises(CodexInstallError, match="gives no SHA-512"):
+    with pytest.raises(CodexInstallError, match="has no SHA-512"):
         ensure("0.92.0")
 
 
@@ -458,12 +458,12 @@ BINARY = f"package/vendor/{TRIPLE}/codex/codex"
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
-        ({BINARY: b"x", "package/../../evil": b"x"}, "holds the unsafe path 'package/../../evil'"),
-        ({BINARY: b"x", "/evil": b"x"}, "holds the unsafe path '/evil'"),
-        ({BINARY: b"x", f"package/vendor/{TRIPLE}/../evil": b"x"}, "holds the unsafe path"),
-        ({BINARY: link(BINARY, tarfile.SYMTYPE)}, "which is no file"),
-        ({BINARY: link(BINARY, tarfile.LNKTYPE)}, "which is no file"),
-        ({BINARY: link(BINARY, tarfile.FIFOTYPE)}, "which is no file"),
+        ({BINARY: b"x", "package/../../evil": b"x"}, "contains the unsafe path 'package/../../evil'"),
+        ({BINARY: b"x", "/evil": b"x"}, "contains the unsafe path '/evil'"),
+        ({BINARY: b"x", f"package/vendor/{TRIPLE}/../evil": b"x"}, "contains the unsafe path"),
+        ({BINARY: link(BINARY, tarfile.SYMTYPE)}, "which is not a regular file"),
+        ({BINARY: link(BINARY, tarfile.LNKTYPE)}, "which is not a regular file"),
+        ({BINARY: link(BINARY, tarfile.FIFOTYPE)}, "which is not a regular file"),
         ({"package/vendor/other/codex/codex": b"x"}, f"no executable named codex for {TRIPLE}"),
         ({BINARY + ".txt": b"x"}, "no executable named codex"),
         ({BINARY: b"x", f"package/vendor/{TRIPLE}/bin/codex": b"y"}, "more than one (bin/codex, codex/codex)"),
@@ -483,7 +483,7 @@ def test_a_tarball_that_is_no_tarball(npm: FakeNpm, tmp_path: Path, cache: Path)
     path = tmp_path / "no.tgz"
     path.write_bytes(gzip.compress(b"hello" * 1000))
     npm.publish(path)
-    with pytest.raises(CodexInstallError, match="cannot be read to its end"):
+    with pytest.raises(CodexInstallError, match="is cut short or damaged"):
         ensure("0.92.0")
     assert leftovers(cache) == []
 
@@ -496,7 +496,7 @@ def test_a_tarball_is_read_to_its_last_byte(npm: FakeNpm, old: Path, tmp_path: P
     assert ensure("0.92.0").is_file()
     path.write_bytes(padded[:-1] + bytes([padded[-1] ^ 1]))
     npm.publish(path, "0.93.0")
-    with pytest.raises(CodexInstallError, match="cannot be read to its end"):
+    with pytest.raises(CodexInstallError, match="is cut short or damaged"):
         ensure("0.93.0")
     assert find_installed("0.93.0") is None
 
@@ -535,7 +535,7 @@ def test_a_disk_that_fills_up_while_unpacking(npm: FakeNpm, old: Path, cache: Pa
 
     monkeypatch.setattr(tarball_module, "_write", full)
     npm.publish(old)
-    with pytest.raises(CodexInstallError, match="is full: free about 500 MB"):
+    with pytest.raises(CodexInstallError, match=r"is full\. Free about 500 MB"):
         ensure("0.92.0")
     assert leftovers(cache) == []
 

@@ -296,7 +296,7 @@ def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tm
         assert b"abcdefghijklmnop" in (tmp_path / "run.ndjson").read_bytes()  # until the recording is whole
         frames = recorder.finish()
     assert [frame.payload["data"]["delta"] for frame in frames if frame.kind == "sse"] == ["It is ghp_redacted-1", "", "."]
-    assert "a secret (api-key) streamed in pieces in frames 3 to 5" in recorder.stderr.decode()
+    assert "a secret (api-key) streamed in chunks in frames 3 to 5" in recorder.stderr.decode()
     assert b"abcdef" not in recorder.stderr
 
 
@@ -312,7 +312,7 @@ def test_a_secret_in_pieces_that_cannot_be_taken_out_makes_the_recorder_fail(tmp
             file.write(broken)
         with pytest.raises(AssertionError, match=r"run\.ndjson, line 4"):
             recorder.finish()
-    assert b"run.ndjson, line 4 (frame 3): it holds a secret (api-key) streamed in pieces in frames 3 to 4" in recorder.stderr
+    assert b"run.ndjson, line 4 (frame 3): it contains a secret (api-key) streamed in chunks in frames 3 to 4" in recorder.stderr
     assert recorder.process.returncode == 1
 
 
@@ -462,17 +462,17 @@ def test_an_open_exchange_is_ended_with_the_recording(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (["--upstream", "ftp://x"], "no http or https URL"),
-        (["--upstream", "nonsense"], "no http or https URL"),
+        (["--upstream", "ftp://x"], "not an http or https URL"),
+        (["--upstream", "nonsense"], "not an http or https URL"),
         (["--upstream", "http://x/?q=1"], "query"),
-        (["--upstream", "http://x", "--listen", "nowhere"], "no address to listen at"),
-        (["--upstream", "http://x", "--listen", "127.0.0.1:99999"], "no address to listen at"),
+        (["--upstream", "http://x", "--listen", "nowhere"], "not an address to listen on"),
+        (["--upstream", "http://x", "--listen", "127.0.0.1:99999"], "not an address to listen on"),
         (["--upstream", "http://x", "--listen", "192.0.2.1:0"], "cannot listen there"),
         (["--upstream", "http://x", "--origin", "rpc=guessed"], "--origin rpc=guessed"),
         (["--upstream", "http://x", "--origin", "rpc=authored"], "--origin rpc: that seam is not recorded without CMD"),
         (["--origin", "http.server=authored", "--", "cat"], "is not recorded without --upstream URL"),
-        (["--listen", "nowhere", "--", "cat"], "add --upstream URL, or leave it out"),
-        (["--upstream", "", "--", "cat"], "no http or https URL"),
+        (["--listen", "nowhere", "--", "cat"], "add --upstream URL, or remove --listen"),
+        (["--upstream", "", "--", "cat"], "not an http or https URL"),
     ],
 )
 def test_wrong_addresses_are_a_sentence_and_leave_no_file(options: list[str], part: str, tmp_path: Path) -> None:

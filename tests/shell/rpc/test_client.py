@@ -56,7 +56,7 @@ def test_two_equal_frames_are_two(start: Start) -> None:
     client = start(timeout=0.3)
     client.send(b'{"id":1,"method":"a"}\n{"id":1,"method":"a"}\n')
     assert client.reply_to(1) == client.reply_to(1)
-    with pytest.raises(SubjectFailure, match=r"The reply to request 1 did not come within 0\.3 s"):
+    with pytest.raises(SubjectFailure, match=r"the reply to request 1 did not come within 0\.3 s"):
         client.reply_to(1)
 
 
@@ -97,12 +97,15 @@ def test_dies_in_mid_turn(start: Start, way: str, state: str) -> None:
 def test_hangs(start: Start) -> None:
     client = start("hang", timeout=0.5)
     client.request("initialize", {})
-    progress = r"the last message of the server was result of 0, and no turn had started"
+    progress = r"The last message of the server was result of 0, and no turn had started"
     with pytest.raises(
-        SubjectFailure, match=rf"did not come within 0\.5 s: {progress}\. The server still runs\..*\n.*waiting for something"
+        SubjectFailure,
+        match=rf"^{progress}: the reply to request \d+ did not come within 0\.5 s\. The server is still running\..*\n.*waiting "
+        rf"for "
+        rf"something",
     ):
         client.request("turn/start", {})
-    with pytest.raises(SubjectFailure, match=r"still ran 0\.2 s after its stdin ended"):
+    with pytest.raises(SubjectFailure, match=r"still running 0\.2 s after its stdin ended"):
         client.close(0.2)
 
 
@@ -137,8 +140,8 @@ def test_floods_stderr(start: Start) -> None:
 @pytest.mark.parametrize(
     ("way", "told"),
     [
-        ("flood-stdout", r"ended here, since \d+ of its lines are no JSON"),
-        ("endless-line", r"since it had written \d+ MB"),
+        ("flood-stdout", r"stopped because \d+ of its lines are not JSON"),
+        ("endless-line", r"after it had written \d+ MB"),
     ],
 )
 def test_floods_stdout(start: Start, way: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +163,7 @@ def test_writes_garbage(start: Start) -> None:
 def test_closes_stdout(start: Start) -> None:
     client = start("close-stdout", timeout=60)
     client.request("initialize", {})
-    with pytest.raises(SubjectFailure, match="still runs, but has closed its stdout"):
+    with pytest.raises(SubjectFailure, match="is still running, but has closed its stdout"):
         client.request("turn/start", {})
 
 

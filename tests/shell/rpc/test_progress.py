@@ -14,14 +14,14 @@ STARTED, ENDED = {"method": "turn/started", "params": {}}, {"method": "turn/comp
 @pytest.mark.parametrize(
     ("messages", "text"),
     [
-        ([], "the server had sent nothing"),
-        ([{"id": 1, "result": {}}], "the last message of the server was result of 1, and no turn had started"),
-        ([STARTED], "the last message of the server was turn/started, and the turn had not ended"),
-        ([STARTED, ENDED], "the last message of the server was turn/completed, and the turn had ended"),
-        ([STARTED, ENDED, STARTED], "the last message of the server was turn/started, and the turn had not ended"),
+        ([], "The server sent no message"),
+        ([{"id": 1, "result": {}}], "The last message of the server was result of 1, and no turn had started"),
+        ([STARTED], "The last message of the server was turn/started, and the turn had not ended"),
+        ([STARTED, ENDED], "The last message of the server was turn/completed, and the turn had ended"),
+        ([STARTED, ENDED, STARTED], "The last message of the server was turn/started, and the turn had not ended"),
         (
             [{"method": "codex/event/task_started"}, {"method": "codex/event/turn_aborted"}, None],
-            "the last message of the server was no message, and the turn had ended",
+            "The last message of the server was no message, and the turn had ended",
         ),
     ],
 )

@@ -223,7 +223,7 @@ def tool_output_refused() -> None:
 def system_items_are_prompt_too() -> None:
     def item(given: Any, where: str, transcript: Any, system: list[str]) -> None:
         if isinstance(given, dict) and given.get("role") in ("system", "developer"):
-            transcript.line(f"[{given['role']}] {normalise._words(given.get('content'), where)}")
+            transcript.line(f"[{given['role']}] {normalise._text_of(given.get('content'), where)}")
         old(given, where, transcript, system)
 
     old = normalise._input_item
@@ -234,7 +234,7 @@ def system_items_are_prompt_too() -> None:
 def developer_items_are_prompt() -> None:
     def item(given: Any, where: str, transcript: Any, system: list[str]) -> None:
         if isinstance(given, dict) and given.get("role") == "developer":
-            transcript.line(f"[developer] {normalise._words(given.get('content'), where)}")
+            transcript.line(f"[developer] {normalise._text_of(given.get('content'), where)}")
             return
         old(given, where, transcript, system)
 

@@ -56,7 +56,7 @@ def developer_texts_lost() -> None:
 
 @variant
 def system_texts_in_parts_lost() -> None:
-    after(normalise, "_words", lambda found, content, where: "" if isinstance(content, list) else found)
+    after(normalise, "_text_of", lambda found, content, where: "" if isinstance(content, list) else found)
 
 
 @variant

@@ -14,8 +14,8 @@ from tests.strength.proxy_variants.patching import in_params, variant
 
 @variant
 def first_part_of_a_system_text() -> None:
-    old = normalise._words
-    normalise._words = lambda content, where: old(content[:1] if isinstance(content, list) else content, where)
+    old = normalise._text_of
+    normalise._text_of = lambda content, where: old(content[:1] if isinstance(content, list) else content, where)
 
 
 @variant

@@ -1,6 +1,6 @@
-"""The rules on who asks: bearer, account and the other headers of the Codex backend.
+"""The rules on identity: bearer, account and the other headers of the Codex backend.
 
-Which of them hold follows from the session's auth mode; in the mode "auto" a path of the ChatGPT backend
+The session's auth mode decides which of them apply; in the mode "auto" a path of the ChatGPT backend
 (`.../backend-api/codex/...`) asks for the headers of LITE-24 to LITE-29, and any other path asks for nothing, because the
 real client with a provider of its own sends no bearer at all (REAL-24).
 """
@@ -17,7 +17,7 @@ CHATGPT_PATH = "/backend-api/codex/"
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
-#: The parameter or header that is wrong, and a sentence that says what to change.
+#: The wrong parameter or header, and a sentence with the fix.
 RuleFinding = tuple[str | None, str]
 
 
@@ -41,7 +41,7 @@ class Asked:
             self.mode = "chatgpt" if self.chatgpt_path else "none"
         given = header("authorization") or ""
         self.bearer = given[7:].strip() if given[:7].lower() == "bearer " else ""
-        #: What the bearer is worth: None when it is good (or not looked at), else "expired", "revoked" or "wrong".
+        #: The state of the bearer: None if valid (or not checked), else "expired", "revoked" or "wrong".
         self.state = tokens.check_bearer(self.bearer, self.mode) if self.bearer and self.mode != "none" else None
 
     @property
@@ -75,11 +75,11 @@ def bearer_revoked(asked: Asked) -> RuleFinding | None:
 
 
 def bearer_wrong(asked: Asked) -> RuleFinding | None:
-    """A bearer that is none of those that this session issued."""
+    """A bearer that this session did not issue."""
     if asked.state != "wrong":
         return None
     what = "API key" if asked.mode == "api_key" else "access token"
-    return "authorization", f"The {what} is not one that is known here. Send the one that was issued last."
+    return "authorization", f"The {what} is unknown. Send the one that was issued last."
 
 
 def account_missing(asked: Asked) -> RuleFinding | None:
@@ -93,7 +93,7 @@ def account_missing(asked: Asked) -> RuleFinding | None:
 
 
 def account_wrong(asked: Asked) -> RuleFinding | None:
-    """Another account than the session's; it is looked at once the session names one."""
+    """Another account than the session's; checked only if the session names one."""
     given = asked.header("chatgpt-account-id")
     if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
         return None
@@ -101,7 +101,7 @@ def account_wrong(asked: Asked) -> RuleFinding | None:
 
 
 def account_under_key(asked: Asked) -> RuleFinding | None:
-    """An account header beside an API key."""
+    """An account header next to an API key."""
     if asked.mode != "api_key" or asked.header("chatgpt-account-id") is None:
         return None
     return "chatgpt-account-id", 'The header "chatgpt-account-id" is for ChatGPT auth only: leave it out with an API key.'
@@ -115,7 +115,7 @@ def originator_missing(asked: Asked) -> RuleFinding | None:
 
 
 def session_id(asked: Asked) -> RuleFinding | None:
-    """No session id, or one that is no uuid, on the ChatGPT path."""
+    """No session id, or one that is not a uuid, on the ChatGPT path."""
     if not _codex_headers(asked):
         return None
     given = asked.header("session_id")

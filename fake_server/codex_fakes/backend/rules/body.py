@@ -12,7 +12,7 @@ from codex_replay.protocol import data_tables
 
 #: Characters of a client's name in a sentence.
 SHOWN = 200
-#: Parameters of the Responses API (the request type of the openai package) and the types that a wrong value is told from.
+#: Parameters of the Responses API (the request type of the openai package) and the types to check them with.
 PARAMETERS: dict[str, tuple[type, ...]] = {
     "model": (str,),
     "instructions": (str, list),
@@ -72,7 +72,7 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def not_json(asked: Asked) -> RuleFinding | None:
-    """A body that is no JSON object; a good one is decoded here for all later rules."""
+    """A body that is not a JSON object; a good one is decoded here for all later rules."""
     try:
         value = read(asked.data)
     except NotJson as error:
@@ -148,7 +148,7 @@ def tool_type(asked: Asked) -> RuleFinding | None:
         if not isinstance(tool, Mapping):
             return f"tools[{i}]", f"tools[{i}] must be an object, not {_name(tool)}."
         if tool.get("type") not in TOOL_TYPES:
-            given = f"{_shown(tool['type'])} is no type of tool" if "type" in tool else "its type is missing"
+            given = f"{_shown(tool['type'])} is not a type of tool" if "type" in tool else "its type is missing"
             return f"tools[{i}].type", f"tools[{i}]: {given}. The types are {', '.join(TOOL_TYPES)}."
     return None
 
@@ -158,7 +158,9 @@ def tool_name(asked: Asked) -> RuleFinding | None:
     for i, tool in enumerate(asked.body.get("tools") or ()):
         name = tool.get("name")
         if tool["type"] in ("function", "custom") and not (isinstance(name, str) and name):
-            return f"tools[{i}].name", f'tools[{i}]: a {tool["type"]} tool needs a "name" (beside "type", not inside "function").'
+            return f"tools[{i}].name", (
+                f'tools[{i}]: a {tool["type"]} tool needs a "name" (next to "type", not inside "function").'
+            )
     return None
 
 
@@ -175,13 +177,13 @@ def tool_choice(asked: Asked) -> RuleFinding | None:
 
 
 def item_type(asked: Asked) -> RuleFinding | None:
-    """An input item that is no object, or of a type that does not exist; a message may leave its type out."""
+    """An input item that is not an object, or of a type that does not exist; a message may leave its type out."""
     for i, item in asked.items:
         if not isinstance(item, dict):
             return f"input[{i}]", f"input[{i}] must be an object, not {_name(item)}."
         if _text(item, "type") in _ITEM_TYPES or ("type" not in item and "role" in item) or _reference(item):
             continue
-        given = f"{_shown(item['type'])} is no type of item" if "type" in item else "its type is missing"
+        given = f"{_shown(item['type'])} is not a type of item" if "type" in item else "its type is missing"
         return f"input[{i}].type", f"input[{i}]: {given}. The types are {', '.join(ITEM_TYPES[:7])} and others."
     return None
 
@@ -214,7 +216,7 @@ def message_content(asked: Asked) -> RuleFinding | None:
         for j, part in enumerate(content):
             if not isinstance(part, dict) or _text(part, "type") not in _PART_TYPES:
                 given = _shown(part.get("type")) if isinstance(part, dict) else _name(part)
-                problem = f"{given} is no type of part. The types are {', '.join(PART_TYPES)}."
+                problem = f"{given} is not a type of part. The types are {', '.join(PART_TYPES)}."
                 return f"input[{i}].content[{j}]", f"input[{i}].content[{j}]: {problem}"
     return None
 
@@ -227,7 +229,7 @@ def _pairs(asked: Asked) -> set[tuple[str, str]]:
 
 
 def output_without_call(asked: Asked) -> RuleFinding | None:
-    """An output whose call is not in `input` (edge case 3); a previous response may hold it, where that is supported."""
+    """An output whose call is not in `input` (edge case 3); a previous response may contain it, where that is supported."""
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
     calls = _pairs(asked)
@@ -255,13 +257,13 @@ def call_without_output(asked: Asked) -> RuleFinding | None:
 
 
 def _text(item: Mapping[str, object], key: str) -> str | None:
-    """Return a member that names something; None where it is no string, which no name is."""
+    """Return a member that names something; None where it is not a string, which no name is."""
     value = item.get(key)
     return value if type(value) is str else None
 
 
 def _shown(value: object) -> str:
-    """Return a name that a client gave, or what it gave in the place of one."""
+    """Return a name from the client, or a description of another value."""
     return f'"{shortened(value, SHOWN)}"' if isinstance(value, str) else _name(value)
 
 
@@ -270,7 +272,7 @@ def _reference(item: Mapping[str, object]) -> bool:
 
 
 def _is(value: object, types: tuple[type, ...]) -> bool:
-    return type(value) in types  # exact: true is no integer, and JSON has no subclasses
+    return type(value) in types  # exact: true is not an integer, and JSON has no subclasses
 
 
 def _name(value: object) -> str:

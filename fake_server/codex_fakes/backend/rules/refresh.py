@@ -1,4 +1,4 @@
-"""What the body of a request to the token URL must have (LITE-13 to LITE-16). Pure: no request is needed to judge one."""
+"""The rules for the body of a request to the token URL (LITE-13 to LITE-16). Pure: it needs no request."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Each rule has an id, a source, the answer that a violation gets, and a function that finds violations. The sources are statements
 of docs/contract, or "known of the real service" for what the service is known to do but no spec states; nothing here was
 recorded from it. The table is applied from top to bottom and the first violation is answered, in the error shape of the OpenAI
-API, with a message that says what to change. A script can switch rules off by id.
+API, with a message that has the fix. A script can switch rules off by id.
 
 What is *not* refused is as much the contract (LITE-63 to LITE-68): an invalid tool schema (1),
 arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), outputs in another order than their calls (6).
@@ -51,7 +51,7 @@ class Rule:
 
 
 RULES = (
-    # who asks
+    # the client's identity
     Rule("bearer-missing", "LITE-24", 401, "missing_bearer", auth.bearer_missing),
     Rule("bearer-expired", "LITE-21", 401, "token_expired", auth.bearer_expired),
     Rule("bearer-revoked", "LITE-21", 401, "token_revoked", auth.bearer_revoked),
@@ -88,7 +88,7 @@ RULES = (
     Rule("output-without-call", "LITE-58", 400, "call_not_found", body.output_without_call),
     Rule("call-without-output", KNOWN, 400, "output_not_found", body.call_without_output),
 )
-#: The rules that look at who asks; the others look at the body.
+#: The rules on identity; the others check the body.
 AUTH_RULES = tuple(rule for rule in RULES if rule.find.__module__ == auth.__name__)
 
 
@@ -107,7 +107,7 @@ def first_violation(asked: Asked, rules: Collection[Rule], off: Collection[str] 
 
 
 def unknown_rules(names: Collection[str]) -> str | None:
-    """Say which of these names is no rule, or None."""
+    """Return the first of these names that is not a rule, or None."""
     ids = [rule.id for rule in RULES]
     wrong = [name for name in names if name not in ids]
-    return f'rules_off: "{wrong[0]}" is no rule. The rules are {", ".join(ids)}.' if wrong else None
+    return f'rules_off: "{wrong[0]}" is not a rule. The rules are {", ".join(ids)}.' if wrong else None

@@ -1,7 +1,7 @@
-"""The life of the tokens of one session: what a bearer is worth, and what a refresh gives.
+"""The life of the tokens of one session: the state of a bearer, and the result of a refresh.
 
-Refresh tokens rotate: each is good once, and using it again is an error of its own. Pure: no clock decides, a script says
-what has expired. The codes are those that the real client tells apart (REAL-16 to REAL-20).
+Refresh tokens rotate: each is valid once, and using it again is an error of its own. Pure: a script, not a clock, decides
+what has expired. The codes are those that the real client distinguishes (REAL-16 to REAL-20).
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from typing import Any
 #: state of a refresh token -> (code, message) of the 401 that the token URL answers.
 REFRESH_ERRORS = {
     "expired": ("refresh_token_expired", "The refresh token has expired. Log in again."),
-    "reused": ("refresh_token_reused", "The refresh token was used before; each is good once. Log in again."),
+    "reused": ("refresh_token_reused", "The refresh token was already used; each works once. Log in again."),
     "revoked": ("refresh_token_invalidated", "The refresh token was revoked. Log in again."),
-    "unknown": ("refresh_token_unknown", "The refresh token was not issued here. Send the one that the last refresh returned."),
+    "unknown": (
+        "refresh_token_unknown",
+        "This backend did not issue the refresh token. Send the one that the last refresh returned.",
+    ),
 }
 MODES = ("auto", "none", "api_key", "chatgpt")
 ACCESS_STATES = ("valid", "expired", "revoked")
@@ -41,7 +44,7 @@ KEYS: dict[str, tuple[str, Any]] = {
 
 
 def auth_error(auth: Mapping[str, Any]) -> str | None:
-    """Say what is wrong with a script's "auth", or None."""
+    """Return what is wrong with a script's "auth", or None."""
     for key, value in auth.items():
         if key not in KEYS:
             return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'

@@ -1,7 +1,7 @@
-"""Accounts: who is logged in is what the script says (`account`) and what the client did since, in memory only.
+"""Accounts: the login is that of the script (`account`) and of the client's requests since, in memory only.
 
-No credentials are read: a fake that is started in somebody's own home must not know, and cannot tell, their tokens. A login by
-ChatGPT gives an address that nobody answers; it can be cancelled, and never completes by itself.
+No credentials are read: a fake in a user's own home must not read, and cannot reveal, the user's tokens. A login by
+ChatGPT returns an address without a server; it can be cancelled, and never completes by itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOT_COMPLETED = "Login server error: Login was not completed"
 
 
 def needed(session: Session) -> bool:
-    """Tell whether the provider wants a login."""
+    """Return True if the provider requires a login."""
     name = session.config.get("model_provider") or "openai"
     providers = session.config.get("model_providers")
     provider = providers.get(name) if isinstance(providers, dict) else None
@@ -49,7 +49,7 @@ def user_info(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def rate_limits(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/rateLimits/read: the script's `rate_limits`, as the backend would tell them."""
+    """account/rateLimits/read: the script's `rate_limits`, in the form of the backend."""
     account = session.account
     if account is None:
         raise Refused("codex account authentication required to read rate limits")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
-    """Find a thread that is kept, loaded or not, but not archived; it is kept before anything is said in it."""
+    """Find a thread that is kept, loaded or not, but not archived; it is kept even before its first message."""
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
@@ -31,7 +31,7 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
 
 
 def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Tell what there is to tell when a thread begins: what is deprecated or unstable in its settings, raw items, MCP's start."""
+    """Send the notifications of a new thread: deprecated or unstable settings, raw items, MCP's start."""
     config = thread.settings.config
     for key, notice in session.table["notices"].items():
         if key in config or (key == "include_apply_patch_tool" and params.get("includeApplyPatchTool") is not None):
@@ -58,7 +58,7 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 
 
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> None:
-    """Load a thread again: it counts anew, and no more is left of it than what is kept; refused, it stays as it is."""
+    """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes."""
     settings = settings_again(session, thread, params, api)
     thread.words = words_of(thread)
     thread.settings, thread.told = settings, settings.told()
@@ -68,7 +68,7 @@ def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> 
 
 
 def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
-    """Tell what there is to tell of a thread that is loaded: of another model (if it is no fork), raw items, MCP's start."""
+    """Send the notifications of a loaded thread: another model (if it is not a fork), raw items, MCP's start."""
     if not fork and thread.model not in (None, thread.settings.model):
         values = {"old": thread.model, "new": thread.settings.model}
         said = fill(session.table["sentences"]["other-model"], values)
@@ -78,7 +78,7 @@ def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
 
 
 def words_of(thread: Thread) -> list[str]:
-    """Return what the developer has told the model in a thread: it stays in what is kept."""
+    """Return the developer's messages in a thread, which are kept."""
     words = thread.settings.developer_instructions
     return [*thread.words, words] if words else thread.words
 
@@ -119,7 +119,7 @@ def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any =
 
 
 def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None:
-    """Tell as raw items what the model is told of changed settings: by the overrides, and again by the turn that begins.
+    """Send the model's input on changed settings as raw items: after the overrides, and again in the next turn.
 
     `number` is that of the overrides' submission, if they are one of their own, and `before` is what held before them.
     """
@@ -147,7 +147,7 @@ def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) 
     """Return one page of a list, and the cursor of the next: the name of its last entry, after which it begins."""
     start = 0
     if cursor is not None:
-        # The id is what counts; of two threads of one second the time could not tell which is meant.
+        # The id decides: two threads may have the same second.
         names = [named(entry).rpartition("|")[2] for entry in data]
         if cursor.rpartition("|")[2] not in names:
             raise Refused(f"invalid cursor: {cursor}")

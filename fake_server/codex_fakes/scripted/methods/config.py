@@ -1,7 +1,7 @@
-"""The configuration as the client reads and writes it: in memory only, whatever config.toml says and wherever it is.
+"""The configuration for reads and writes of the client: in memory only, independent of config.toml and its place.
 
-What is written holds until the process ends and for every thread that starts afterwards; no file is touched. The layers are
-those of the real server: the user's file and the system's, which is taken for empty. Versions are the real server's too:
+A written value applies until the process ends and to every later thread; no file is touched. The layers are
+those of the real server: the user's file and the system's, which counts as empty. Versions are the real server's too:
 SHA-256 over the layer as JSON with sorted keys (seen in recordings of config/read).
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from codex_fakes.scripted.methods.protocols import Method, Session
 
-#: The keys that config/read always tells, in its order; the others follow if they are set.
+#: The keys that config/read always returns, in its order; the others follow if they are set.
 _TOLD = (
     "model", "review_model", "model_context_window", "model_auto_compact_token_limit", "model_provider", "approval_policy",
     "sandbox_mode", "sandbox_workspace_write", "forced_chatgpt_workspace_id", "forced_login_method", "web_search", "tools",
@@ -47,7 +47,7 @@ def _layer(session: Session) -> dict[str, Any]:
 
 
 def read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/read: what holds, where each setting comes from and, if asked for, the layers."""
+    """config/read: the settings in force, the source of each and, on request, the layers."""
     config = session.config
     told: dict[str, Any] = {key: config.get(key) for key in _TOLD}
     told["profiles"] = config.get("profiles") or {}

@@ -1,8 +1,8 @@
 """The methods whose answer lies in the machine that the real server runs on: commands, files, git, skills, MCP servers.
 
-The fake runs no command and looks at no file, so the script says what they give (`answers`, `git`; docs/fake-codex.md). Without
-a word in the script each has one documented default, which is what the real server says where there is nothing: a command
-that prints nothing, a search that finds nothing, a directory that is no repository.
+The fake runs no command and reads no file, so the script has their results (`answers`, `git`; docs/fake-codex.md). Without
+an entry in the script each has one documented default, which is the real server's answer if there is nothing: a command
+that prints nothing, a search that finds nothing, a directory that is not a repository.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ INTERNAL = -32603
 
 
 def command(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """command/exec and execOneOffCommand: nothing is run; it ends well and prints nothing unless the script says otherwise."""
+    """command/exec and execOneOffCommand: nothing runs; the command succeeds without output unless the script has another
+    result."""
     if not params["command"]:
         raise Refused("command must not be empty")
     session.answer(request, {"exitCode": 0, "stdout": "", "stderr": ""})
@@ -45,7 +46,7 @@ def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServer/oauth/login: no server is started and nobody is called; what cannot be logged in to is refused as always."""
+    """mcpServer/oauth/login: no server is started; servers that do not support it are refused as in the real one."""
     name = params["name"]
     servers = session.config.get("mcp_servers")
     server = servers.get(name) if isinstance(servers, dict) else None
@@ -54,7 +55,7 @@ def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
     if "url" not in server:
         raise Refused("OAuth login is only supported for streamable HTTP servers.")
     raise Refused(
-        f"failed to login to MCP server '{name}': fake-codex opens no connection; give the answer in the script.", INTERNAL
+        f"failed to login to MCP server '{name}': fake-codex opens no connection; add the answer to the script.", INTERNAL
     )
 
 

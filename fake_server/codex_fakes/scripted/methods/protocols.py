@@ -11,7 +11,7 @@ from codex_fakes.scripted.state.thread import Thread
 
 
 class Session(Protocol):
-    """The threads of one process, its settings, and the way to the client."""
+    """The threads of one process, its settings, and the connection to the client."""
 
     version: str
     model: Model

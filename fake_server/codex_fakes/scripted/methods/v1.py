@@ -56,7 +56,7 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
 
 
 def _told_again(session: Session, request: Any, thread: Thread, fork: bool = False) -> None:
-    """Answer with what was said in a conversation, which sessionConfigured tells as well."""
+    """Answer with the text of a conversation, which sessionConfigured sends as well."""
     settings, path = thread.settings, thread.path
     about = {"sessionId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}
@@ -85,7 +85,7 @@ def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
 
 
 def add_listener(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Attach a listener of v1; it gets what nobody has heard yet."""
+    """Attach a listener of v1; it gets the frames that no listener received."""
     thread = session.thread(params["conversationId"], "v1", missing="thread not found:")
     subscription = uuid4()
     session.answer(request, {"subscriptionId": subscription})

@@ -70,7 +70,7 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again; it counts anew. With a history of the client's own, that is a thread of its own."""
+    """Load a thread again; it counts again. With a history of the client's own, that is a thread of its own."""
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
         return
@@ -85,7 +85,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread of a history that the client gives; it has no turns to be shown."""
+    """Make a thread from the client's history; it has no turns to show."""
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = session.new_thread(session.settings(params, "v2"))
@@ -147,9 +147,9 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Take the last turns back, out of what is shown and out of what the model is sent.
+    """Remove the last turns from the list of turns and from the model's input.
 
-    The real server estimates how many tokens are left in the context, out of texts that the fake does not have: it tells 0.
+    The real server estimates the tokens left in the context from texts that the fake does not have: it sends 0.
     """
     thread, count = session.thread(params["threadId"]), params["numTurns"]
     if type(count) is not int or count < 1:
@@ -214,7 +214,7 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     turn = submit(session, thread, params["input"], params.get("outputSchema"))
     session.answer(request, {"turn": {"id": turn.id, "items": [], "status": "inProgress", "error": None}})
     if not params["input"]:
-        # Nothing to do: the real server says no more than that it is done.
+        # Nothing to do: the real server only confirms it.
         told_of(thread, before, number, turn)
         shown = {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None}
         thread.emit("task-complete", shown)

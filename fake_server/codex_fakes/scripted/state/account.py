@@ -1,4 +1,4 @@
-"""The account that a script gives: who is logged in at the start."""
+"""The account of a script: the login at the start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     Account = dict[str, Any]
 
-#: What a script's account is when it says no more than its type.
+#: The defaults of a script's account that has only a type.
 _DEFAULTS = {
     "apiKey": {"token": "sk-fake-codex-replay"},
     "chatgpt": {"email": "fake@codex-replay.invalid", "planType": "pro", "token": "fake-access-token"},

@@ -1,7 +1,7 @@
-"""What the real server says of params of a wrong form, which it judges before anything else.
+"""The real server's errors for params of a wrong form, which it checks first.
 
-Of which kind each member is stands in forms.json. The words were found by sending each form to the real binary
-(tests/data/refusals.ndjson); `codex_replay.protocol.refusals` has what holds for every method.
+Of which kind each member is is in forms.json. The words were found by sending each form to the real binary
+(tests/data/refusals.ndjson); `codex_replay.protocol.refusals` has the errors of every method.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def malformed(request: Mapping[str, Any], methods: Mapping[str, str]) -> str | N
 
 
 def _client(params: Any) -> str | None:
-    """Judge the params of initialize: what the client says of itself."""
+    """Check the params of initialize: the client's description of itself."""
     if type(params) not in (dict, list):
         return None  # as for any other method
     if params == []:
@@ -48,7 +48,7 @@ def _client(params: Any) -> str | None:
     return None
 
 
-# -- the members, which are judged after the handshake ----------------------------------------------------------------------
+# -- the members, which are checked after the handshake ----------------------------------------------------------------------
 
 _WORDS: dict[str, tuple[type, str]] = {
     "string": (str, "a string"),
@@ -61,7 +61,7 @@ _NUMBERS = {"u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFF
 
 
 def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
-    """Return what the real server says of the first member that is of another kind; `forms` is forms.json.
+    """Return the real server's error for the first member of a wrong kind; `forms` is forms.json.
 
     It reads the members as they come and ignores those that it does not know; what is missing it notices afterwards.
     """
@@ -104,7 +104,7 @@ def _wrong(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
 
 
 def misshapen_params(params: Any, method: str, forms: Mapping[str, Any]) -> str | None:
-    """Return what the real server says of params that are not the object that the method wants; None where any object will do."""
+    """Return the real server's error for params that are not the object of the method; None if any object is valid."""
     kind = forms["params"].get(method)
     if kind is not None and kind.startswith("untagged enum "):
         return None if type(params) is dict else f"data did not match any variant of {kind}"
@@ -112,7 +112,7 @@ def misshapen_params(params: Any, method: str, forms: Mapping[str, Any]) -> str 
 
 
 def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
-    """Return what the real server says of the first key of a configuration whose value is of another kind.
+    """Return the real server's error for the first key of a configuration with a value of a wrong kind.
 
     It reads the keys in their alphabetical order.
     """
@@ -137,7 +137,7 @@ def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | 
 
 
 def _no_setting(value: Any, words: Collection[str]) -> str | None:
-    """Judge a setting that has but a few values, which TOML may also write as a table of one key."""
+    """Check a setting with few values, which TOML may also write as a table of one key."""
     if type(value) is dict and len(value) == 1:
         (value,) = value
         return _unlike(None, "unit") if value in words else f"unknown variant `{value}`, {_one_of(words)}"
@@ -178,7 +178,7 @@ def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
 
 
 def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, Any]) -> str | None:
-    """Judge an object whose `type` says what it is."""
+    """Check an object whose `type` names its kind."""
     if type(value) not in (dict, list):
         return _unlike(value, f"internally tagged enum {name}")
     if not value or (type(value) is dict and "type" not in value):

@@ -21,7 +21,7 @@ def _dashed(data: bytes, version: int) -> str:
 
 
 def uuid_error(text: str) -> str | None:
-    """Say, in the words of Rust's uuid, why a text is none; None when it is one."""
+    """Return the error of Rust's uuid for a text that is not a uuid; None for a uuid."""
     plain = text.removeprefix("urn:uuid:")
     for i, c in enumerate(plain):
         if c not in "0123456789abcdefABCDEF-":

@@ -1,7 +1,7 @@
 """Which input schemas of a dynamic tool the real 0.92.0 refuses, and in which words (SCHEMA-18).
 
 The server reads a schema as a value of its own type, after it has given an object without `type` one. Observed on the binary:
-only the outermost schema, its `properties` and its `items` are judged here.
+only the outermost schema, its `properties` and its `items` are checked here.
 """
 
 from __future__ import annotations

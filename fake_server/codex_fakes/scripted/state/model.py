@@ -40,7 +40,7 @@ _REASONS = {
 class Reply:
     """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
 
-    `limits` is what the answer's headers tell of rate limits (`turn.limits_of`).
+    `limits` are the rate limits in the answer's headers (`turn.limits_of`).
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Reply:
 class Model:
     """The script, how far it is used, and the ledger.
 
-    `path` is the script (None: every request gets the same greeting), `text` what it holds if that is read already (a pipe can
+    `path` is the script (None: every request gets the same greeting), `text` its content if it is already read (a pipe can
     be read once); `ledger` is a file that gets one line of JSON a request. Raises `ValueError` with a sentence for a ledger
     that cannot be written, and `load` for a script that cannot be used.
     """
@@ -104,11 +104,11 @@ class Model:
                 if turn.fault is not None and (wrong := fault_error(turn.fault, f"turns[{i}]")):
                     raise ValueError(wrong)
 
-    # -- what the script says of the machine (docs/fake-codex.md) --------------------------------------------------------
+    # -- the machine in the script (docs/fake-codex.md) --------------------------------------------------------
 
     @property
     def git(self) -> dict[str, Any]:
-        """The repository that threads stand in: sha, branch, originUrl, mergeBase; empty without one."""
+        """The repository that threads are in: sha, branch, originUrl, mergeBase; empty without one."""
         return dict(self._script.git) if self._script is not None else {}
 
     @property
@@ -118,7 +118,7 @@ class Model:
 
     @property
     def rate_limits(self) -> Any:
-        """What the backend would tell of rate limits."""
+        """The rate limits of the backend."""
         return self._script.rate_limits if self._script is not None else None
 
     def answer(self, method: str, params: Any) -> dict[str, Any] | None:
@@ -163,7 +163,7 @@ class Model:
         return reply
 
     def _unauthorized(self) -> str | None:
-        """Tell why the script's backend would not let this client in: tokens that are spent, and cannot be refreshed."""
+        """Return why the script's backend would refuse this client: spent tokens that cannot be refreshed."""
         auth = self._script.auth if self._script is not None else {}
         account = self._script.account if self._script is not None else None
         if account == "chatgpt" or (isinstance(account, dict) and account.get("type") == "chatgpt"):
@@ -175,7 +175,8 @@ class Model:
         return None
 
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
-        """Return the turn's index (None for a default), the turn (None for a miss), the label of its ids and why there is none.
+        """Return the turn's index (None for a default), the turn (None for a miss), the label of its ids and the reason of a
+        miss.
 
         There are no HTTP headers here, so what is wanted of them is neither met nor missed.
         """
@@ -239,7 +240,7 @@ def _error_body(turn: Turn) -> str:
 
 
 def _results(turn: Turn, label: str) -> dict[str, Any]:
-    """Return call id -> what the script says that the call gives (the `result` of its item)."""
+    """Return call id -> the script's result of the call (the `result` of its item)."""
     results: dict[str, Any] = {}
     place = 0
     for item in turn.items:
@@ -289,7 +290,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
 
 
 def _decoded(events: Any) -> list[Any]:
-    """Return the JSON of decoded SSE events; what is no JSON object is ignored, as Codex ignores it."""
+    """Return the JSON of decoded SSE events; what is not a JSON object is ignored, as Codex ignores it."""
     found = []
     for event in events:
         try:

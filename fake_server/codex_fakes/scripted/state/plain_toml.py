@@ -13,7 +13,7 @@ _SPACE = " \t"
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Return what a document says; raises `ValueError` (`tomllib.TOMLDecodeError`) if it is not TOML."""
+    """Parse a TOML document; raises `ValueError` (`tomllib.TOMLDecodeError`) for another text."""
     found = plain(text)
     if found is None:
         import tomllib
@@ -23,9 +23,9 @@ def loads(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> dict[str, Any] | None:
-    """Return what a document says that has only `[tables]`, and a string, a whole number or a truth under each bare key.
+    """Parse a document that has only `[tables]`, and a string, a whole number or a boolean under each bare key.
 
-    None for any other, be it TOML or not.
+    None for any other text, TOML or not.
     """
     document: dict[str, Any] = {}
     table, heads = document, set()

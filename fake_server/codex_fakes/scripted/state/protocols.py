@@ -1,4 +1,4 @@
-"""What the state of the scripted fake needs of what stands above it: the session that a thread is in, the turn that it runs.
+"""What the state of the scripted fake needs of what is above it: the session that a thread is in, the turn that it runs.
 
 Loaded by type checkers only: `typing` is not on the start-up path.
 """

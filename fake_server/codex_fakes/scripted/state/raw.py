@@ -1,8 +1,8 @@
-"""Raw items: what the model is given and what it says, item by item, for a listener that asks for them (`experimentalRawEvents`).
+"""Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
 The items are those of the history, with the members that the real server writes here and not in its requests. What the model is
-told of its surroundings is text, and stands as data in opening.json; it is read when the first thread begins whose raw items
-somebody hears, or may yet hear. Order and words come from the real binary (recordings; the differential test's "raw items").
+description of its surroundings is text, and is data in opening.json; it is read when the first thread begins whose raw items
+have a listener, or may get one. Order and words come from the real binary (recordings; the differential test's "raw items").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Item = dict[str, Any]
 
-#: The id of the turn that the opening items are told in: no turn of the client's.
+#: The id of the turn of the opening items, which is not a turn of the client.
 OPENING = "auto-compact-0"
 
 
@@ -30,11 +30,12 @@ def _texts(settings: Settings) -> dict[str, Any]:
     return texts
 
 
-# -- what the model is told ---------------------------------------------------------------------------------------------
+# -- the input of the model ---------------------------------------------------------------------------------------------
 
 
 def opening(settings: Settings) -> list[Item]:
-    """Return what the model is told before a thread's first turn: permissions, the developer's and the user's words, the place.
+    """Return the model's input before a thread's first turn: permissions, the developer's and the user's instructions, the
+    environment.
 
     Of the user's words the fake knows but the skills that Codex itself puts into every home: it reads no file.
     """
@@ -50,7 +51,7 @@ def opening(settings: Settings) -> list[Item]:
 
 
 def changes(told: Any, settings: Settings) -> list[Item]:
-    """Return what the model is told of settings that are others than those it was told of (`Settings.told`)."""
+    """Return the model's input on settings that differ from the known ones (`Settings.told`)."""
     cwd, *rights = told
     new_cwd, *new_rights = settings.told()
     items = [_environment(settings)] if cwd != new_cwd else []
@@ -58,7 +59,7 @@ def changes(told: Any, settings: Settings) -> list[Item]:
 
 
 def review_told(settings: Settings, text: str, interrupted: bool) -> Item:
-    """Return what the model of a reviewed thread is told of the review, of which `text` is the outcome."""
+    """Return the input of a reviewed thread's model about the review, whose result is `text`."""
     return _message("user", fill(_texts(settings)["reviews"]["interrupted" if interrupted else "done"], {"text": text}))
 
 
@@ -96,7 +97,7 @@ def _message(role: str, text: str) -> Item:
     return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
 
 
-# -- an item as it is told ------------------------------------------------------------------------------------------------
+# -- an item in its raw form ------------------------------------------------------------------------------------------------
 
 
 def raw(item: Item) -> Item:

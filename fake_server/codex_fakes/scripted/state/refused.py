@@ -10,7 +10,7 @@ INVALID_REQUEST = -32600
 
 
 class Refused(Exception):
-    """A request that gets an error; `code`, the text and `data` are what the client is told."""
+    """A request that gets an error; `code`, the text and `data` go to the client."""
 
     def __init__(self, message: str, code: int = INVALID_REQUEST, data: Any = None) -> None:
         super().__init__(message)
@@ -18,6 +18,6 @@ class Refused(Exception):
         self.data = data
 
     def error(self) -> dict[str, Any]:
-        """Return the error as it stands in the answer; the real server writes its members in this order."""
+        """Return the error for the answer; the real server writes its members in this order."""
         data = {} if self.data is None else {"data": self.data}
         return {"code": self.code, **data, "message": str(self)}

@@ -6,7 +6,7 @@ from codex_replay.core.wire.json_text import NotJson, loads
 
 
 def read_script(path: str) -> bytes:
-    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read, or is none."""
+    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read or parsed."""
     try:
         with open(path, "rb") as file:
             text = file.read()

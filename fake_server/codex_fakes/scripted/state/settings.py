@@ -25,7 +25,7 @@ _PROVIDERS = ("openai", "ollama", "ollama-chat", "lmstudio")  # those that 0.92 
 
 
 class Settings:
-    """The settings of one thread. `config` is the merged configuration, as config.toml nests it."""
+    """The settings of one thread. `config` is the merged configuration, nested like config.toml."""
 
     def __init__(self, config: Mapping[str, Any], cwd: str, home: str, limits: Mapping[str, Any], version: str) -> None:
         self.config, self.cwd, self.home, self._limits, self.version = config, cwd, home, limits, version
@@ -47,11 +47,11 @@ class Settings:
         return other
 
     def told(self) -> tuple[Any, ...]:
-        """Return the settings that the model is told of, and told again when they change."""
+        """Return the settings in the model's input, which is sent again when they change."""
         return self.cwd, self.policy, self.sandbox
 
     def change(self, given: Mapping[str, Any], api: str) -> bool:
-        """Take the overrides of a request (null and absent ones change nothing); tell whether there was any."""
+        """Apply the overrides of a request (null and absent ones change nothing); return True if there was any."""
         changed = False
         names = (
             ("cwd", "cwd"), ("model", "model"), ("modelProvider", "provider"), ("approvalPolicy", "policy"), ("effort", "effort"),
@@ -74,7 +74,7 @@ class Settings:
         return changed or given.get("personality") is not None
 
     def wrong(self) -> str | None:
-        """Return what the real server says of a configuration that it cannot derive settings from."""
+        """Return the real server's error for a configuration without valid settings."""
         if (wrong := wrong_setting(self.config, load("forms", self.version)["settings"])) is not None:
             return wrong
         profile = self.config.get("profile")
@@ -160,7 +160,7 @@ def read_config(home: str, overrides: list[tuple[str, str]]) -> dict[str, Any]:
             try:
                 given: Any = loads(f"x = {value}")["x"]
             except ValueError:
-                given = value  # as the real codex: what is no TOML is a string
+                given = value  # as the real codex: what is not TOML is a string
             put(config, key, given)
     return config
 

@@ -1,7 +1,7 @@
 """One thread of the scripted fake: its settings, its listeners, its history, and the turn that runs in it.
 
-A turn is a generator: it says what happens, and yields what it waits for. The thread turns what happens into frames for whoever
-listens; with nobody listening it is kept until someone does, as in the real server.
+A turn is a generator: it emits events, and yields what it waits for. The thread turns events into frames for its
+listeners; without a listener they are kept until there is one, as in the real server.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.settings import Settings
     from codex_fakes.scripted.state.waits import Ticket
 
-_KEPT = 10_000  # happenings kept while nobody listens
-#: What v1 tells again to who resumes a conversation: the happening, and which of its events.
+_KEPT = 10_000  # events kept without a listener
+#: The events that v1 sends again after a resume: the kind, and its events.
 _KEPT_SAYINGS = {
     "user-message": "user_message",
     "agent-message-completed": "agent_message",
@@ -36,7 +36,7 @@ _KEPT_SAYINGS = {
     "user-message-again": "user_message",
     "reasoning-completed-again": "agent_reasoning",
 }
-_SLICE = 200  # happenings between two looks at the client
+_SLICE = 200  # events between two checks of the client
 
 
 class Thread:
@@ -46,25 +46,25 @@ class Thread:
         self.id = uuid7(now)
         self.settings = settings
         self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
-        self.told = settings.told()  # what the model was told of them last
-        self.model: str | None = None  # that of the latest turn; a review is none
-        self.words: list[str] = []  # what the developer had told the model before it was loaded again
+        self.told = settings.told()  # the last description of them for the model
+        self.model: str | None = None  # that of the latest turn; a review does not count
+        self.words: list[str] = []  # the developer's messages before it was loaded again
         self.created = self.updated = now
         self.preview = ""
         self.asked = False  # whether the client has asked anything in it, or in what it is a fork of: else it is not listed
         self.archived = self.ephemeral = False
         self.loaded = True
-        self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it hears raw items)
+        self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it gets raw items)
         self.history: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []  # as thread/read shows them
-        self.said: list[dict[str, Any]] = []  # as v1 tells it again
-        self.git: dict[str, Any] | None = None  # the repository that it stands in
+        self.said: list[dict[str, Any]] = []  # in the form in which v1 sends it again
+        self.git: dict[str, Any] | None = None  # the repository that it is in
         self.dynamic_tools: list[dict[str, Any]] = []
         self.approved: set[Any] = set()  # what was approved for the session
         self.allowed = list(out.rules)  # command prefixes that need no approval
         self.total: dict[str, int] | None = None
         self.last: dict[str, int] | None = None
-        self.limits: dict[str, Any] | None = None  # rate limits, as answers told them since it was loaded; None without an answer
+        self.limits: dict[str, Any] | None = None  # rate limits in answers since it was loaded; None without an answer
         self.interrupts: list[Any] = []  # interrupt requests without an answer: (id, api)
         self.steered: list[list[dict[str, Any]]] = []  # input that came while a turn ran
         self.turn: Turn | None = None
@@ -80,14 +80,14 @@ class Thread:
     # -- put away ----------------------------------------------------------------------------------------------------
 
     def pack(self) -> None:
-        """Keep what was said as few bytes, while the thread is put away."""
+        """Compress the kept frames while the thread is unloaded."""
         from zlib import compress
 
         self._packed = compress(dumps({"history": self.history, "turns": self.turns, "said": self.said}))
         self.history, self.turns, self.said = [], [], []
 
     def unpack(self) -> None:
-        """Take what was said out again."""
+        """Decompress the kept frames."""
         from zlib import decompress
 
         kept = loads(decompress(self._packed))
@@ -103,7 +103,7 @@ class Thread:
         return str(number)
 
     def restart(self) -> None:
-        """Begin to count anew, as a thread that is loaded again does."""
+        """Begin to count again, as a thread that is loaded again does."""
         self._submissions = 0
 
     def allow(self, prefix: list[str]) -> None:
@@ -114,14 +114,14 @@ class Thread:
     # -- saying -------------------------------------------------------------------------------------------------------
 
     def listen(self, subscription: str, api: str, raw: bool = False) -> None:
-        """Attach a listener, to raw items too if it asked for them; it gets what nobody has heard yet."""
+        """Attach a listener, also to raw items if it requested them; it gets the frames that no listener received."""
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
         for name, values, ticket in unheard:
             self._say(name, values, ticket)
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Tell the listener of this thread what happened; several listeners compete, each happening reaches one."""
+        """Send an event to the listener of this thread; several listeners compete, each event reaches one."""
         all_values = {"thread": self.id, "turn": self.turn.id if self.turn is not None else "", **(values or {})}
         if name in _KEPT_SAYINGS:
             self._keep(name, all_values)
@@ -133,11 +133,11 @@ class Thread:
 
     @property
     def hears_raw(self) -> bool:
-        """Tell whether raw items are heard, or kept for a listener to come that may hear them."""
+        """Return True if raw items are sent, or kept for a later listener that may request them."""
         return not self.listeners or any(raw for _, _, raw in self.listeners)
 
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
-        """Tell items of the model's input and output (in the history's form) as they are, to who asked for that."""
+        """Send items of the model's input and output (in the history's form) to listeners of raw items."""
         if self.hears_raw and items:
             from codex_fakes.scripted.state.raw import raw
 
@@ -145,21 +145,21 @@ class Thread:
                 self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
     def open_raw(self, turn: str | None = None) -> None:
-        """Tell as raw items what the model is told before anything else; `turn` is that of a review."""
+        """Send the opening input of the model as raw items; `turn` is that of a review."""
         if self.hears_raw:
             from codex_fakes.scripted.state.raw import OPENING, opening
 
             self.raw(*opening(self.settings), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
-        """Tell as raw items what the model is told of settings that have changed since `before`."""
+        """Send the model's input on settings that have changed since `before` as raw items."""
         if self.hears_raw and before != self.settings.told():
             from codex_fakes.scripted.state.raw import changes
 
             self.raw(*changes(before, self.settings), turn=turn)
 
     def _keep(self, name: str, values: dict[str, Any]) -> None:
-        """Keep what v1 tells again to who resumes: the words of the user and the model, counts, aborts."""
+        """Keep the events that v1 sends again after a resume: the messages of the user and the model, counts, aborts."""
         wanted = _KEPT_SAYINGS[name]
         for frame in frames(self._out.table["frames"][name], "v1", values):
             message = (frame.get("params") or {}).get("msg") or {}
@@ -183,7 +183,7 @@ class Thread:
             else:
                 self._out.send(frame)
         if ticket is not None and not ticket.asked:
-            ticket.reply = {"result": {}}  # this kind of listener is not asked
+            ticket.reply = {"result": {}}  # this kind of listener gets no request
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class Thread:
         self._run = self._waits = self.turn = None
 
     def interrupt(self) -> None:
-        """Abort the running turn, if there is one, and answer those who asked for it."""
+        """Abort the running turn, if there is one, and answer the requests for it."""
         if self._run is None or self.turn is None:
             return
         self._run.close()
@@ -232,7 +232,7 @@ class Thread:
             self.end()
 
     def answer_interrupts(self) -> None:
-        """Answer everyone who asked for the interrupt."""
+        """Answer every request for the interrupt."""
         waiting, self.interrupts = self.interrupts, []
         for request, api in waiting:
             self._out.answer(request, {} if api == "v2" else {"abortReason": "interrupted"})

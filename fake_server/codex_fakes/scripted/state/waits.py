@@ -23,7 +23,7 @@ class Ticket:
         self.reply: dict[str, Any] | None = None
 
     def ready(self) -> bool:
-        """Tell whether the reply is there."""
+        """Return True if the reply is there."""
         return self.reply is not None
 
 
@@ -36,12 +36,12 @@ class Sleep:
         self.until = monotonic() + seconds
 
     def ready(self) -> bool:
-        """Tell whether the time has come."""
+        """Return True if the time has come."""
         return monotonic() >= self.until
 
 
 class Gate:
-    """A gate of the script: it stands until the turn is steered (`steered` is its thread's list), or interrupted."""
+    """A gate of the script: it is until the turn is steered (`steered` is its thread's list), or interrupted."""
 
     __slots__ = ("_before", "_steered")
 
@@ -49,7 +49,7 @@ class Gate:
         self._steered, self._before = steered, len(steered)
 
     def ready(self) -> bool:
-        """Tell whether the turn has been steered since."""
+        """Return True if the turn has been steered since."""
         return len(self._steered) > self._before
 
 
@@ -60,16 +60,16 @@ class Never:
 
     @staticmethod
     def ready() -> bool:
-        """Tell that it has not come."""
+        """Return False: it has not come."""
         return False
 
 
 class Pause:
-    """A look at the client: other things go on, and the turn goes on at once."""
+    """A check of the client: other work continues, and the turn continues at once."""
 
     __slots__ = ()
 
     @staticmethod
     def ready() -> bool:
-        """Tell that nothing is waited for."""
+        """Return True: there is nothing to wait for."""
         return True

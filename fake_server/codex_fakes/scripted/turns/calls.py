@@ -24,7 +24,7 @@ class Aborted(Exception):
 
 
 class Calls:
-    """The calls of one turn: `pending` are those that have no output yet, the first of them runs."""
+    """The calls of one turn: `pending` are those without an output, the first of them runs."""
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         self.thread, self.turn = thread, turn
@@ -33,11 +33,13 @@ class Calls:
         self.diff = TurnDiff()
         self.asked = "v2"  # the API of the listener that was asked last
         self.pending: list[dict[str, Any]] = []
-        self.given: list[tuple[dict[str, Any], dict[str, Any]]] = []  # outputs not told yet: for the history, and as raw items
+        self.given: list[
+            tuple[dict[str, Any], dict[str, Any]]
+        ] = []  # outputs that are not sent yet: for the history, and as raw items
         self._printed: tuple[str, str] | None = None  # the text of what ran last, and its structured form
 
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
-        """Ask the client and return its result; an error is no answer, and nothing but an interrupt ends the wait."""
+        """Ask the client and return its result; an error is not an answer, and nothing but an interrupt ends the wait."""
         ticket = Ticket()
         self.thread.emit(name, values, ticket)
         yield ticket
@@ -59,14 +61,14 @@ class Calls:
         return (decisions[self.asked].get(given) if isinstance(given, str) else None) or decisions["*"], detail
 
     def refused(self, decision: str, text: str) -> str:
-        """Return what the model is told of a call that the client declined; raises `Aborted` if it cancelled the turn as well."""
+        """Return the output for the model of a call that the client declined; raises `Aborted` if it also cancelled the turn."""
         if decision == "abort":
             self.give(self.pending.pop(0), text)
             raise Aborted
         return text
 
     def give(self, call: dict[str, Any], text: str) -> None:
-        """Give a call its output; it is told when the reply has been read to its end (`tell`)."""
+        """Set the output of a call; it is sent when the reply has been read to its end (`tell`)."""
         shown = text
         if self._printed is not None and text is self._printed[0] and call.get("name") != "shell_command":
             shown = self._printed[1]
@@ -80,7 +82,7 @@ class Calls:
             self.thread.raw(shown)
 
     def what_ran(self, code: int, output: str, ms: int = 0) -> str:
-        """Return what the model is told of what ran."""
+        """Return the output for the model of what ran."""
         text = self.turn.sentence("exec-output", exitCode=code, output=output)
         if self.thread.hears_raw:
             from codex_fakes.scripted.state.raw import structured
@@ -160,7 +162,7 @@ class Commands(Calls):
         return ""
 
     def _ended(self, values: dict[str, Any], result: dict[str, Any]) -> str:
-        """Emit the command's end; return what the model is told."""
+        """Emit the command's end; return the output for the model."""
         (_, stdout), (_, stderr) = streams(result)
         aggregated = result.get("aggregated", stdout + stderr)
         code, ms = result.get("exit_code", 0), result.get("duration_ms", 0)
@@ -179,7 +181,7 @@ class Commands(Calls):
 
 
 def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the output of a call as it stands in the next request's input."""
+    """Return the output of a call in the form for the next request's input."""
     kind = "custom_tool_call_output" if call["call"] == "custom" else "function_call_output"
     return {"type": kind, "call_id": call.get("call_id") or call.get("id"), "output": text}
 

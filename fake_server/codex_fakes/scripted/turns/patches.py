@@ -1,4 +1,4 @@
-"""Patches: shown, asked for, and taken for applied; no file is read or written."""
+"""Patches: shown, approved, and treated as applied; no file is read or written."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Patches(Calls):
         return ""
 
     def _writable(self, changes: dict[str, Any]) -> bool:
-        """Tell whether the sandbox lets all these files be written."""
+        """Return True if the sandbox lets all these files be written."""
         sandbox = self.thread.settings.sandbox
         if sandbox["type"] == "dangerFullAccess":
             return True

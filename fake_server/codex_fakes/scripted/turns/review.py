@@ -1,7 +1,7 @@
-"""review/start: a turn in which another agent looks at changes; in the order and the words of recordings.
+"""review/start: a turn in which another agent reviews changes; in the order and the words of recordings.
 
 The reviewer is an agent with a conversation of its own, of which the client sees the beginning (its id, the prompt), the calls
-and the end: no words as they come, no counts. What the reviewer says is read as JSON if it is JSON, else taken as it stands.
+and the end: no deltas, no counts. The reviewer's text is parsed as JSON if it is JSON, else used unchanged.
 What a review needs of git (the commit that two branches have in common) is the script's: `git.mergeBase`.
 """
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     Run = Generator[Any, None, None]
 
-#: What of the reviewer's conversation the client is not told.
+#: The parts of the reviewer's conversation that the client does not get.
 _HIDDEN = ("usage", "agent-message-delta", "agent-message-completed", "turn-diff")
 
 
 class _Inner:
-    """The reviewer's conversation: a thread of its own, whose happenings are told in the thread that is reviewed."""
+    """The reviewer's conversation: its own thread, whose events go to the reviewed thread."""
 
     def __init__(self, thread: Thread) -> None:
         self._thread = thread
@@ -51,9 +51,9 @@ class _Inner:
         return str(self._submissions)
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Tell what may be told."""
+        """Send the allowed events."""
         if name == "agent-message-completed":
-            # The last words are the review; what was said before them is told when more is said.
+            # The last message is the review; an earlier one is sent when the next one comes.
             if self._words is not None:
                 self._thread.emit("agent-message-plain", self._words)
             self._words = values
@@ -61,7 +61,7 @@ class _Inner:
             told = {**(values or {}), "inner": (self.id, "0")}
             self._thread.emit(name, told, ticket)
             if name + "-again" in self._thread._out.table["frames"]:
-                self._thread.emit(name + "-again", told)  # what has a plain event beside its item is told by both, twice
+                self._thread.emit(name + "-again", told)  # an item with a plain event is sent by both, twice
 
 
 class Review(Turn):
@@ -126,7 +126,7 @@ class Review(Turn):
 
 
 def review_output(text: str | None) -> dict[str, Any] | None:
-    """Return what the reviewer said as the event has it; None when it said nothing."""
+    """Return the reviewer's text in the form of the event; None if it was silent."""
     if text is None:
         return None
     empty = {"findings": [], "overall_correctness": "", "overall_explanation": text, "overall_confidence_score": 0.0}
@@ -136,11 +136,11 @@ def review_output(text: str | None) -> dict[str, Any] | None:
         except NotJson:
             continue
         if type(given) is dict and empty.keys() <= given.keys() and _is_review(given):
-            return {**{name: given[name] for name in empty}, "findings": [_finding(each) for each in given["findings"]]}
+            return {**{name: given[name] for name in empty}, "findings": [_comment(each) for each in given["findings"]]}
     return empty
 
 
-def _finding(given: dict[str, Any]) -> dict[str, Any]:
+def _comment(given: dict[str, Any]) -> dict[str, Any]:
     """Return a finding with the members that the real server has, in its order."""
     place = given["code_location"]
     lines = {name: place["line_range"][name] for name in ("start", "end")}
@@ -151,7 +151,7 @@ def _finding(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_review(given: dict[str, Any]) -> bool:
-    """Tell whether each member is of the kind that the real server reads; if one is not, the whole is taken as it stands."""
+    """Return True if each member is of the kind that the real server reads; if one is not, the whole is taken unchanged."""
     texts = [given["overall_correctness"], given["overall_explanation"]]
     if type(given["overall_confidence_score"]) not in (int, float) or type(given["findings"]) is not list:
         return False

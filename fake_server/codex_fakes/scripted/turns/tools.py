@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Tools(Commands, Patches):
-    """The calls of one turn. `results` is what the script gives, by call id; `ran` counts the calls of the current request."""
+    """The calls of one turn. `results` are the script's, by call id; `ran` counts the calls of the current request."""
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         super().__init__(thread, turn, table)
@@ -31,7 +31,7 @@ class Tools(Commands, Patches):
         self.ran = 0
 
     def run(self, sampling: Sampling, ended: bool = False) -> Generator[Any, None, None]:
-        """Run the calls of a reply that have not run yet; their outputs are told one by one, once the reply has `ended`."""
+        """Run the calls of a reply that have not run yet; their outputs are sent one by one, once the reply has `ended`."""
         if ended:
             self.tell()
         while sampling.calls:
@@ -116,7 +116,7 @@ class Tools(Commands, Patches):
         short = [{name: value for name, value in question.items() if value is not None} for question in questions]
         given = yield from self.ask("user-input", {"call": call["call_id"], "questions": questions, "short": short})
         if not (isinstance(given, dict) and isinstance(given.get("answers"), dict)):
-            given = {"answers": {}}  # no answer at all is taken for none to any question
+            given = {"answers": {}}  # no answer at all counts as no answer to any question
         return dumps(given).decode()
 
     def _no_questions(self, call: dict[str, Any]) -> str:

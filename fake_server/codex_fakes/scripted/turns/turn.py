@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Run = Generator[Any, None, None]
 
-_LOOK = 64  # events of one reply between two looks at the client
+_LOOK = 64  # events of one reply between two checks of the client
 
 
 class Turn:
@@ -66,7 +66,7 @@ class Turn:
         thread.emit("task-complete", {"lastMessage": self._last_message, "status": status, "error": self._error})
 
     def abort(self) -> None:
-        """End the turn as an interrupt does: what was called and has no output gets one, and the model is told."""
+        """End the turn as an interrupt does: calls without an output get one, and the model's input has a note."""
         thread = self.thread
         self._tools.abandon()
         text = self.sentence("turn-aborted")
@@ -83,7 +83,7 @@ class Turn:
         thread.raw(thread.history[-1])
         thread.preview = thread.preview or values["message"]
         thread.asked, thread.model = True, thread.settings.model
-        # A text of white space alone is not among what is shown again later.
+        # A text of white space alone is not in the later history.
         content = [part for part in values["contentV2"] if part["type"] != "text" or part["text"].strip()]
         self._shown["items"].append({"type": "userMessage", "content": content})
         thread.emit("user-message", {"item": uuid4(), **values})
@@ -201,7 +201,7 @@ class Turn:
     # -- the request --------------------------------------------------------------------------------------------------
 
     def body(self) -> dict[str, Any]:
-        """Return the body of the request that the real binary would send now, as far as it can be derived.
+        """Return the body of the real binary's next request, as far as it can be derived.
 
         Left out: the base instructions of the binary itself, its permission and skill texts, and the schemas of its tools.
         """
@@ -295,7 +295,7 @@ def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:
             parts += [{"type": "input_text", "text": "<image>"}, {"type": "input_image", "image_url": item["url"]}]
             parts.append({"type": "input_text", "text": "</image>"})
         elif item["type"] == "localImage":
-            # The fake opens no file, so it has none to show; this is what the real binary says of one that is not there.
+            # The fake opens no file, so it has none to show; this is the real binary's text for a missing file.
             path = item["path"]
             why = f"failed to read image at {path}: No such file or directory (os error 2)"
             parts.append({"type": "input_text", "text": f"Codex could not read the local image at `{path}`: {why}"})

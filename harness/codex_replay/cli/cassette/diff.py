@@ -20,7 +20,12 @@ from codex_replay.shell.cassettes.file import CassetteReader
 @click.argument("a")
 @click.argument("b")
 @click.option(
-    "--max", "limit", type=click.IntRange(min=1), default=10, show_default=True, help="Print at most so many differences."
+    "--max",
+    "limit",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="The maximum number of differences to print.",
 )
 @CODEX
 @JSON
@@ -28,7 +33,7 @@ from codex_replay.shell.cassettes.file import CassetteReader
 def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     """Compare two cassettes after normalisation: ids, times, paths and declared races do not count.
 
-    The smallest difference stands first; of those of one id the first is told, and the others are counted.
+    The smallest difference comes first. Of the differences of one id, only the first is listed; the others are counted.
     Exit status: 0 equal, 1 different, 2 could not compare.
     """
     from codex_replay.protocol.recordings.compare import compare
@@ -37,7 +42,7 @@ def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     version, left = _whole(a)
     other, right = _whole(b)
     if not left and not right:
-        raise Unable(f"{a} and {b}: neither holds a frame, so there is nothing to compare.")
+        raise Unable(f"{a} and {b}: neither has a frame, so there is nothing to compare.")
     found = compare(left, right, codex or version, codex or other)
     if found.note:
         aside(note_with_option(found.note))
@@ -62,7 +67,7 @@ def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
 
 
 def _whole(path: str) -> tuple[str, list[Frame]]:
-    """Read a cassette into memory, and say so if it was cut short."""
+    """Read a cassette into memory; report on stderr if it was cut short."""
     with CassetteReader(path) as reader, progress(f"frames of {os.path.basename(path)}") as shown:
         frames = []
         for frame in reader:

@@ -1,4 +1,4 @@
-"""`codex-replay cassette`: look at cassettes, check, compare, redact and import them; a module a verb."""
+"""`codex-replay cassette`: show, check, compare, redact and import cassettes; one module per verb."""
 
 from __future__ import annotations
 

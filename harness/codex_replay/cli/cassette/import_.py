@@ -14,11 +14,11 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 
 @click.command("import")
 @click.argument("file")
-@click.option("--format", "form", type=click.Choice(["tee", "proto-events"]), required=True, help="What FILE is.")
+@click.option("--format", "form", type=click.Choice(["tee", "proto-events"]), required=True, help="The format of FILE.")
 @click.option("--out", required=True, metavar="F", help="The cassette to write.")
-@click.option("--force", is_flag=True, help="Replace F if it is there.")
-@click.option("--codex", metavar="VERSION", help="The Codex that was recorded; default: what its userAgent says.")
-@click.option("--case", metavar="NAME", help="The name of the case; default: the name of FILE.")
+@click.option("--force", is_flag=True, help="Replace F if it exists.")
+@click.option("--codex", metavar="VERSION", help="The recorded Codex version (default: from its userAgent).")
+@click.option("--case", metavar="NAME", help="The name of the case (default: the name of FILE).")
 @click.option("--authored", is_flag=True, help="FILE was written by hand or by a script, not by a real program.")
 @LITERAL
 @sentences
@@ -27,8 +27,8 @@ def import_(
 ) -> None:
     """Make a cassette of another tool's recording: a tee's log, or a proxy's proto-events.
 
-    Secrets are taken out on the way, those that were streamed in pieces too. A payload that was cut for size is marked and
-    never taken for whole.
+    Secrets are taken out on the way, those that were streamed in chunks too. A payload that was cut for size is marked and
+    never treated as complete.
     """
     from codex_replay.protocol.recordings.codex_version import codex_version
     from codex_replay.shell.cassettes import importers
@@ -57,7 +57,7 @@ def import_(
                     shown.step()
             whole.rewrite()
             if not writer.frames:
-                raise Unable(f"{file}: there is no traffic of the format {form!r} in it; choose another --format.")
+                raise Unable(f"{file} has no traffic of the format {form!r}; choose another --format.")
     except importers.ImportFailed as error:
         raise Unable(str(error)) from None
     notes = [f"{number} line(s) skipped: {why}" for why, number in source.skipped.items()]

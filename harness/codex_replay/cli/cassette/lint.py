@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...")
 @JSON
-@click.option("--notes", is_flag=True, help="Print notes too: requests without a reply, payloads cut for size, the other side.")
-@click.option("--codex", metavar="V", help="Validate against this Codex's bundle, or a bundle of yours (default: the header's).")
+@click.option(
+    "--notes", is_flag=True, help="Print notes too: requests without a reply, payloads cut for size, errors of the other side."
+)
+@click.option(
+    "--codex", metavar="V", help="Validate with the bundle of this version, or with your own bundle (default: the header's)."
+)
 @click.option(
     "--judge",
     type=click.Choice(["server", "client", "both"]),
     default="server",
     show_default=True,
-    help="Whose frames must be valid and known; what the other side does wrong is a note.",
+    help="The side whose frames must be valid; errors of the other side are notes.",
 )
 @LITERAL
 @sentences
 def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str, literals: tuple[str, ...]) -> None:
     """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame by the bundle.
 
-    A --literal is a secret too, also where it is streamed in pieces, escaped, or compressed; it is never printed.
+    A --literal is a secret too, also where it is streamed in chunks, escaped, or compressed; it is never printed.
 
     Of a folder all *.ndjson in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
     """
@@ -61,7 +65,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
         for report in reports:
             _print_report(report, notes, MISSING)
         bad = sum(not report.ok for report in reports)
-        verdict = f"{bad} not sound." if bad else "all sound."
+        verdict = f"{bad} with errors." if bad else "all sound."
         click.echo(f"{len(reports)} cassette(s), {sum(report.frames for report in reports)} frames: {verdict}")
     if any(report.unreadable for report in reports):
         raise SystemExit(2)
@@ -70,7 +74,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
 
 
 def _print_report(report: Report, notes: bool, missing: str) -> None:
-    """Print the findings of one cassette; those of the check `missing` are on stderr already, once for all cassettes."""
+    """Print the findings of one cassette. The check `missing` was already reported on stderr, once for all cassettes."""
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
     for finding in report.findings:

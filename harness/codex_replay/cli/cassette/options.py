@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON", "LITERAL", "keep_what_is_there", "redactor_of", "replacing"]
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Write the outcome as JSON.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def redactor_of(literals: tuple[str, ...]) -> Redactor:
@@ -32,9 +32,9 @@ def redactor_of(literals: tuple[str, ...]) -> Redactor:
 
 
 def keep_what_is_there(out: str | None, force: bool) -> None:
-    """Refuse to write over a file that is there already, unless told to."""
+    """Refuse to overwrite an existing file without --force."""
     if out is not None and os.path.isfile(out) and not force:
-        raise Unable(f"{out}: there is a file already, and it is kept; choose another one, or say --force.")
+        raise Unable(f"{out} already exists and was not changed; choose another file, or add --force.")
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def replacing(path: str) -> Iterator[str]:
     if os.path.isdir(path):
         raise CassetteError(f"{path}: this is a folder; name a file to write.")
     if not os.path.isdir(os.path.dirname(path) or "."):
-        raise CassetteError(f"{path}: the folder to write to is not there; make it first.")
+        raise CassetteError(f"{path}: the folder does not exist; create it first.")
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
         yield path
         return

@@ -15,24 +15,24 @@ from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 @click.command()
 @click.argument("file")
 @click.option("--out", metavar="G", help="The file to write.")
-@click.option("--in-place", is_flag=True, help="Replace FILE itself; only where every frame is authored.")
-@click.option("--force", is_flag=True, help="Replace G if it is there.")
+@click.option("--in-place", is_flag=True, help="Replace FILE itself; only if every frame is authored.")
+@click.option("--force", is_flag=True, help="Replace G if it exists.")
 @LITERAL
 @sentences
 def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tuple[str, ...]) -> None:
     """Take the secrets out of a cassette: tokens, keys, JWTs, accounts, e-mails, home folders, and each --literal.
 
-    A secret that is streamed in pieces goes too: a placeholder stands where it begins. Everything else keeps its bytes. A
+    A secret that is streamed in chunks goes too: a placeholder is where it begins. Everything else keeps its bytes. A
     recording is never changed itself: write another file with --out.
     """
     if (out is None) == (not in_place):
-        raise click.UsageError("Say where to write: either --out G or --in-place.")
+        raise click.UsageError("Name the output: either --out G or --in-place.")
     from codex_replay.shell.cassettes.rewrite import WholeWriter
 
     redactor = redactor_of(literals)
     with CassetteReader(file) as reader:
         if in_place and set(reader.header.origin.values()) != {"authored"}:
-            raise Unable(f"{file}: it holds recorded frames, which are evidence and stay as they are; use --out.")
+            raise Unable(f"{file}: it has recorded frames, which must not change; use --out.")
         if out is not None and os.path.exists(out) and os.path.samefile(file, out):
             raise Unable(f"{out}: this is the cassette itself; choose another file.")
         keep_what_is_there(out, force)

@@ -25,17 +25,17 @@ from codex_replay.shell.cassettes.file import CassetteReader
     metavar="[OUT]",
     is_flag=False,
     flag_value="-",
-    help="Write one HTML page, to be opened in a browser, to OUT; without OUT to stdout.",
+    help="Write one HTML page to OUT (default: stdout).",
 )
-@click.option("--full", is_flag=True, help="Show each frame with all that it carries.")
-@click.option("--grep", "pattern", metavar="REGEX", help="Only frames whose line matches.")
-@click.option("--frame", "number", type=int, metavar="N", help="Only frame N, in full.")
-@click.option("--width", type=click.IntRange(min=40), help="Columns of a line; default: the terminal's.")
+@click.option("--full", is_flag=True, help="Show the whole content of each frame.")
+@click.option("--grep", "pattern", metavar="REGEX", help="Show only frames whose line matches.")
+@click.option("--frame", "number", type=int, metavar="N", help="Show only frame N, in full.")
+@click.option("--width", type=click.IntRange(min=40), help="The width of a line (default: the terminal's).")
 @sentences
 def show(file: str | None, page: str | None, full: bool, pattern: str | None, number: int | None, width: int | None) -> None:
-    """Print a cassette as a timeline: number, seconds, seam, direction, what it is, what it says.
+    """Print a cassette as a timeline: number, seconds, seam, direction, kind and summary of each frame.
 
-    `->` goes to the server (app-server or backend), `<-` comes from it. `--html OUT` writes the same as a page to look at:
+    `->` goes to the server (app-server or backend), `<-` comes from it. `--html OUT` writes the same as a web page:
     a sequence diagram of both seams, each frame folded, searchable.
     """
     from codex_replay.cli.io.timeline import Timeline
@@ -43,16 +43,16 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
     if file is None and page not in (None, "-"):  # `show --html FILE`: the page goes to stdout
         file, page = page, "-"
     if file is None:
-        raise click.UsageError("Missing argument 'FILE': which cassette is to be shown?")
+        raise click.UsageError("Missing argument 'FILE': name the cassette to show.")
     if page is not None:
         if full or pattern is not None or number is not None or width is not None:
-            raise click.UsageError("--html shows every frame, and its page has a search of its own; leave the other options out.")
+            raise click.UsageError("--html shows every frame, and the page has its own search; remove the other options.")
         _write_page(file, page)
         return
     try:
         wanted = re.compile(pattern) if pattern else None
     except re.error as error:
-        raise click.UsageError(f"--grep {pattern!r} is no regular expression: {error}.") from None
+        raise click.UsageError(f"--grep {pattern!r} is not a regular expression: {error}.") from None
     columns = width or (shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if sys.stdout.isatty() else PLAIN_WIDTH)
     found = False
     with CassetteReader(file) as reader:
@@ -85,26 +85,24 @@ def _write_page(file: str, out: str) -> None:
     from codex_replay.report.page.build import write_cassette_html
 
     if out == "-" and sys.stdout.isatty():
-        raise click.UsageError(f"a page is nothing for a terminal; say where to write it: cassette show {file} --html OUT.html.")
+        raise click.UsageError(f"an HTML page is not printed to a terminal; name a file: cassette show {file} --html OUT.html.")
     with CassetteReader(file) as reader:
         header = reader.header
     if why := unmarked(header.codex):
         aside(why)
     with progress("frames read") as shown:
-        story = cassette_trace(file, printable(str(header.case)), shown.step)
-    about = {"cassette": file, "codex": str(header.codex), "origin": _origin(header), "frames": f"{len(story['frames'])}"}
+        trace = cassette_trace(file, printable(str(header.case)), shown.step)
+    about = {"cassette": file, "codex": str(header.codex), "origin": _origin(header), "frames": f"{len(trace['frames'])}"}
     if out == "-":
-        write_cassette_html(story, about, sys.stdout)
+        write_cassette_html(trace, about, sys.stdout)
         return
     if os.path.exists(out) and os.path.samefile(out, file):
         raise Unable(f"{out}: the page would overwrite the cassette; name another file.")
     with replacing(out) as place:
-        write_cassette_html(story, about, Path(place))
-    if story["truncated"]:
-        click.echo(
-            f"codex-replay: {file}: the page does not hold all of it; the recording was cut short, or is too long.", err=True
-        )
-    click.echo(f"{out}: {len(story['frames'])} frames.")
+        write_cassette_html(trace, about, Path(place))
+    if trace["truncated"]:
+        click.echo(f"codex-replay: {file}: the page is incomplete: the recording was cut short, or is too long.", err=True)
+    click.echo(f"{out}: {len(trace['frames'])} frames.")
 
 
 def _origin(header: Header) -> str:

@@ -1,4 +1,4 @@
-"""`codex-replay cassette stats`: count what cassettes hold."""
+"""`codex-replay cassette stats`: count the frames of cassettes."""
 
 from __future__ import annotations
 

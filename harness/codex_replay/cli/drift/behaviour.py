@@ -1,4 +1,4 @@
-"""`codex-replay drift --behaviour FROM TO`: what changed in what two Codex versions do, told from the suite run on both."""
+"""`codex-replay drift --behaviour FROM TO`: compare the behaviour of two Codex versions by running the suite on both."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from codex_replay.shell.codex.errors import CodexInstallError
 from codex_replay.shell.codex.install import ensure
 from codex_replay.shell.codex.suite_run import SUITE, CannotRun, Run, kept, load, nodes
 
-#: Seconds between two lines that tell how far the work is, where there is no terminal.
+#: Seconds between two lines of progress if there is no terminal.
 EVERY = 30.0
 #: So many findings are shown; the rest is in the JSON and the Markdown.
 SHOWN = 40
-STOPPED = "The comparison was interrupted; whole runs are kept, and the one under way was ended: run the command again."
+STOPPED = "The comparison was interrupted. Complete runs are kept; rerun the command to continue."
 
 
 def run(
@@ -52,14 +52,15 @@ def run(
     seconds a case waits for one frame, `jobs` how many cases run at a time.
     """
     if cassettes is not None:
-        raise Unable("--cassettes is for the comparison of schemas; it has no meaning with --behaviour.")
+        raise Unable("--cassettes is for the comparison of schemas; remove it, or remove --behaviour.")
     for given in (from_, to):
         try:
             check_version(given)
         except CodexInstallError:
             raise Unable(
-                f"--behaviour needs two versions whose binaries can be run, and {given} is none: give full numbers, such as "
-                f"{DEFAULT}. (A bundle tells of schemas only; leave --behaviour out to compare those.)"
+                f"--behaviour needs two versions with installable binaries, and {given} is not a version: give full numbers, "
+                f"such as "
+                f"{DEFAULT}. (To compare bundles, remove --behaviour.)"
             ) from None
     by = next((each for each in (from_, to) if data_tables.has("normalise", each)), None)
     if by is None:
@@ -95,18 +96,18 @@ def _compare(from_: str, to: str, by: str, display: _Display, chosen: str, wait:
     """Run the suite on both versions and compare; the table of the version `by` normalises each run."""
     suites = Path(resolve((SUITE,))[0]).resolve().parent
     runs, folders = [], []
-    for version, number, what in ((from_, 1, ""), (from_, 2, ", once more for control"), (to, 1 if to != from_ else 3, "")):
+    for version, number, what in ((from_, 1, ""), (from_, 2, ", a second time as control"), (to, 1 if to != from_ else 3, "")):
         display.stage(f"Running {f'the cases of -k {chosen!r}' if chosen else 'the suite'} on {version}{what}")
         one = Run(suites, version, number, chosen, (), wait, jobs)
         folders.append(kept(one, display.show))
-        display.stage(f"Reading what {version} said")
+        display.stage(f"Reading the frames of {version}")
         runs.append(load(folders[-1], by, display.step))
     before, control, after = runs
     display.stage("Comparing", len(before))
     found = outcome(before, control, after, (from_, to), display.step, chosen=chosen)
     retried = nodes(folders[2], doubtful(found))
     if retried:
-        display.stage(f"Running {len(retried)} cases on {to} once more", len(retried))
+        display.stage(f"Running {len(retried)} cases on {to} a second time", len(retried))
         folder = kept(Run(suites, to, 2 if to != from_ else 4, "", retried, wait, jobs), display.show)
         second = load(folder, by)
         display.stage("Comparing", len(before))
@@ -130,7 +131,7 @@ def _print(found: dict[str, Any]) -> None:
             table.add_row(finding["rule"], str(finding["count"]), *(printable(text) for text in short))
         out.print(table)
         if len(findings) > SHOWN:
-            out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE have them all.")
+            out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE list all.")
     out.print(summary(found))
 
 
@@ -174,7 +175,7 @@ class _Display:
         self._bar.stop()
 
     def stage(self, what: str, total: int | None = None, unit: str = "cases") -> None:
-        """Say what is done now, of how many steps."""
+        """Report the current stage and its number of steps."""
         self._what, self._done, self._total, self._unit, self._last_line = what, 0, total, unit, self._clock()
         if self._on:
             self._bar.reset(self._task, total=total, description=what)
@@ -182,13 +183,13 @@ class _Display:
             click.echo(f"{what} ...", err=True)
 
     def show(self, done: int, total: int | None) -> None:
-        """Say how many steps are done."""
+        """Report the number of finished steps."""
         self._done, self._total = done, total
         self._bar.update(self._task, completed=done, total=total)
         self._tell()
 
     def step(self) -> None:
-        """Say that one more step is done."""
+        """Report one more finished step."""
         self._done += 1
         self._bar.advance(self._task)
         self._tell()

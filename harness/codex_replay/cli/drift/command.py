@@ -1,4 +1,4 @@
-"""`codex-replay drift FROM TO`: what changed in the protocol between two Codex versions, and whom it hits."""
+"""`codex-replay drift FROM TO`: the changes of the protocol between two Codex versions, and who they break."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ if TYPE_CHECKING:
 #: How many of the changes that break are shown without --all.
 MOST = 10
 #: Why a recording of the Responses backend is hit by nothing here.
-_OTHER_SEAM = "a schema bundle says nothing of the Responses backend. `drift --behaviour` tells what Codex asks it otherwise."
+_OTHER_SEAM = "a schema bundle does not describe the Responses backend. `drift --behaviour` compares the requests to it."
 
 
 @click.command()
 @click.argument("from_", metavar="FROM")
 @click.argument("to", metavar="TO")
-@click.option("--json", "as_json", is_flag=True, help="Write the outcome as one JSON object.")
-@click.option("--markdown", metavar="FILE", type=Place(dir_okay=False), help="Write the report as Markdown, too.")
-@click.option("--html", metavar="FILE", type=Place(dir_okay=False), help="Write the report as one HTML file, too.")
-@click.option("--cassettes", metavar="DIR", type=Place(), help="Tell which cases of these cassettes are hit.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--markdown", metavar="FILE", type=Place(dir_okay=False), help="Also write the report as Markdown.")
+@click.option("--html", metavar="FILE", type=Place(dir_okay=False), help="Also write the report as one HTML file.")
+@click.option("--cassettes", metavar="DIR", type=Place(), help="List the cases of these cassettes that break.")
 @click.option(
     "--experimental",
     metavar="BUNDLE",
     type=Place(exists=True),
-    help="What generate-json-schema --experimental writes for TO, a bundle of yours.",
+    help="The experimental bundle of TO, if TO is your own bundle (generate-json-schema --experimental).",
 )
 @click.option(
     "--experimental-from",
     metavar="BUNDLE",
     type=Place(exists=True),
-    help="The same for FROM, a bundle of yours.",
+    help="The same for FROM.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show every change, those that only add included.")
+@click.option("--all", "everything", is_flag=True, help="Show every change, additive ones included.")
 @click.option(
     "--ignore",
     multiple=True,
     metavar="NAME",
-    help="Leave out the changes of a method (codex/event/*) or of a rule (enum-opened); may be given several times.",
+    help="Ignore the changes of a method (codex/event/*) or of a rule (enum-opened). Repeatable.",
 )
 @click.option(
     "--reads",
     metavar="FILE|CASSETTES",
     type=Place(exists=True),
-    help="Leave out what your client does not read: a file with a method a line, or cassettes of your client.",
+    help="Count only what your client reads: a file with one method per line, or cassettes of your client.",
 )
 @click.option("--behaviour", is_flag=True, help="Run the suites' cases on both real binaries and compare the frames.")
-@click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that fit, as pytest's -k.")
+@click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that match, like pytest's -k.")
 @sentences
 def command(
     from_: str,
@@ -86,19 +86,19 @@ def command(
     With --cassettes the answer is narrowed to what those recordings use. The verdict and the ten changes that break most come
     first; --all shows every change.
 
-    Ends with status 0 when nothing breaks, with 1 when something does, with 2 when it cannot be told.
+    Exit status: 0 if nothing breaks, 1 if something breaks, 2 if the comparison failed.
     """
     if behaviour:
         if experimental is not None or experimental_from is not None:
             named = "--experimental" if experimental is not None else "--experimental-from"
-            raise Unable(f"{named} names a bundle, and --behaviour compares none: leave one of them out.")
+            raise Unable(f"{named} names a bundle, but --behaviour does not compare bundles: remove one of them.")
         if everything or ignore or reads is not None:
-            raise Unable("--all, --ignore and --reads are for a comparison of schemas: leave them out, or --behaviour.")
+            raise Unable("--all, --ignore and --reads are for the comparison of schemas: remove them, or remove --behaviour.")
         module = importlib.import_module("codex_replay.cli.drift.behaviour")
         more = {"markdown": markdown, "html": html, "cassettes": cassettes}
         raise SystemExit(module.run(from_, to, as_json, **more, chosen=chosen or ""))
     if chosen is not None:
-        raise Unable("-k says which cases are run, and without --behaviour none is: add it, or leave -k out.")
+        raise Unable("-k selects cases, and only --behaviour runs cases: add --behaviour, or remove -k.")
     from codex_replay.protocol.drift.compare import compare
     from codex_replay.protocol.drift.reads import BadPattern, only_read, without_ignored
     from codex_replay.protocol.drift.report import as_json as data
@@ -134,19 +134,19 @@ def _bundle(named: str) -> Bundle:
 
 
 def _experimental(plain: Bundle, named: str, own: str | None, option: str) -> tuple[Bundle | None, str]:
-    """Return the experimental bundle beside the `plain` one that the user `named`, or None and why it cannot be had."""
+    """Return the experimental bundle next to the `plain` one that the user `named`, or None and why it cannot be had."""
     if own is not None:
         return load_own(own), ""
     with _progress() as step:
         found, why = experimental_of(named, plain, step)
     if found is None and not why and declares(plain):
-        why = f"{named} is a bundle of yours, and its experimental one is not at hand; {option} names it."
+        why = f"{named} is your own bundle, and its experimental bundle is missing; name it with {option}."
     return found, why
 
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Tell on stderr what is being done: a line that changes on a terminal, one line a step elsewhere."""
+    """Report progress on stderr: a changing line on a terminal, otherwise one line per step."""
     with contextlib.ExitStack() as stack:
         shown: list[Any] = []
 
@@ -173,9 +173,9 @@ def _read(path: str) -> list[str]:
             with open(path, encoding="utf-8") as file:
                 names = [name for line in file if (name := line.partition("#")[0].strip())]
         except UnicodeDecodeError:
-            raise Unable(f"--reads {path}: the file is not UTF-8; give a text file with a method a line.") from None
+            raise Unable(f"--reads {path}: the file is not UTF-8; give a text file with one method per line.") from None
         if not names:
-            raise Unable(f"--reads {path}: the file names no method; write one a line, such as turn/completed or item/*.")
+            raise Unable(f"--reads {path}: the file names no method; write one per line, such as turn/completed or item/*.")
         return names
     found: set[str] = set()
     for name in _cassettes(path):
@@ -183,7 +183,7 @@ def _read(path: str) -> list[str]:
             found |= read_in((frame.sender, frame.value) for frame in cassette if frame.seam == "rpc" and frame.whole)
     if not found:
         raise Unable(
-            f"--reads {path}: no cassette there has a message of an app-server, so it shows nothing that a client reads."
+            f"--reads {path}: no cassette there has a message of an app-server, so it does not show what a client reads."
         )
     return sorted(found)
 
@@ -195,7 +195,7 @@ def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
 
     names = _cassettes(folder)
     if not names:
-        raise Unable(f"There is no cassette (*.ndjson) in {folder}: name the folder that holds your recordings.")
+        raise Unable(f"There is no cassette (*.ndjson) in {folder}: name the folder of your recordings.")
     usage = Usage(drift)
     used, silent = {}, 0
     for name in _tracked(names):
@@ -207,9 +207,9 @@ def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
             messages = ((frame.sender, frame.value) for frame in itertools.chain(first, frames))
             used[os.path.splitext(name or os.path.basename(folder))[0]] = usage.hits(messages)  # type: ignore[arg-type]
     if silent == len(names):
-        raise Unable(f"Nothing in {folder} was said to or by an app-server, so nothing there can be hit: {_OTHER_SEAM}")
+        raise Unable(f"No cassette in {folder} has frames of an app-server, so none can break: {_OTHER_SEAM}")
     if silent:
-        aside(f"Nothing of an app-server is in {silent} of the {len(names)} cassettes in {folder}: {_OTHER_SEAM}")
+        aside(f"{silent} of the {len(names)} cassettes in {folder} have no frames of an app-server: {_OTHER_SEAM}")
     return used
 
 
@@ -217,7 +217,7 @@ def _cassettes(folder: str) -> list[str]:
     if os.path.isfile(folder):
         return [""]
     if not os.path.isdir(folder):
-        raise Unable(f"There is no folder {folder}: name the one that holds your cassettes.")
+        raise Unable(f"There is no folder {folder}: name the folder of your cassettes.")
     from codex_replay.shell.cassettes.file import cassettes_in
 
     found, left_out = cassettes_in(folder)

@@ -1,7 +1,7 @@
 """`make drift-matrix`: the published matrix of drift, written to reports/drift/ from the bundles of many versions.
 
 Strategy: first each version's bundle is made and kept (one binary at a time, removed when its bundle is there), then everything
-is written from bundles alone. So a run that was ended goes on where it was, and one that has all bundles needs neither npm nor
+is written from bundles alone. So an interrupted run can continue, and a run that has all bundles needs neither npm nor
 a network and writes the same bytes again.
 """
 
@@ -31,17 +31,17 @@ Matrix = dict[str, Any]
 
 @click.command()
 @click.option("--out", metavar="DIR", default="reports/drift", show_default=True, help="The folder to write to.")
-@click.option("--versions", metavar="V,V", default=",".join(STEPS), help="Other versions, the oldest first.")
+@click.option("--versions", metavar="V,V", default=",".join(STEPS), help="Other versions, oldest first.")
 @sentences
 def command(out: str, versions: str) -> None:
     """Write the drift of each step between the versions, and an index with how much breaks between any two of them."""
     named = [version for version in versions.split(",") if version]
     if len(named) < 2 or len(set(named)) < len(named):
-        raise click.UsageError("name at least two versions, each once, the oldest first: --versions " + ",".join(STEPS[:2]))
+        raise click.UsageError("name at least two versions, each once, oldest first: --versions " + ",".join(STEPS[:2]))
     try:
         files = dict(written(_bundles(named)))
     except BundleError as error:
-        raise Unable(f"{error} What is made already is kept: run it again to go on.") from None
+        raise Unable(f"{error} Finished pages are kept; rerun the command to continue.") from None
     for name, text in files.items():
         write_whole(os.path.join(out, name), text.encode())
     for name in sorted(set(os.listdir(out)) - files.keys()):
@@ -67,7 +67,7 @@ def _bundles(versions: Sequence[str]) -> list[Bundle]:
 
 
 def _once() -> Callable[[str], None]:
-    """Return what writes each line of text to stderr once, however often it is told."""
+    """Return a function that writes each line of text to stderr only once."""
     last: list[str] = []
 
     def step(text: str) -> None:
@@ -81,12 +81,12 @@ def _once() -> Callable[[str], None]:
 def step(old: Bundle, new: Bundle) -> dict[str, Any]:
     """Return the report on two versions.
 
-    Raises `BundleError` if the experimental bundle of one of them is needed and cannot be had.
+    Raises `BundleError` if a required experimental bundle is not available.
     """
-    return as_json(compare(old, new, _beside))
+    return as_json(compare(old, new, _experimental_of))
 
 
-def _beside(plain: Bundle) -> tuple[Bundle | None, str]:
+def _experimental_of(plain: Bundle) -> tuple[Bundle | None, str]:
     if plain not in _BESIDE:
         found, why = experimental_of(plain.version, plain, _once())
         if why:
@@ -95,7 +95,7 @@ def _beside(plain: Bundle) -> tuple[Bundle | None, str]:
     return _BESIDE[plain], ""
 
 
-#: The experimental bundle beside each plain one, read once.
+#: The experimental bundle next to each plain one, read once.
 _BESIDE: dict[Bundle, Bundle | None] = {}
 
 
@@ -129,10 +129,7 @@ def _steps(matrix: Matrix) -> list[tuple[str, str]]:
     return list(pairwise(matrix["versions"]))
 
 
-_ABOUT = (
-    "Made by `make drift-matrix` from the schema bundles that the versions generate of themselves. "
-    "docs/drift.md tells how to read it."
-)
+_ABOUT = "Made by `make drift-matrix` from the schema bundles that each version generates. docs/drift.md explains it."
 _BETWEEN = "Breaking changes from the version of the row to that of the column."
 
 

@@ -11,7 +11,7 @@ Report = Mapping[str, Any]
 #: How many methods a row names that stands for several.
 NAMED = 4
 
-#: What a report calls each count, in the order in which people say them.
+#: The names of the counts in a report, in the order of output.
 COUNTS = {
     "client_methods": "client methods",
     "server_notifications": "server notifications",
@@ -41,17 +41,17 @@ _CHANGE = {
     "limits-narrowed": "bounds narrowed",
     "limits-widened": "bounds widened",
     "keys-closed": "unlisted keys refused",
-    "keys-opened": "unlisted keys let pass",
+    "keys-opened": "unlisted keys accepted",
     "map-gone": "no longer a map",
     "map-new": "now a map",
     "default-changed": "default changed",
     "keyword-changed": "unknown keyword changed",
 }
-#: What is said of a change that not all clients notice.
+#: The notes on a change that only some clients notice.
 _MARKS = {
-    "behind": f"now only for a client that says {SAID} in initialize",
-    "without": f"noticed only by a client that does not say {SAID} in initialize",
-    "with": f"noticed only by a client that says {SAID} in initialize",
+    "behind": f"now only for clients that send {SAID} in initialize",
+    "without": f"noticed only by clients that do not send {SAID} in initialize",
+    "with": f"noticed only by clients that send {SAID} in initialize",
 }
 _KINDS = {
     "client-request": "Requests of the client",
@@ -64,7 +64,8 @@ _KINDS = {
 
 
 class Row(NamedTuple):
-    """One line of a table: where, what changed, what it means, who is hit, and how many other places have the same change."""
+    """One row of a table: the place, the change, its effect, the affected clients, and the number of other places with the same
+    change."""
 
     kind: str
     method: str
@@ -84,7 +85,7 @@ def rows(report: Report, cls: str) -> list[Row]:
 
 
 def _groups(report: Report, cls: str) -> list[list[Mapping[str, Any]]]:
-    """Return the findings of a class, each alone but for the events that are gone with all others."""
+    """Return the findings of a class, each alone except for the events that are gone with all others."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]
@@ -101,8 +102,8 @@ def _of_all_events(ended: Sequence[Mapping[str, Any]]) -> Row:
 def worst(report: Report, most: int) -> list[Row]:
     """Return the rows of the changes that break most, at most `most`.
 
-    With cassettes these hit the most cases. Without, whole methods that are gone are one row for each kind of message, and stand
-    before the changes with the most places.
+    With cassettes, the changes that hit most cases come first. Otherwise removed methods become one row per kind of message, and
+    are before the changes with the most places.
     """
     if report["cassettes"]:
         ranked = sorted(_groups(report, "breaking"), key=lambda group: -len({case for each in group for case in each["cases"]}))
@@ -119,7 +120,7 @@ def worst(report: Report, most: int) -> list[Row]:
 
 
 def _gone(findings: Sequence[Mapping[str, Any]]) -> Row:
-    """Return one row for whole methods of one kind that are gone."""
+    """Return one row for the removed methods of one kind."""
     one = _row(findings[0])
     if len(findings) == 1:
         return one
@@ -151,13 +152,13 @@ def _row(finding: Mapping[str, Any]) -> Row:
 
 
 def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Say who is hit: who sends or reads it, and with cassettes which of their cases."""
+    """Return who is hit: the senders or readers, or, with cassettes, the cases."""
     who = {"senders": "clients that send it", "readers": "clients that read it", "nobody": "nobody"}[findings[0]["hits"]]
     if "cases" not in findings[0]:
         return who
     cases = sorted({case for finding in findings for case in finding["cases"]})
     shown = ", ".join(cases[:3]) + (f" and {len(cases) - 3} more" if len(cases) > 3 else "")
-    return f"{who}: {shown}" if cases else "nobody in these cassettes"
+    return f"{who}: {shown}" if cases else "no case of these cassettes"
 
 
 def verdict(report: Report) -> str:
@@ -187,14 +188,14 @@ def _ignored(report: Report) -> str:
 
 
 def _noticed(report: Report, cls: str) -> str:
-    """Say how many findings of a class not all clients notice."""
+    """Return a note on the number of findings of a class that only some clients notice."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     without = sum("behind" in finding or "without" in finding for finding in found)
     capable = sum("with" in finding for finding in found)
     those = "only those" if cls == "breaking" else "only for those"
-    parts = [f"{without} of them {those} that do not say {SAID} in initialize"] if without else []
+    parts = [f"{without} of them {those} that do not send {SAID} in initialize"] if without else []
     if capable:
-        parts.append(f"{capable} {those} that do" if without else f"{capable} of them {those} that say {SAID} in initialize")
+        parts.append(f"{capable} {those} that do" if without else f"{capable} of them {those} that send {SAID} in initialize")
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -203,7 +204,7 @@ def _some(number: int, one: str, many: str) -> str:
 
 
 def breaks(report: Report) -> bool:
-    """Tell whether somebody is hit: with cassettes, whether one of their cases is."""
+    """Return True if somebody is hit: with cassettes, whether one of their cases is."""
     return bool(report["cassettes"]["hit"] if report["cassettes"] else report["counts"]["breaking"])
 
 

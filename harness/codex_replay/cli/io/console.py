@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 #: How wide lines are where there is no terminal to ask.
 PLAIN_WIDTH = 160
-#: Seconds before a command that goes on working says so.
+#: Seconds until a command that still works reports its progress.
 PATIENCE = 1.0
 
 #: What a command says of a frame whose values it cannot walk.
@@ -35,12 +35,12 @@ TOO_DEEP = "A frame is nested too deeply for this command (hundreds of levels); 
 
 
 class Place(click.Path):
-    """A path; an empty text, as an unset variable leaves it, is none."""
+    """A path; an empty text (an unset variable) is an error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; a usage error for none."""
         if value == "":
-            self.fail("it is an empty text; name a path, or leave it out.", param, ctx)
+            self.fail("it is empty; name a path, or remove the option.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -65,7 +65,7 @@ def console(stream: IO[str] | None = None) -> Console:
 
 
 def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Return the value of an option that says how long to wait; a usage error for what is no such number."""
+    """Return the seconds that an option gives; raise a usage error for anything else."""
     try:
         return parse_seconds(value)
     except ValueError as error:
@@ -73,12 +73,12 @@ def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
 
 
 def coloured() -> bool:
-    """Tell whether what goes to stdout may be coloured."""
+    """Return True if what goes to stdout may be coloured."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
-    """Make a command end as its user expects: in a sentence where it cannot read or write, and with nothing left if told to."""
+    """Turn the end of a command into what its user expects: a sentence for an I/O error, and no leftovers after Ctrl-C."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -89,7 +89,7 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
             raise Unable(str(error)) from None
         except OSError as error:
             if error is failure():
-                raise  # it is told in one place for all verbs
+                raise  # reported in one place for all verbs
             where = f"{error.filename}: " if error.filename else ""
             raise Unable(f"{where}{error.strerror or error}; check the path and its permissions.") from None
         except RecursionError:
@@ -107,7 +107,7 @@ def _told_to_end() -> Iterator[None]:
 
     def stop(number: int, frame: object) -> NoReturn:
         for each in before:
-            signal.signal(each, signal.SIG_DFL)  # whoever says it twice does not want to wait
+            signal.signal(each, signal.SIG_DFL)  # a second Ctrl-C: the user does not want to wait
         raise SystemExit(128 + number)
 
     # One that is ignored (nohup) stays so.
@@ -122,7 +122,7 @@ def _told_to_end() -> Iterator[None]:
 
 
 class Progress:
-    """One line on stderr that tells how far a long piece of work is; silent for the first second and away from a terminal."""
+    """One line on stderr with the progress of a long task; silent in the first second and without a terminal."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what = what
@@ -137,7 +137,7 @@ class Progress:
         self._total = total
 
     def step(self, by: int = 1) -> None:
-        """Say that `by` more units (frames, bytes) are done."""
+        """Report that `by` more units (frames, bytes) are done."""
         self._done += by
         if self._on and (now := time.monotonic()) >= self._next:
             self._next = now + 0.2
@@ -154,7 +154,7 @@ class Progress:
 
 
 def aside(text: str) -> None:
-    """Say something on stderr beside what a command prints."""
+    """Print a note on stderr, apart from the output of a command."""
     click.echo(f"codex-replay: {text}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Secrets that only the user knows, as the verbs take them: `--literal TEXT`. No sentence of ours says one; it has a number."""
+"""Secrets that only the user knows, for the option `--literal TEXT`. Messages never contain one, only its number."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import click
 if TYPE_CHECKING:
     from codex_replay.core.redact.redactor import Redactor
 
-LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A secret of yours; repeatable.")
+LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", help="A text to redact. Repeatable.")
 
 
 class BadLiteral(ValueError):
-    """A literal that cannot be taken out; the text says which by its number, and ends a sentence."""
+    """A literal that cannot be redacted; the text ends a sentence and names the literal by its number."""
 
 
 def named(literals: tuple[str, ...]) -> dict[str, str]:
     """Return what each literal becomes; a usage error for an empty one."""
     if any(not literal for literal in literals):
-        raise click.UsageError("--literal: an empty text cannot be taken out.")
+        raise click.UsageError("--literal: an empty text cannot be replaced.")
     return {literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)}
 
 
@@ -54,7 +54,7 @@ def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None =
     while number < len(literals) and _fit(dict(list(literals.items())[:number]), paths):
         number += 1
     which = f"text number {number}" if len(literals) > 1 else "this text"
-    raise BadLiteral(f"{which} cannot be taken out: it is blank, or stands in what takes a secret's place; give a longer one")
+    raise BadLiteral(f"{which} cannot be replaced: it is blank, or part of a placeholder; give a longer text")
 
 
 def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:

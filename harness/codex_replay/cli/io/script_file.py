@@ -16,7 +16,7 @@ def load_script(path: Path) -> object:
     except OSError as error:
         raise Unable(f"The script {path} cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError:
-        raise Unable(f"The script {path} is not UTF-8, so it is no script; see docs/scripts.md.") from None
+        raise Unable(f"The script {path} is not UTF-8; see docs/scripts.md.") from None
     value: object
     try:
         if path.suffix in (".yaml", ".yml"):
@@ -32,7 +32,7 @@ def load_script(path: Path) -> object:
     except RecursionError:
         raise Unable(f"The script {path} is nested too deeply; see docs/scripts.md.") from None
     except ValueError as error:
-        raise Unable(f"The script {path} is neither JSON nor YAML as its name says: {error}.") from None
+        raise Unable(f"The script {path} is not JSON or YAML, as its name requires: {error}.") from None
     try:
         parse(value)
     except BadScript as error:

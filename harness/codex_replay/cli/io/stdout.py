@@ -1,7 +1,7 @@
-"""What a verb's stdout is when its reader goes (`| head`): what is printed then goes nowhere, and the status still tells.
+"""The stdout of a verb whose reader may close it (`| head`): later output is dropped, and the exit status stays correct.
 
-A verb that judges runs to its verdict, so that its exit status does not hang on how fast a reader was. A verb that would print on
-and on asks `gone()`, and ends as if it had been told to. What cannot be written for another reason (a full disk) is an error.
+A verb that judges runs to its verdict, so that its exit status does not depend on the speed of a reader. A verb that prints on
+and on asks `gone()`, and ends as if it had been interrupted. Any other write error (a full disk) is an error.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def for_people(stream: TextIO | None) -> TextIO:
 
 
 def failure() -> OSError | None:
-    """Return why nothing can be written to stdout any more, as far as a write has shown."""
+    """Return why stdout can no longer be written, if a write has failed."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failure if isinstance(raw, _Patient) else None
 
 
 def gone() -> bool:
-    """Tell whether nobody reads stdout any more."""
+    """Return True if the reader of stdout has closed it."""
     return isinstance(failure(), BrokenPipeError)
 
 

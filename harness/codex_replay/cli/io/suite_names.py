@@ -31,7 +31,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
     found = []
     for name in names:
         if not name:
-            raise NoSuchSuite("A SUITE is an empty text; leave it out to run all of them.")
+            raise NoSuchSuite("A SUITE is empty; remove it to run all suites.")
         path, colons, rest = name.partition("::")
         suite = next((place for folder in folders if (place := _place(folder, path))), None)
         if suite is not None and not path.startswith((".", "/")):
@@ -43,7 +43,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
         else:
             there = folders[-1].iterdir()
             known = ", ".join(sorted(item.name for item in there if item.is_dir() and not item.name.startswith("_")))
-            raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; a path of your own will do as well.")
+            raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; or name the path of your own suite.")
     return found or [str(folders[0])]
 
 
@@ -57,12 +57,12 @@ def _place(suites: Path, name: str) -> Path | None:
 
 
 def no_expression(chosen: str) -> str:
-    """Say in a sentence why pytest would not read `chosen` after -k; it does so in a traceback, and with workers late."""
+    """Return a sentence on why pytest cannot parse `chosen` after -k; pytest itself prints a traceback, and with workers late."""
     from _pytest.mark.expression import Expression
 
     try:
         Expression.compile(chosen)
     except Exception as error:  # a SyntaxError, in earlier versions of pytest a ParseError
         why = str(error).replace(" (<pytest match expression>, line 1)", "")
-        return f"-k {chosen!r} is no expression: {why}. Write names with and, or, not, as pytest's -k."
+        return f"-k {chosen!r} is not an expression: {why}. Combine names with and, or, not, like pytest's -k."
     return ""

@@ -16,12 +16,12 @@ def _with_table(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 def note_with_option(note: str) -> str:
     """Return a sentence on missing tables, followed by what the user may do about it."""
-    return f"{note} `--codex V` normalises by the table of V."
+    return f"{note} `--codex V` uses the table of V."
 
 
 CODEX = click.option(
     "--codex",
     metavar="V",
     callback=_with_table,
-    help="Normalise by the tables of this Codex version (default: the recording's).",
+    help="Normalise with the tables of this Codex version (default: the recording's).",
 )

@@ -14,13 +14,13 @@ from codex_replay.core.normalise.normaliser import UUID
 from codex_replay.core.text.truncate import truncate
 from codex_replay.report.labels import Labels
 
-#: Keys that stand in nearly every message and say little in a line.
+#: Keys that nearly every message has and that add little to a line.
 _DULL = frozenset({"conversationId", "threadId", "turnId", "thread_id", "turn_id"})
 _COLOURS = {"client": "cyan", "server": "green"}
 
 
 class Timeline:
-    """Turns the frames of one run into lines."""
+    """Format the frames of one run as lines."""
 
     def __init__(self, width: int, colour: bool) -> None:
         self._width = width
@@ -46,7 +46,7 @@ class Timeline:
         return click.style(head, dim=True) + click.style(label, fg=colour) + mark + "  " + click.style(summary, dim=True)
 
     def full(self, frame: Frame) -> str:
-        """Return the frame with all that it carries, as indented JSON; a line that is no JSON as it is, made visible."""
+        """Return the whole frame as indented JSON; a line that is not JSON is escaped."""
         if frame.seam == "rpc" and frame.value is None:
             body = printable(frame.raw.decode("utf-8", "backslashreplace"))
         else:
@@ -56,7 +56,7 @@ class Timeline:
 
 
 def summarise(frame: Frame, width: int) -> str:
-    """Return what a frame says in at most `width` characters: its plain values as `key=value`, long ids shortened."""
+    """Return a summary of a frame in at most `width` characters: its plain values as `key=value`, long ids shortened."""
     value = frame.value
     if frame.seam == "rpc":
         if value is None:
@@ -95,5 +95,5 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
 
 
 def short_id(uuid: str) -> str:
-    """Return the part of a uuid that is distinct: a version 7 begins with the time, so all ids of one minute begin alike."""
+    """Return the distinct part of a uuid: version 7 begins with the time, so all ids of one minute share their beginning."""
     return f"...{uuid[-8:]}" if uuid[14] == "7" else uuid[:8]

@@ -35,10 +35,10 @@ def play_to_backend(
     http = [frame for frame in frames if frame.seam == "http"]
     asked = [frame for frame in http if frame.kind == "request"]
     if not asked:
-        raise Unable(f"{cassette}: it holds no request on the http seam, so there is nothing to play.")
+        raise Unable(f"{cassette}: it has no request on the http seam, so there is nothing to play.")
     left_out = next((frame for frame in asked if "omitted" in frame.payload), None)
     if left_out is not None:
-        raise Unable(f"{cassette}: the body of frame {left_out.n} could not be recorded, so it cannot be played.")
+        raise Unable(f"{cassette}: the body of frame {left_out.n} was not recorded, so it cannot be played.")
     headers = credentials(Path(auth)) if auth else {}
     if subject != "fake":
         try:
@@ -50,20 +50,20 @@ def play_to_backend(
         host = urlsplit(subject).hostname
         raise Unable(
             f"This would send {plural(len(asked), 'request')} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
-            "money; add --backend-cost-ok if that is meant."
+            "money. To allow it, add --backend-cost-ok."
         )
     with _backend(subject, cassette) as url:
         try:
             player = HttpPlayer(url, codex=codex, headers=headers, seconds=timeout)
             failure = player.play(http)
         except OSError as error:
-            raise Unable(f"{url}: the backend cannot be reached ({error.strerror or error}); check that it runs.") from None
+            raise Unable(f"the backend at {url} cannot be reached ({error.strerror or error}); check that it runs.") from None
     note = model.ITSELF if subject == "fake" else _refused_login(http, player.frames, auth)
     return compare(player.recorded, player.frames, codex), failure, note
 
 
 def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -> str:
-    """Say what to do if the backend refused a login that the recorded one accepted; "" if it did not."""
+    """Return advice for a backend that refused a login which the recorded one accepted, otherwise ""."""
     was, came = ([frame.payload["status"] for frame in one if frame.kind == "response"] for one in (recorded, live))
     refused = next(((old, new) for old, new in zip(was, came, strict=False) if new in REFUSED and old not in REFUSED), None)
     if refused is None or not any(_has_login(frame) for frame in recorded):
@@ -71,10 +71,8 @@ def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -
     old, new = refused
     what = f"The backend answered {new}, where {old} was recorded: "
     if auth is not None:
-        return f"{what}it does not take the login in {auth}."
-    return (
-        f"{what}the login is redacted in a recording. Give one that it takes: --auth auth.json (docs/replaying.md has its form)."
-    )
+        return f"{what}it does not accept the login in {auth}."
+    return f"{what}the login is redacted in a recording. Give a valid login with --auth auth.json (docs/replaying.md)."
 
 
 def _has_login(frame: Frame) -> bool:
@@ -110,4 +108,4 @@ def credentials(path: Path) -> dict[str, str]:
     except OSError as error:
         raise Unable(f"{path}: the login cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Unable(f"{path}: this is no auth.json: it needs OPENAI_API_KEY, or tokens with an access_token.") from None
+        raise Unable(f"{path}: this is not an auth.json: it needs OPENAI_API_KEY, or tokens with an access_token.") from None

@@ -1,4 +1,4 @@
-"""`codex-replay replay F --app-server S | --backend S`: play the recorded client and compare what comes back."""
+"""`codex-replay replay F --app-server S | --backend S`: play the recorded client and compare the answers."""
 
 from __future__ import annotations
 
@@ -49,22 +49,20 @@ class Stage:
 @click.option(
     "--app-server",
     "subject",
-    help="Play the rpc seam to: fake, codex@VERSION, or a command line, in which {listen} becomes the URL of the model.",
+    help="Play the rpc seam to: fake, codex@VERSION, or a command line ({listen} is replaced by the URL of the model).",
 )
-@click.option("--backend", help="Play the http seam to: fake (it serves the recording itself), or a URL.")
-@click.option("--auth", type=Place(), help="With --backend: the auth.json whose login takes the place of the redacted one.")
-@click.option(
-    "--backend-cost-ok", is_flag=True, help="With --backend: a backend on another host may be asked, and may cost money."
-)
+@click.option("--backend", help="Play the http seam to: fake (which serves the recording), or a URL.")
+@click.option("--auth", type=Place(), help="With --backend: an auth.json whose login replaces the redacted one.")
+@click.option("--backend-cost-ok", is_flag=True, help="With --backend: allow requests to another host, which may cost money.")
 @click.option(
     "--script",
     type=Place(),
-    help="What the model behind codex@VERSION says (default: the recorded http answers, else the recording's own script).",
+    help="The script of the model behind codex@VERSION (default: the recorded answers, else the script of the recording).",
 )
 @click.option(
     "--commands-ok",
     is_flag=True,
-    help="With a live --app-server: it may run the commands and programs that CASSETTE asks for, on this machine.",
+    help="With a live --app-server: allow it to run the commands of CASSETTE on this machine.",
 )
 @click.option(
     "--timeout",
@@ -72,7 +70,7 @@ class Stage:
     metavar="SECONDS",
     default="10",
     show_default=True,
-    help="How long to wait for a frame.",
+    help="The number of seconds to wait for a frame.",
 )
 @CODEX
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -89,21 +87,20 @@ def command(
     codex: str | None,
     as_json: bool,
 ) -> None:
-    """Play the client recorded in CASSETTE to a server or a backend; compare what comes back, after normalisation.
+    """Play the client recorded in CASSETTE to a server or a backend; compare the answers after normalisation.
 
-    Behind codex@VERSION, and a command with {listen} in it, the http answers in CASSETTE stand for the model. If it holds
-    none, the script in its header does, else a default reply; a sentence says which. --script comes before all of them.
+    With codex@VERSION, or a command that contains {listen}, the http answers in CASSETTE replace the model. If there are
+    none, the script in the header answers, otherwise a default reply; a message says which. --script overrides all of them.
 
     Exit status: 0 identical, 1 different, 2 could not run.
     """
     if (subject is None) == (backend is None):
-        raise Unable("Name what to play to: --app-server or --backend, one of them.")
+        raise Unable("Name the server to play to: either --app-server or --backend.")
     if backend is None and (auth is not None or backend_cost_ok):
-        raise click.UsageError(f"{'--backend-cost-ok' if auth is None else '--auth'} is for --backend; leave it out.")
+        raise click.UsageError(f"{'--backend-cost-ok' if auth is None else '--auth'} is for --backend; remove it.")
     if script is not None and not (subject or "").startswith("codex@") and (backend or LISTEN not in str(subject)):
         raise click.UsageError(
-            "--script is for the model behind --app-server codex@VERSION, or behind a command with {listen}; "
-            "nothing else here has one."
+            "--script is for the model behind --app-server codex@VERSION or behind a command with {listen}; remove it."
         )
     given = None if script is None else load_script(Path(script))
     with CassetteReader(cassette) as reader:
@@ -119,7 +116,7 @@ def command(
         raise SystemExit(0 if found.equal and failure is None else 1)
     everything, frames = frames, [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
-        raise Unable(f"{cassette}: it holds no client frame on the rpc seam, so there is nothing to play.")
+        raise Unable(f"{cassette}: it has no client frame on the rpc seam, so there is nothing to play.")
     cut = next((frame for frame in frames if not frame.whole), None)
     if cut is not None:
         raise Unable(f"{cassette}: frame {cut.n} was cut for size when it was recorded, so it cannot be played.")
@@ -151,15 +148,16 @@ def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: 
         shown = "".join(f"\n  {effect.where}: {effect.what}" for effect in found[:EFFECTS_SHOWN])
         more = f"\n  and {len(found) - EFFECTS_SHOWN} more" if len(found) > EFFECTS_SHOWN else ""
         raise Unable(
-            f"{cassette}: a live server would run what this recording asks for, on this machine, under the approval policy and "
-            f"sandbox of the recording:{shown}{more}\nRead it first (codex-replay cassette show); --commands-ok allows it."
+            f"{cassette}: a live server would run the commands of this recording on this machine, under the approval policy and "
+            f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow it, add "
+            f"--commands-ok."
         )
 
 
 @contextlib.contextmanager
 def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame], script: object | None) -> Iterator[Stage]:
     if subject.name.startswith("fake"):
-        # With the fake, the cassette itself is what it serves, unless the environment says otherwise; empty says nothing.
+        # The fake serves the cassette itself, unless the environment sets another one; an empty variable counts as unset.
         environment = {name: value for name, value in os.environ.items() if value}
         itself = {} if "FAKE_CODEX_SCRIPT" in environment else {"FAKE_CODEX_CASSETTE": str(cassette), "FAKE_CODEX_MATCH": "exact"}
         yield Stage(subject.argv, {**itself, **environment}, os.getcwd())
@@ -205,7 +203,7 @@ def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tupl
             if status == 2 and not client.raw("server"):
                 raise Unable("The server could not run: " + " ".join(client.process.stderr_tail(5)))
             if status != 0 and failure is None:
-                failure = client.tell("The server did not end well when its stdin ended")
+                failure = client.tell("The server did not exit cleanly when its stdin ended")
     finally:
         client.stop()
     redactor = Redactor(paths={live: recorded for recorded, live in stage.places.items()})
@@ -255,7 +253,7 @@ def _tell(
     if failure:
         out.print(failure)
     for problem in () if same else problems:
-        out.print(f"The model was asked what it does not answer: {problem}")
+        out.print(f"The model has no answer for a request: {problem}")
     shown = gathered(found.differences)
     for difference, more in shown[:SHOWN]:
         out.print(printable(difference.sentence("the recording", "the live run")) + following(more))
@@ -266,4 +264,4 @@ def _tell(
     if note:
         out.print(note)
     if not same:
-        out.print(f"different: {plural(found.a, 'event')} recorded, {found.b} came")
+        out.print(f"different: {plural(found.a, 'event')} recorded, {found.b} received")

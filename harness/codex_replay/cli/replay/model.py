@@ -1,8 +1,8 @@
 """What answers for the model while a recorded client is played to a live app-server, and the home that server is started in.
 
-Strategy. The recorded http answers themselves if the cassette holds any, one after the other for each path: what the live server
-asks is not compared, since another home tells the model other things; one request more than was recorded is refused with 501.
-Else the recording's own script, else the default reply, and then a sentence says so. `--script` comes before all of them.
+Strategy. The recorded http answers are used if the cassette has any, one after the other for each path. The requests of the
+live server are not compared, since another home directory changes them. A request beyond the recorded ones is refused with 501.
+Otherwise the script of the recording answers, or the default reply, and a message says so. `--script` overrides all of them.
 
 The server's own answers name its provider and a few settings. Where a user recorded, and not a case of ours, the hermetic home
 takes over those that the recorded client left to the configuration, so that they are no difference by themselves.
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from codex_replay.shell.codex.home import HermeticHome
     from codex_replay.shell.http.backend_process import BackendSession
 
-#: What is said of the model in `--json`, and (but for the first) in a sentence.
-RECORDED = "The recorded answers stand for the model."
-OWN_SCRIPT = "The cassette holds no recorded answers of the model: the script in its header answers for it."
-GIVEN_SCRIPT = "The script that was given answers for the model."
+#: The descriptions of the model in `--json`; all except the first are also printed.
+RECORDED = "The model is replaced by its recorded answers."
+OWN_SCRIPT = "The cassette has no recorded answers of the model; the script in its header answers."
+GIVEN_SCRIPT = "The script of --script answers for the model."
 DEFAULT = (
-    'The cassette holds no recorded answers of the model: the default "Hello from the scripted backend." answers for it; '
-    "record both seams (docs/recording.md), or give --script."
+    'The cassette has no recorded answers of the model; it always answers "Hello from the scripted backend.". '
+    "Record both seams (docs/recording.md), or give --script."
 )
 NOT_OURS = (
-    "The model is the one that the command itself is set up for; write {listen} where its URL stands, as in "
-    "-c 'model_providers.mine.base_url=\"{listen}/v1\"', and the recording answers."
+    "The command uses its own model. To use the recorded answers, write {listen} in place of its URL, as in "
+    "-c 'model_providers.mine.base_url=\"{listen}/v1\"'."
 )
-#: Said of a replay that the recording itself answered.
-ITSELF = "The fake replayed this very cassette: that proves the recording and the client's part in it, and no server of yours."
+#: The note on a replay that the recording itself answered.
+ITSELF = "The fake replayed this cassette: that checks the recording, not a server of yours."
 #: Built into Codex, and not to be changed by its configuration: it takes its URL from the environment, and needs a login.
 BUILT_IN = "openai"
 PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")
@@ -47,7 +47,7 @@ PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")
 
 @dataclass(frozen=True)
 class Upstream:
-    """What stands behind a live server: its session of the fake backend, and a sentence that says what answers for the model."""
+    """The model behind a live server: its session of the fake backend, and a sentence on what answers for the model."""
 
     session: BackendSession
     says: str
@@ -83,10 +83,10 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
     if script is not None:
         says, value = GIVEN_SCRIPT, script
     elif recorded:
-        says, value = RECORDED, {"turns": []}  # answers what is no turn (models, tokens), and no turn
+        says, value = RECORDED, {"turns": []}  # answers what is not a turn (models, tokens), and no turn
         cut = next((one for one in frames if one.seam == "http" and one.sender == "server" and not one.whole), None)
         if cut is not None:
-            raise Unable(f"Frame {cut.n} was cut for size when it was recorded, so it cannot answer; give --script.")
+            raise Unable(f"Frame {cut.n} was cut for size when it was recorded, so it cannot be replayed; give --script.")
     else:
         says, value = (DEFAULT, None) if own is None else (OWN_SCRIPT, own)
     try:
@@ -98,7 +98,7 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Give a folder for the time of one replay."""
+    """Yield a folder for the duration of one replay."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-") as root:
         yield Path(root)
 
@@ -144,7 +144,7 @@ def _named(value: Any) -> Iterator[str]:
 
 
 def _base_path(frames: Sequence[Frame]) -> str:
-    """Return what stands before /responses in the path of the first recorded turn."""
+    """Return what is before /responses in the path of the first recorded turn."""
     for frame in frames:
         if frame.seam == "http" and frame.kind == "request" and frame.payload["method"] == "POST":
             path = frame.payload["path"].partition("?")[0]
@@ -154,7 +154,7 @@ def _base_path(frames: Sequence[Frame]) -> str:
 
 
 def _settings(frames: Sequence[Frame]) -> dict[str, Any]:
-    """Return the settings that the server told of its first thread and the client had not asked for."""
+    """Return the settings that the server reported for its first thread and that the client had not set."""
     asked: dict[Any, Any] = {}
     for frame in frames:
         if frame.seam != "rpc" or type(frame.value) is not dict:

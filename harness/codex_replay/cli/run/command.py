@@ -46,7 +46,7 @@ class _Command(click.Command):
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Refuse what pytest-xdist would take for no workers at all, or answer with its own usage."""
     if value not in ("auto", "logical") and (not value.isascii() or not value.isdigit() or int(value) == 0):
-        raise BadUse(f"-n {value}: give the number of cases that shall run at a time, 1 or more, or auto.", ctx)
+        raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value
 
 
@@ -72,16 +72,19 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @_options
-@click.option("--backend-auth", metavar="FILE", help="The auth.json to ask a --backend URL with.")
-@click.option("--backend-cost-ok", is_flag=True, help="A --backend on another host may be asked, and may cost money.")
-@click.option("--update-baseline", is_flag=True, help="Write the file of --baseline anew from what fails.")
+@click.option("--backend-auth", metavar="FILE", help="The auth.json for requests to a --backend URL.")
+@click.option("--backend-cost-ok", is_flag=True, help="Allow requests to a --backend on another host, which may cost money.")
+@click.option("--update-baseline", is_flag=True, help="Rewrite the file of --baseline from the failures of this run.")
 @click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail for one cause.")
-@click.option("--shard", metavar="I/N", help="Run each N-th case from the I-th on; `report merge` joins the reports.")
-@click.option("-n", "jobs", metavar="N", default="2", show_default=True, callback=_jobs, help="How many cases run at a time.")
-@click.option("-k", "chosen", metavar="WORDS", help="Only the cases whose names fit, as pytest's -k.")
-@click.option("--plain", is_flag=True, help="No live display: pytest's own output, as it comes.")
+@click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
+@click.option("-n", "jobs", metavar="N", default="2", show_default=True, callback=_jobs, help="The number of parallel cases.")
+@click.option("-k", "chosen", metavar="WORDS", help="Run only the cases whose names match, like pytest's -k.")
+@click.option("--plain", is_flag=True, help="Show pytest's output in place of the live display.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="The verdict and the path of report.json as JSON on stdout, all else on stderr."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the verdict and the path of report.json as JSON on stdout, and the rest on stderr.",
 )
 def command(
     suites: tuple[str, ...],
@@ -138,9 +141,9 @@ def _has_xdist() -> bool:
 
 
 def _run_json(arguments: list[str]) -> int:
-    """Run pytest with all that it prints on stderr, and say on stdout what came of it: {"verdict", "exit", "report"}.
+    """Run pytest with its output on stderr, and print the result on stdout: {"verdict", "exit", "report"}.
 
-    Verdict and report are null where there was no case to judge.
+    Verdict and report are null if no case ran.
     """
     read, write = os.pipe()
     environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}
@@ -175,6 +178,6 @@ def run_plain(arguments: list[str]) -> int:
 
 def _pass_on(stream: IO[bytes]) -> None:
     for piece in iter(lambda: stream.read1(1 << 16), b""):  # type: ignore[attr-defined]
-        with contextlib.suppress(OSError):  # pytest must not wait for a disk that is full: the status tells its verdict
+        with contextlib.suppress(OSError):  # pytest must not wait for a full disk: the exit status carries the verdict
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()

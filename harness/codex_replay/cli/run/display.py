@@ -64,7 +64,7 @@ def _show(events: IO[str], console: object) -> None:
 
 
 def _from_first_section(printed: bytes) -> bytes:
-    """Leave out pytest's dots: begin at its first ruled heading, or show all if there is none (a usage error)."""
+    """Drop pytest's dots: start at its first ruled heading, or show everything if there is none (a usage error)."""
     lines = printed.splitlines(keepends=True)
     for i, line in enumerate(lines):
         if b"=====" in line:

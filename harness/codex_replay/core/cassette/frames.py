@@ -1,9 +1,9 @@
 """The lines of a cassette: a header, then frames, then a footer; each to and from one line of bytes.
 
 An `rpc` frame is one line of the wire. Where its bytes are the canonical JSON of their value (`jsontext.dumps`) and end in
-a plain b"\\n", they stand in the cassette line as they are, under "msg", so that replay sends them undecoded. Any other line
+a plain b"\\n", they are in the cassette line as they are, under "msg", so that replay sends them undecoded. Any other line
 (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
-terminator included, beside its decoded "view" if it has one.
+terminator included, next to its decoded "view" if it has one.
 
 An `http` frame has its kind for a key ("request", "response", "sse", "chunk", "close") and a JSON value under it, the
 `payload`; `codex_replay.core.cassette.http_frames` gives its meaning.
@@ -25,7 +25,7 @@ _UNKNOWN: Any = object()
 
 
 class BadLine(ValueError):
-    """A line of a file that is no line of a cassette; the message says what is wrong with it."""
+    """A line of a file that is not a valid cassette line; the message says why."""
 
 
 class Header:
@@ -47,8 +47,8 @@ class Header:
 class Frame:
     """One thing seen on a seam: `n` counts from 1, `t` is seconds since the start, `sender` is "client" or "server".
 
-    `raw` holds an rpc line's very bytes, `payload` an http frame's value; `value` is the decoded JSON of the former, or None
-    where there is none. `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
+    `raw` has the exact bytes of an rpc line, `payload` the value of an http frame; `value` is the decoded JSON of the former, or
+    None if it is not JSON. `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
     """
 
     __slots__ = ("_value", "conn", "extra", "kind", "n", "payload", "raw", "seam", "sender", "t")
@@ -91,7 +91,7 @@ class Frame:
 
     @property
     def whole(self) -> bool:
-        """False where the source had cut the payload for size: it is never to be taken for the real one."""
+        """False if the payload was already cut for size in the source: it must never count as the real one."""
         return not self.extra.get("truncated")
 
     def __repr__(self) -> str:
@@ -99,7 +99,7 @@ class Frame:
 
 
 class Footer:
-    """The last line, which says that the cassette is whole: how many frames there are."""
+    """The last line; it shows that the cassette is complete, and has the number of frames."""
 
     __slots__ = ("extra", "frames")
 
@@ -151,12 +151,12 @@ def _encode_line(frame: Frame) -> bytes:
         exact = b'"base64":"' + b2a_base64(raw, newline=False) + b'"'
     try:
         return exact if frame.value is None else exact + b',"view":' + dumps(frame.value)
-    except ValueError:  # a lone surrogate in the view; the exact text alone tells everything
+    except ValueError:  # a lone surrogate in the view; the exact text alone has all the data
         return exact
 
 
 def is_canonical(raw: bytes, value: Any) -> bool:
-    """Tell whether writing `value` gives the very line `raw`, so that the structured form loses nothing."""
+    """Return True if writing `value` gives the very line `raw`, so that the structured form loses nothing."""
     if value is None or raw[-1:] != b"\n":
         return False
     try:
@@ -166,7 +166,7 @@ def is_canonical(raw: bytes, value: Any) -> bool:
 
 
 def parse_line(line: bytes) -> Header | Frame | Footer:
-    """Return what one line of a cassette says; raises `BadLine`."""
+    """Parse one line of a cassette; raises `BadLine`."""
     at = line.find(b',"msg":')
     if (
         at > 0
@@ -176,7 +176,7 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
         and b',"view":' not in line[:at]
     ):
         # The message's bytes are lifted out undecoded. Nothing before ',"msg":' is free text, so the first one is the key,
-        # unless it stands inside the view of a line that is kept as text, or in what an http frame carries.
+        # unless it is inside the view of a line that is kept as text, or in what an http frame carries.
         return _frame(_object(line[:at] + b"}"), line[at + 7 : -2] + b"\n")
     fields = _object(line)
     if "n" in fields:
@@ -189,9 +189,9 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
 
 
 def why_no_message(frame: Frame, line: bytes) -> str | None:
-    """Return why the message that stands under "msg" in a frame's line is none, None for every other frame.
+    """Return why the value under "msg" in a frame's line is not a message, or None if the frame is fine.
 
-    Bytes of the server that are no JSON have a form of their own ("text", "base64"): here they are a line that was damaged.
+    Bytes of the server that are not JSON have a form of their own ("text", "base64"): here they are a line that was damaged.
     """
     if frame.value is not None or frame.seam != "rpc" or b',"msg":' not in line:
         return None
@@ -219,25 +219,25 @@ def _object(line: bytes) -> dict[str, Any]:
 def _header(fields: dict[str, Any]) -> Header:
     version = fields.pop("cassette")
     if type(version) is not int:  # a line of a report's stories.ndjson names its cassette so, or none
-        raise BadLine('its "cassette" is no number of a format; a report\'s stories, for one, are no cassette')
+        raise BadLine('"cassette" is not a format number, as in the traces of a report')
     if version != FORMAT:
-        raise BadLine(f"it is of cassette format {version!r}, and only format {FORMAT} is known here")
+        raise BadLine(f"cassette format {version!r} is not supported; this version reads format {FORMAT}")
     try:
         codex, bundle, case, origin = (fields.pop(name) for name in ("codex", "bundle", "case", "origin"))
     except KeyError as error:
-        raise BadLine(f"its header has no {error.args[0]!r}") from None
+        raise BadLine(f"the header has no {error.args[0]!r}") from None
     for name, value in (("codex", codex), ("bundle", bundle), ("case", case)):
         if type(value) is not str:
-            raise BadLine(f"the {name!r} of its header must be a string")
+            raise BadLine(f"{name!r} in the header must be a string")
     if type(origin) is not dict:
-        raise BadLine("the 'origin' of its header must be an object")
+        raise BadLine("'origin' in the header must be an object")
     return Header(codex, bundle, case, origin, fields)
 
 
 def _footer(fields: dict[str, Any]) -> Footer:
     frames = fields.pop("frames", None)
     if type(frames) is not int:
-        raise BadLine("its footer does not count the frames")
+        raise BadLine("the footer does not count the frames")
     del fields["end"]
     return Footer(frames, fields)
 
@@ -250,7 +250,7 @@ def _frame(fields: dict[str, Any], raw: bytes | None) -> Frame:
     if type(n) is not int or type(t) not in (int, float):
         raise BadLine("'n' or 't' of the frame is not a number")
     if seam not in ("rpc", "http") or sender not in ("client", "server"):
-        raise BadLine(f"the frame is of seam {seam!r} and from {sender!r}")
+        raise BadLine(f"the frame has an unknown seam or sender: seam {seam!r}, from {sender!r}")
     if seam == "http":
         return _http_frame(n, t, sender, fields)
     if raw is None:

@@ -1,4 +1,4 @@
-"""The payloads of http frames: what stands in a cassette for a request, a response's head, and the pieces of its body.
+"""The payloads of http frames: what is in a cassette for a request, a response's head, and the pieces of its body.
 
     request   {"method", "path", "headers", BODY?, "version"?}
     response  {"status", "headers", "reason"?, "version"?}
@@ -7,13 +7,13 @@
     close     "end", "cut" (the connection closed before the body was whole), "reset"
 
 BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the
-decoded "view" beside it if it is JSON. The same rule holds for "data". Headers are pairs in their order and case, in Latin-1;
+decoded "view" next to it if it is JSON. The same rule applies to "data". Headers are pairs in their order and case, in Latin-1;
 `reason` and `version` stand only where they are not the usual ones. A compressed body is EXACT, its view decompressed; one
-that had to be redacted stands decompressed, marked "packed": to send it, compress it again. A body that cannot be looked into
+that had to be redacted is decompressed, marked "packed": to send it, compress it again. A body that cannot be decoded
 cannot be redacted either: {"omitted": length in bytes}.
 
-Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" says that the
-chunk it ends in goes on with the next frame; "truncated" that a request was broken off.
+Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" means that the
+last chunk continues in the next frame; "truncated" that a request was cut short.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -79,7 +79,7 @@ def response_payload(status: int, headers: Headers, reason: str, version: str = 
 
 
 def usual_reason(status: int) -> str:
-    """Return the reason phrase that is not written down (RFC 9110, section 15), "" for a status that stands with its own."""
+    """Return the reason phrase that is not written down (RFC 9110, section 15), "" for a status that is with its own."""
     return _REASONS.get(status, "")
 
 
@@ -100,7 +100,7 @@ def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any
 
 
 def _with_view(fields: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Add a view, unless there is none or (a lone surrogate) none that could be written."""
+    """Add a view if there is one that can be written (a lone surrogate cannot)."""
     if value is None:
         return fields
     try:
@@ -119,7 +119,7 @@ def _exact(raw: bytes, redact: Redact | None) -> dict[str, Any]:
 
 def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str, Any]:
     plain = content_encoding.decode_partial(raw, encoding)
-    if plain is None:  # what cannot be looked into cannot be redacted
+    if plain is None:  # what cannot be decoded cannot be redacted
         return {"omitted": len(raw)} if redact else {"base64": base64.b64encode(raw).decode()}
     clean = redact(plain) if redact else plain
     if clean != plain:
@@ -149,7 +149,7 @@ def _bytes(payload: dict[str, Any], name: str) -> bytes:
 
 
 def sse_payload(block: Block, redact: Redact | None = None) -> dict[str, Any]:
-    """Return the payload of a server-sent event, or of a block that is none (a comment, half an event)."""
+    """Return the payload of a server-sent event, or of a block without an event (a comment, half an event)."""
     name = block.event.decode("utf-8", "replace")
     payload: dict[str, Any] = {"event": name} if name else {}
     value = _value(block.data) if block.data is not None else None
@@ -205,7 +205,7 @@ def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
 
 
 def request_bytes(payload: dict[str, Any]) -> bytes:
-    """Return a request as it is sent; its headers are written as they are, so a chunked body is one chunk."""
+    """Return the bytes of a request; headers are written unchanged, so a chunked body becomes one chunk."""
     body = body_bytes(payload)
     if "chunked" in (header(payload["headers"], "transfer-encoding") or "").lower():
         body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n"
@@ -213,7 +213,7 @@ def request_bytes(payload: dict[str, Any]) -> bytes:
 
 
 def response_head(payload: dict[str, Any]) -> bytes:
-    """Return a response's status line and headers as they are sent."""
+    """Return the bytes of a response's status line and headers."""
     status = payload["status"]
     reason = payload.get("reason", usual_reason(status))
     return head(f"HTTP/{payload.get('version', '1.1')} {status} {reason}", payload["headers"])

@@ -1,1 +1,1 @@
-"""What two runs of one scenario may differ in: masked values, bound ids, declared races."""
+"""Remove the allowed differences between two runs of a scenario: masked values, bound ids, declared races."""

@@ -1,7 +1,7 @@
-"""Output in pieces, put together: the real server cuts a command's output wherever the pipe happened to, so two runs differ in
+"""Join output chunks: the real server splits a command's output at arbitrary points, so two runs differ in the split points
 where, and only in where.
 
-The pieces of one stream of one item become one event, at the place of the first; any other frame of the item ends it. Which
+The chunks of one stream of one item become one event, at the place of the first; any other frame of the item ends it. Which
 frames are such pieces is data: "deltas" in `protocol/data/<version>/normalise.json`.
 """
 
@@ -19,7 +19,7 @@ from codex_replay.core.normalise.order import Mark, Marker, at
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One frame, or the pieces of one output: their numbers, their mark, and the value (of an http frame: the payload)."""
+    """One frame, or the joined chunks of one output: their numbers, their mark, and the value (of an http frame: the payload)."""
 
     numbers: tuple[int, ...]
     mark: Mark
@@ -31,7 +31,7 @@ class Event:
 
 
 def events(frames: Iterable[Frame], table: dict[str, Any]) -> list[Event]:
-    """Return the events of one run in the order of their frames, output pieces put together."""
+    """Return the events of one run in the order of their frames, with output chunks joined."""
     marker = Marker(table)
     rules = {rule["label"]: rule for rule in table["deltas"]}
     found: list[Event] = []
@@ -77,7 +77,7 @@ def _value(frame: Frame) -> Any:
 
 
 def _form(frame: Frame) -> str:
-    """Say how the bytes of an rpc line differ from the usual form: a client that begins to send CRLF has changed."""
+    """Describe how the bytes of an rpc line differ from the usual form, such as a client that begins to send CRLF."""
     if frame.seam != "rpc" or is_canonical(frame.raw, frame.value):
         return ""
     if not frame.raw.endswith(b"\n"):
@@ -86,7 +86,7 @@ def _form(frame: Frame) -> str:
 
 
 class _Pieces:
-    """The output of one stream while its pieces come in."""
+    """The output of one stream, while its chunks arrive."""
 
     def __init__(self, index: int, rule: dict[str, Any]) -> None:
         self.index = index

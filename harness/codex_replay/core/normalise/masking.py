@@ -1,11 +1,11 @@
-"""The masking rules of one table, made ready: whether one leaf of a message changes from run to run, and what stands for it.
+"""The masking rules of one table, compiled: whether a leaf of a message changes from run to run, and what replaces it.
 
 `Rules` knows nothing of other leaves and leaves uuids alone, so that the live matcher can use it on a pair of values and
 `normalise` on a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays
 null.
 
 Source: REAL-113; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
-soon as a client names a directory of its own, which nearly every client does: so `re` is imported only for a text that may hold
+soon as a client names its own directory, as nearly every client does: so `re` is imported only for a text that may contain
 what a pattern looks for, and each pattern is compiled when it is first needed.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: An id that a backend makes up: a known prefix, then many letters and digits that are no word and no camelCase name.
 MADE_FORM = r"(?<![0-9A-Za-z])({})[_-](?=[A-Za-z]*(?:[0-9]|[A-Z]{{2}}))[0-9A-Za-z]{{16,}}(?![0-9A-Za-z])"
-SHORTEST_MADE = 19  # characters of one: a prefix of two, what parts it from the rest, and that
+SHORTEST_MADE = 19  # characters of an id: a prefix of two, the separator, and the rest
 UUID_FORM = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"
 
 
@@ -50,12 +50,12 @@ class _Pattern:
 
 
 class Rules:
-    """The masking rules of one table; stateless, so that a recorded and a live value are judged alike."""
+    """The masking rules of one table; stateless, so that recorded and live values are treated the same."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         self._keys: dict[str, str] = table["keys"]
         self._headers: dict[str, str] = table["headers"]
-        # Most strings hold none of a rule's words ("has"), and looking for a word costs far less than a search.
+        # Most strings contain none of a rule's words ("has"), and a substring test is far cheaper than a search.
         self._strings = [(rule["has"], _Pattern(rule["pattern"], rule["replace"])) for rule in table["strings"]]
         self._root_patterns = [found for found, rule in zip(self._strings, table["strings"], strict=True) if rule.get("root")]
         self._root_keys = frozenset(table["roots"])
@@ -81,9 +81,9 @@ class Rules:
         return text
 
     def mask(self, key: str, value: Any) -> Any:
-        """Return one leaf as it is compared: masked by its key, else by the string patterns; type and key are kept.
+        """Return one leaf in the form to compare: masked by its key, or by the string patterns; type and key are kept.
 
-        A relative path is no secret of the machine and stays. Objects and lists are returned as they are.
+        A relative path does not depend on the machine and stays. Objects and lists are returned unchanged.
         """
         what = self._keys.get(key)
         if type(value) is str:
@@ -131,7 +131,7 @@ class Rules:
         return self._roles.get(key) or self._roles.get(f"{parent}.{key}")
 
     def roots(self, key: str, text: str) -> Iterator[str]:
-        """Yield the directories that the string under `key` tells: a working directory, or the home of Codex."""
+        """Yield the directories in the string under `key`: a working directory, or the home of Codex."""
         if key in self._root_keys and _is_absolute(text) and len(text) > 1:
             yield text.rstrip("/\\")
         for words, pattern in self._root_patterns:
@@ -140,14 +140,14 @@ class Rules:
 
 
 def _is_absolute(path: str) -> bool:
-    """Tell whether a path begins at a root, a home, a drive (`C:\\`) or a machine (`\\\\`)."""
+    """Return True if a path begins at a root, a home, a drive (`C:\\`) or a machine (`\\\\`)."""
     if path.startswith(("/", "~", "\\\\")):
         return True
     return path[1:2] == ":" and path[2:3] in ("/", "\\") and path[0].isascii() and path[0].isalpha()
 
 
 def _has_dashes_of_a_uuid(text: str) -> bool:
-    """Tell whether the four dashes of a uuid stand somewhere in the text; whether it is one is for `UUID_FORM` to say."""
+    """Return True if the text contains four dashes at the distances of a uuid; `UUID_FORM` decides whether it is one."""
     at = text.find("-")
     while at >= 0:
         if text[at : at + 16 : 5] == "----":

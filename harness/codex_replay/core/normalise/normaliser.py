@@ -1,8 +1,8 @@
-"""What two runs of one scenario may differ in, taken out of values: masked, or bound to names that keep identity.
+"""Remove the allowed differences between two runs of a scenario: mask values, or bind identities to names.
 
-Strategy: `masking.Rules` is the table made ready: it judges one leaf at a time. `Normaliser` reads a whole run: it masks by
+Strategy: `masking.Rules` is the compiled table for one leaf at a time. `Normaliser` reads a whole run: it masks by
 the rules, and binds uuids, ids that a backend made up, request ids and directories to names at first sight (`<thread:1>`,
-`<resp:1>`, `<id:turn/start:1>`, `<path:1>`), so that two runs normalise to equal values exactly if the same identities stand in
+`<resp:1>`, `<id:turn/start:1>`, `<path:1>`), so that two runs normalise to equal values exactly if the same identities are in
 the same places.
 
 What the server keeps in a hash map (`unordered_keys`) has its members in another order each time: they are sorted.
@@ -29,7 +29,7 @@ _ROLE_RANK = {"thread": 0, "subscription": 1, "item": 2, "uuid": 3}
 
 
 def is_headers(value: Any) -> bool:
-    """Tell whether a value is a list of HTTP headers: pairs of strings."""
+    """Return True if a value is a list of HTTP headers: pairs of strings."""
     return (
         type(value) is list
         and bool(value)
@@ -38,7 +38,7 @@ def is_headers(value: Any) -> bool:
 
 
 class Normaliser:
-    """Masks and binds the values of one run. First `learn` every value, then ask for each with `value`, in order."""
+    """Mask and bind the values of one run. First call `learn` for every value, then `value` for each, in order."""
 
     def __init__(self, table: dict[str, Any], rules: Rules | None = None) -> None:
         self.rules = rules or Rules(table)
@@ -52,9 +52,9 @@ class Normaliser:
     # ------------------------------------------------------------------ learning
 
     def learn(self, value: Any) -> None:
-        """Note which roles the uuids of `value` play and which directories it tells of, before anything is named.
+        """Note the roles of the uuids in `value` and its directories, before anything is named.
 
-        A uuid is often seen first where its key says nothing (in a path), and a directory first inside a sentence.
+        A uuid often first appears under a key without a role (in a path), and a directory first inside a sentence.
         """
         self._learn("", "", value)
 
@@ -101,7 +101,8 @@ class Normaliser:
     def message(self, value: Any, sender: str) -> Any:
         """Return a JSON-RPC message of `sender` normalised, its id by the method it belongs to (`<id:turn/start:1>`).
 
-        The two sides number their requests apart: a server's request is `<server-id:...>`. The reply to nobody is `<id:?>`.
+        The two sides number their requests independently: a server's request is `<server-id:...>`. The reply to no request is
+        `<id:?>`.
         """
         normal = self.value(value)
         sort = kind(value)
@@ -119,11 +120,11 @@ class Normaliser:
         return normal
 
     def payload(self, of: str, payload: Any) -> Any:
-        """Return the payload of an http frame normalised; the path of a request is no path of the machine."""
+        """Return the payload of an http frame normalised; the path of a request is not a path of the machine."""
         normal = self.value(payload)
         if of == "request" and type(payload) is dict and type(payload.get("path")) is str:
             normal["path"] = self.text(payload["path"])
-        if type(payload) is dict and "view" in payload:  # the value is told by the view
+        if type(payload) is dict and "view" in payload:  # the view already has the value
             if type(payload.get("text")) is str:
                 text = payload["text"]
                 normal["text"] = event_form(text, self.text) if of == "sse" else text_form(text)
@@ -156,12 +157,12 @@ class Normaliser:
     def string(self, key: str, text: str) -> str:
         """Return the string under `key` normalised."""
         named = self._name_roots(text)
-        # A path below a known directory keeps its rest: it is part of what was said, not of the machine.
+        # A path below a known directory keeps its rest: that part does not depend on the machine.
         below = named is not text and named.startswith("<path:")
         return self._name_ids(self.rules.mask_string(named) if below else self.rules.mask(key, named))
 
     def text(self, text: str) -> str:
-        """Return a string that stands under no key (a key itself, a line that is no JSON) normalised."""
+        """Return a string that is under no key (a key itself, a line that is not JSON) normalised."""
         return self._name_ids(self.rules.mask_string(self._name_roots(text)))
 
     def header(self, name: str, text: str) -> str:
@@ -189,5 +190,5 @@ def _by_key(value: Any) -> Any:
 
 
 def _typed(request_id: Any) -> str:
-    """Tell 1 from "1" and from 1.0: an id comes back as it was sent."""
+    """Return a key that keeps 1, "1" and 1.0 apart: an id comes back as it was sent."""
     return repr(request_id)

@@ -1,7 +1,7 @@
 """The order in which a run's frames are compared: a partial order, and one canonical line through it.
 
 Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered
-as they were seen if they stand in the same stream (one side of the rpc seam, one http exchange, the requests of one thread)
+as they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread)
 and no declared race sets them free; also a request before its reply, and a declared cause before its effect. Everything
 else is a matter of timing: frames of different threads, of the two directions, of the two seams. (This is a trace in the sense
 of Mazurkiewicz, and `canonical` gives its lexicographic normal form.) So two runs give the same line up to the declared races,
@@ -36,7 +36,7 @@ class Mark(NamedTuple):
 
 
 def at(value: Any, path: str) -> Any:
-    """Return what stands in `value` at a dotted path of keys ("params.msg.call_id"), or None."""
+    """Return what is in `value` at a dotted path of keys ("params.msg.call_id"), or None."""
     for key in path.split("."):
         if type(value) is not dict:
             return None
@@ -54,7 +54,7 @@ def first_string(value: Any, paths: Iterable[str]) -> str | None:
 
 
 class Marker:
-    """Marks the frames of one run, in the order in which they were seen."""
+    """Mark the frames of one run, in the order of arrival."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         self._scope: dict[str, list[str]] = table["scope"]
@@ -135,7 +135,7 @@ class _Sides(NamedTuple):
 
 
 class Order:
-    """The declared races, causes and unordered items of one table, asked about pairs of marks."""
+    """The declared races, causes and unordered items of one table, as questions about pairs of marks."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         races, causes = table["races"], table["causes"]
@@ -174,7 +174,7 @@ class Order:
         return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)
 
     def ordered(self, one: Mark, other: Mark) -> bool:
-        """Tell whether two kinds of frames must keep the order in which they were seen.
+        """Return True if two kinds of frames must keep the order in which they were seen.
 
         Replies and http answers have their own rule: they follow their request, and the earlier part of their exchange.
         """
@@ -205,7 +205,7 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
     """Return the indexes of `marks` in the one order that all timings of the same run share.
 
     Of all orders that the partial order allows it is the lexicographically first: the client's frames, then the server's,
-    then http exchange by exchange, as far as they are free to be moved. n frames of c kinds cost about n * c.
+    then http exchange by exchange, where they may be moved. n frames of c kinds cost about n * c.
     With `replies_first` the server's frames come before the next frame of the client, as people read a conversation; a frame
     of a thread then follows the request that opened the thread.
     """
@@ -221,7 +221,7 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
 
     def key(index: int) -> tuple[int, int, int, str, str, int]:
         mark = marks[index]
-        # The request of an exchange and its answer stand together, in the order of the requests.
+        # The request of an exchange and its answer are together, in the order of the requests.
         return (lanes[mark.lane], threads[mark.thread], mark.exchange, mark.label, mark.item or "", index)
 
     ready = [key(index) for index, count in enumerate(waits) if not count]

@@ -1,1 +1,1 @@
-"""The one redactor: what is a secret, where it stands, and what replaces it."""
+"""The one redactor: what is a secret, where it is, and what replaces it."""

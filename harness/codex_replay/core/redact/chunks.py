@@ -1,9 +1,9 @@
-"""The chunks of longer texts that stand in one frame: found, and written anew.
+"""The chunks of longer texts that are in one frame: found, and rewritten.
 
 A chunk is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
 such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions) and its "text";
-each "token" of a list of logprobs, in an event or in a body; and a part of a body that is no JSON of its own. Where such a body
-is an event stream (one that came compressed, or under another type), its events are looked at too. That holds for every version
+each "token" of a list of logprobs, in an event or in a body; and a part of a body that is not JSON of its own. Where such a body
+is an event stream (compressed, or under another type), its events are searched too. This applies to every version
 of Codex so far, and what is missed here is a secret that stays, so this asks no version's table.
 """
 
@@ -27,11 +27,11 @@ TEXT, BASE64, TOKEN, BODY = "text", "base64", "token", "body"
 #: The first name of a stream that no other frame has a chunk of.
 ALONE = "alone"
 _PASSING = ("delta", "deltaBase64", "chunk", "sequence_number", "logprobs", "obfuscation")  # what differs from chunk to chunk
-_NAMES = ("role", "id", "type")  # members of a delta that are no part of a longer text, and are said again and again
+_NAMES = ("role", "id", "type")  # members of a delta that are not part of a longer text, and repeat in every event
 
 
 class Chunk(NamedTuple):
-    """A part of a longer text: the names of its stream, where in the frame's JSON it stands, what it says.
+    """A part of a longer text: the names of its stream, its place in the frame's JSON, and its content.
 
     `form` is how it is written there. In a body that is an event stream the path begins with the number of the event.
     """
@@ -43,7 +43,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(frame: Frame) -> list[Chunk]:
-    """Return the chunks in a frame; their order is the same whatever they say."""
+    """Return the chunks in a frame; their order does not depend on their content."""
     if frame.seam == "rpc":
         return _of_message(frame)
     if type(frame.payload) is not dict:
@@ -59,7 +59,7 @@ def with_chunks(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
     body = bool(chunks) and chunks[0].form == BODY
     if body and 0 in changed:
         frame = with_payload(frame, with_body(frame.payload, changed[0], opened(frame.payload)[1]))
-        # What is torn at the border of a part is no event, so the events in it are those that were there before.
+        # What is torn at the border of a part is not an event, so the events in it are those that were there before.
         rest = {number: data for number, data in changed.items() if number}
         return with_chunks(frame, rest) if rest and len(chunks_of(frame)) == len(chunks) else frame
     edits: list[tuple[Path, Any]] = []
@@ -104,7 +104,7 @@ def _of_message(frame: Frame) -> list[Chunk]:
 
 
 def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Chunk]:
-    """Yield the chunks in the data of one event; `at` is where it stands."""
+    """Yield the chunks in the data of one event, which is at `at`."""
     if type(data) is not dict:
         return
     kind = data.get("type", event)
@@ -114,7 +114,7 @@ def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Chunk]
         yield from _texts(data["delta"], names, (*at, "delta"))
     choices = data.get("choices")
     if type(choices) is list:
-        # The id of the whole is no name: some servers have another in each event, and on a connection one answer is read.
+        # The id of the whole is not a name: some servers have another in each event, and on a connection one answer is read.
         for number, choice in enumerate(choices):
             if type(choice) is dict:
                 of = ("http", conn, "choice", str(choice.get("index", number)))
@@ -127,7 +127,7 @@ def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Chunk]
 
 def _of_body(frame: Frame) -> list[Chunk]:
     value = _json_of(frame)
-    if type(value) in (dict, list):  # a whole body: what stands in it any look at the frame finds, but for torn tokens
+    if type(value) in (dict, list):  # a whole body: a search of the frame finds its secrets, except in split tokens
         return list(_tokens(value, (ALONE,)))
     try:
         data, _ = opened(frame.payload)
@@ -143,7 +143,7 @@ def _of_body(frame: Frame) -> list[Chunk]:
 def _blocks_of(body: bytes) -> list[Block]:
     if b"data:" not in body:
         return []
-    from codex_replay.core.cassette.http_frames import sse_blocks  # not needed by who records the rpc seam alone
+    from codex_replay.core.cassette.http_frames import sse_blocks  # not needed to record only the rpc seam
 
     return sse_blocks(body)
 
@@ -188,7 +188,7 @@ def _json_of(frame: Frame) -> Any:
 
 
 def _others(members: dict[str, Any]) -> list[str]:
-    """Return what tells a stream from another: its ids, its indexes, its kind."""
+    """Return the identity of a stream: its ids, its indexes, its kind."""
     return [f"{key}={value}" for key, value in members.items() if type(value) in (str, int) and key not in _PASSING]
 
 
@@ -202,7 +202,7 @@ def _edits(value: Any, chunk: Chunk, data: bytes) -> Iterator[tuple[Path, Any]]:
         yield chunk.path, b2a_base64(data, newline=False).decode()
         return
     yield chunk.path, data.decode("utf-8", "surrogatepass")
-    if chunk.form == TOKEN:  # which says the same three times
+    if chunk.form == TOKEN:  # which repeats the same text three times
         above = chunk.path[:-1]
         for step in above:
             value = value[step]
@@ -226,7 +226,7 @@ def _edited_body(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict
     if "body" in payload:
         return {**payload, "body": _edited(payload["body"], edits)}
     plain, packed = opened(payload)
-    if event_text.value_of(plain) != payload["view"]:  # no recorder writes that; the view is what was looked at
+    if event_text.value_of(plain) != payload["view"]:  # no recorder writes that; the view was searched
         return with_body(payload, dumps(_edited(payload["view"], edits)), packed)
     for path, value in edits:
         plain = spliced(plain, path, value)

@@ -1,4 +1,4 @@
-"""Secrets that a command line, a form or an address gives away: the password after `curl -u ann:`, `sshpass -p`, in a netrc.
+"""Secrets in a command line, a form or an address: the password after `curl -u ann:`, `sshpass -p`, in a netrc.
 
 Separators are spaces, or what parts two arguments of an argv in JSON at any depth (`","`). All patterns are bounded.
 """
@@ -57,7 +57,7 @@ _compiled = lru_cache(maxsize=None)(re.compile)  # at the first need: most are n
 
 
 def find_in_form(trigger: bytes, form: bytes, kind: str, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield what stands at the form's `secret`, wherever the form's first word is met."""
+    """Yield what is at the form's `secret`, wherever the form's first word is met."""
     at = low.find(trigger)
     while at >= 0:
         found = _compiled(form).match(data, at + len(trigger))

@@ -1,8 +1,8 @@
-"""What a frame holds under base64 or compression, where no look at its line finds it; and the frame without its secrets.
+"""The base64 and compressed content of a frame, which a search of its line misses; and the frame without its secrets.
 
-A body that was compressed stands as it came where nothing in it had to be redacted, and decompressed, marked "packed", where
+A body that was compressed is as it came where nothing in it had to be redacted, and decompressed, marked "packed", where
 something had (see `httpframes`). A secret that only the user knows, or that came in pieces, is found later: then a body
-becomes of the second kind. One that nobody here can decompress cannot be looked into: `Unseen` knows it.
+becomes of the second kind. A body that cannot be decompressed cannot be searched: `Unseen` reports it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def redacted(frame: Frame, redactor: Redactor) -> Frame:
 
 
 def inside(frame: Frame) -> bytes | None:
-    """Return what stands in base64 in an http frame, decompressed; None where nothing does, or nothing that can be read."""
+    """Return what is in base64 in an http frame, decompressed; None where nothing does, or nothing that can be read."""
     payload = frame.payload
     if frame.seam != "http" or type(payload) is not dict or type(payload.get("base64")) is not str:
         return None
@@ -63,7 +63,7 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 def fields(raw: bytes, encoding: str, redact: Callable[[bytes], bytes]) -> dict[str, Any]:
     """Return BODY (see `httpframes`) for a frame that will be `redacted`: as it came, where that will find what is in it.
 
-    Of a secret in pieces one piece may look like a whole one; were that redacted before all are put together, the rest would
+    Of a secret in chunks one chunk may look like a whole secret; if it were redacted before all are joined, the rest would
     stay.
     """
     from codex_replay.core.cassette.http_frames import body_fields
@@ -78,13 +78,13 @@ def _as_it_is(data: bytes) -> bytes:
 
 
 class Unseen:
-    """Tells the bodies of a recording that came in an encoding which nobody here can decompress; it is to see all frames."""
+    """Find the bodies of a recording whose encoding cannot be decompressed; give it every frame."""
 
     def __init__(self) -> None:
         self._encodings: dict[int | None, str] = {}
 
     def encoding(self, frame: Frame) -> str:
-        """Return what keeps a frame's body from being looked into, "" where nothing does."""
+        """Return why a frame's body cannot be searched, or ""."""
         payload = frame.payload
         if frame.seam != "http" or type(payload) is not dict:
             return ""
@@ -112,7 +112,7 @@ def left_out(frame: Frame) -> Frame:
 
 
 def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, Any]:
-    """Return a request's or a chunk's payload with another body; `packed` says how it is to be compressed when it is sent."""
+    """Return a request's or a chunk's payload with another body; `packed` names the encoding to send it in."""
     from codex_replay.core.cassette.http_frames import body_fields
 
     fields = body_fields(plain) | ({"packed": packed} if packed else {})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from codex_replay.core.redact.shapes import PATH_BEFORE
 from codex_replay.core.redact.text import ESCAPE_REST, WORD, Finder, Span, word_start
 
-SHORT = 8  # characters: a literal of fewer is replaced only where it stands by itself ("k" not in "chunked")
+SHORT = 8  # characters: a literal of fewer is replaced only where it is by itself ("k" not in "chunked")
 _SEPARATOR = rb"(?:\\{0,64}/|\\{1,64}|%2[Ff]|%5[Cc])"
 _HARMLESS = re.compile(r"[!#-\[\]-~ ]*")
 _PLAIN_RUN = re.compile(r"[A-Za-z0-9]+")
@@ -19,10 +19,10 @@ def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
     """Make a finder for each literal or path, the longest first: of two that begin at one place the longer wins."""
     for old, new in sorted(table.items(), key=lambda entry: -len(entry[0])):
         if not old.strip("/\\ "):
-            raise ValueError(f"{kind} {old!r} is empty; give the text that must not be seen")
+            raise ValueError(f"{kind} {old!r} is empty; give the text to redact")
         if not _HARMLESS.fullmatch(new):
             raise ValueError(
-                f"{old!r} cannot become {new!r}: only printable ASCII without quotes and backslashes fits into any text"
+                f"{old!r} cannot be replaced by {new!r}: a replacement must be printable ASCII without quotes and backslashes"
             )
         if old == new:
             continue
@@ -44,7 +44,7 @@ class _Spelling:
         self._pattern: re.Pattern[bytes] | None = None
 
     def finditer(self, data: bytes, low: bytes) -> Iterator[re.Match[bytes]]:
-        """Yield where the text stands in `data`; `low` is that in lower case."""
+        """Yield where the text is in `data`; `low` is that in lower case."""
         if not all(run in low for run in self._runs):  # letters and digits are spelled in one way only
             return iter(())
         if self._pattern is None:
@@ -67,7 +67,7 @@ def _literals_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], It
 
 
 def _within_a_word(data: bytes, start: int, end: int) -> bool:
-    """Tell whether what stands there is a part of a longer word, the letters of an escape before it left aside."""
+    """Return True if the match is part of a longer word (an escape before it does not count)."""
     if data[start] in WORD and word_start(data, start) < start:
         return True
     return data[end - 1] in WORD and data[end : end + 1] != b"" and data[end] in WORD
@@ -88,7 +88,7 @@ def _paths_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], Itera
 
 
 def _spelled(text: str, separator: bytes | None) -> bytes:
-    """Return a pattern for a text as it may stand in JSON at any depth, or percent-encoded."""
+    """Return a pattern for a text as it may be in JSON at any depth, or percent-encoded."""
     return b"".join(_character(char, separator) for char in text)
 
 

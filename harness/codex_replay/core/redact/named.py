@@ -1,4 +1,4 @@
-"""Secrets that a name gives away: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in an argv.
+"""Secrets that are marked by a name: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in an argv.
 
 The quoting of the name and of the value is measured by counting backslashes, so JSON nested in strings needs no decoding.
 Where a text may be prose or code (`password: string`), the value must look like a secret too.
@@ -28,9 +28,9 @@ _AFTER_WORD = (
     + rf"|{_SPACE}(?P<bare_sep>=>|[:=]|%3d){_SPACE}(?P<bare_open>\\{{0,63}}[\"'])?)"
 )
 _BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
-# A single-quoted string may hold escaped double quotes if it is closed; an unclosed one must not swallow the string around it.
+# A closed single-quoted string may contain escaped double quotes; an unclosed one must not run past the string around it.
 _SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
-# What stands around a string in JSON at any depth.
+# What is around a string in JSON at any depth.
 _AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
 _BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
 _PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
@@ -45,7 +45,7 @@ _VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
 
 
 def find_named(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the values that stand under a telling name, for the names that `pattern` (of `NAMED`) betrays by a word in them."""
+    """Yield the values under a name that marks a secret, for the names that `pattern` (of `NAMED`) finds by a word in them."""
     at = 0
     while True:
         found = pattern.search(low, at)
@@ -72,7 +72,7 @@ def find_named(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[
                 yield from secret_parts(data, kind, first, last)
 
 
-# One pattern a word, as a literal beginning is what makes a regex fast.
+# One pattern per word, as a literal beginning is what makes a regex fast.
 NAMED: dict[str, re.Pattern[bytes]] = {word: re.compile((re.escape(word) + _AFTER_WORD).encode()) for word in NAME_WORDS}
 _NAME_REST = re.compile(rb"[a-z0-9_-]{0,64}+")
 
@@ -84,7 +84,7 @@ def _name_end(low: bytes, start: int) -> int:
 
 
 def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """Yield where the values under a name stand, as far as they are to be taken for secrets."""
+    """Yield the places of the values under a name, if they count as secrets."""
     if found["quote"] is None:
         if found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
             yield _quoted(data, found.end(), found["bare_open"])
@@ -104,11 +104,11 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
 
 
 def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
-    """Tell whether the quote `after` the name at `start` is none that opens a value, but the end of the string around the name.
+    """Return True if the quote `after` the name at `start` does not open a value, but ends the string around the name.
 
-    A text may end in `password: ` (a prompt) or in `{"password":` (what a model streams): what follows is no value then.
+    A text may end in `password: ` (a prompt) or in `{"password":` (what a model streams): what follows is not a value then.
     """
-    if quote.endswith(b'"'):  # in JSON a name and its value stand equally deep
+    if quote.endswith(b'"'):  # in JSON a name and its value are equally deep
         return after.endswith(b'"') and len(after) < len(quote)
     if after.endswith(b"'"):
         return data[end : end + 1] in (b")", b",") and _PROMPT.search(data, max(0, start - 240), start) is not None
@@ -211,7 +211,7 @@ def _whole(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
     variable = _VARIABLE.fullmatch(text)
     if not text.strip() or is_placeholder(text) or _NO_SECRET.fullmatch(text):
         return
-    if variable is None or kind_of_name(variable[1].decode()) is None:  # $OPENAI_API_KEY tells nothing, $ECRET does
+    if variable is None or kind_of_name(variable[1].decode()) is None:  # $OPENAI_API_KEY contains no secret, $ECRET does
         yield Span(start, end, kind)
 
 
@@ -230,7 +230,7 @@ def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def _flag_value(data: bytes, start: int, quote: bytes) -> re.Match[bytes] | None:
-    """A quote may also be the end of the string that the flag stands in: then what follows is no value."""
+    """A quote may also be the end of the string that the flag is in: then what follows is not a value."""
     if quote == b"'":
         return _IN_SINGLE.match(data, start)
     value = _BARE.match(data, start)

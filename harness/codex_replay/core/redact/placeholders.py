@@ -1,6 +1,6 @@
 """What a secret becomes: a placeholder of the same shape, so that a reader, a schema and a JWT parser still accept it.
 
-One secret has one placeholder within one `Placeholders`, however it is escaped and under whatever name it stands: identity is
+One secret has one placeholder within one `Placeholders`, however it is escaped and under whatever name it is: identity is
 kept. A placeholder never counts as a secret again, whoever made it.
 """
 
@@ -30,7 +30,7 @@ _HOME_NAME = re.compile(rb"user(?:-[1-9][0-9]{0,8})?")
 
 # What a kind is called inside a placeholder, where its own name would not do.
 _WORDS = {"api-key": "key", "env": "secret", "url-password": "password"}
-# Claims that tell no one apart, and that clients read (REAL-08: chatgpt_plan_type).
+# Claims that do not identify a person, and that clients read (REAL-08: chatgpt_plan_type).
 _HARMLESS_CLAIMS = frozenset(
     {"alg", "typ", "iss", "aud", "scp", "scope", "amr", "acr", "client_id", "azp", "auth_provider", "token_type", "enc"}
     | {"chatgpt_plan_type", "plan_type", "locale", "zoneinfo"}
@@ -39,7 +39,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?\Z")
 
 
 def is_placeholder(text: bytes) -> bool:
-    """Say whether the whole of `text` is something that a redaction has put there."""
+    """Return True if the whole of `text` is something that a redaction has put there."""
     if b"redacted" not in text and not text.startswith((_UUID_START, b"eyJ")):
         return False
     if _NUMBERED.fullmatch(text) or _NUMBERED_MAIL.fullmatch(text) or _NUMBERED_UUID.fullmatch(text):
@@ -57,13 +57,13 @@ def placeholders_in(text: str) -> list[tuple[str, bytes]]:
 
 
 def is_redacted_jwt(text: bytes) -> bool:
-    """Say whether a JWT carries the signature that a redaction gives it."""
+    """Return True if a JWT carries the signature that a redaction gives it."""
     sign = _NUMBERED_JWT.search(text)
     return sign is not None and sign.end() == len(text) and _number_of_signature(sign["sig"]) is not None
 
 
 def is_home_placeholder(name: bytes) -> bool:
-    """Say whether a home directory's name is one that a redaction gives."""
+    """Return True if a home directory's name is one that a redaction gives."""
     return _HOME_NAME.fullmatch(name) is not None
 
 
@@ -157,7 +157,7 @@ class Placeholders:
 
     def _claims(self, value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            # A claim's own name may tell something too (a mapping by e-mail), so it goes through the same table.
+            # The name of a claim may identify a person too (a mapping by e-mail), so it goes through the same table.
             return {self._claim_name(key): self._claims(below, key) for key, below in value.items()}
         if isinstance(value, list):
             return [self._claims(below, name) for below in value]

@@ -5,7 +5,7 @@ with this Redactor or a fresh one: what is found does not depend on what was red
 without quotes or backslashes, so a JSON text stays one at any depth of nesting.
 
 A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies. What a model streams in
-pieces is put together by `streamed`, when the recording is whole.
+chunks is joined by `streamed`, when the recording is complete.
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ class Redactor:
         for old, new in {**(paths or {}), **(literals or {})}.items():
             if old != new and self._find(new.encode()):
                 raise ValueError(
-                    f"{old!r} cannot become {new!r}: that would be redacted in its turn; choose a harmless replacement"
+                    f"{old!r} cannot be replaced by {new!r}: the replacement itself looks like a secret; choose another "
+                    f"replacement"
                 )
 
     def redact(self, data: bytes) -> bytes:
-        """Return any text (a JSON line, a body, an SSE event, noise) with its secrets replaced, all other bytes as they were.
+        """Return any text (a JSON line, a body, an SSE event, other output) with its secrets replaced and all other bytes
+        unchanged.
 
-        The very object comes back when there is nothing to replace.
+        Returns the same object if there is nothing to replace.
         """
         reserved = False
         for _ in range(_ROUNDS):
@@ -72,7 +74,7 @@ class Redactor:
         return [(span.kind, span.start, span.end) for span in self._find(data)]
 
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
-        """Return what `redact` does first: (start, end, replacement), in order; for who has to splice it in himself."""
+        """Return what `redact` does first: (start, end, replacement), in order, for callers that splice."""
         spans = self._find(data)
         if spans:
             self._placeholders.reserve(data)
@@ -93,7 +95,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text with its secrets replaced.
 
-        Bytes that are no UTF-8 pass as surrogate escapes; lone surrogates, which stand for no byte, become their escapes.
+        Bytes that are not UTF-8 pass as surrogate escapes; lone surrogates, which stand for no byte, become their escapes.
         """
         return self.redact(_bytes(text)).decode("utf-8", "surrogateescape")
 

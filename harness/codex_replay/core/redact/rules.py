@@ -52,7 +52,7 @@ _ENV_HARMLESS = ("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "MAX_T
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _HUMP = re.compile(r"([a-z0-9])([A-Z])")
 
-# A word that each name above must contain, in lower case: what the finders search for. A test holds the two together.
+# A word that each name above must contain, in lower case: the finders search for it. A test keeps the two in step.
 NAME_WORDS = (
     *("token", "secret", "credential", "key", "auth", "cookie", "account", "user_id", "user-id"),
     *("userid", "organi", "org_id", "org-id", "orgid", "openai-project", "openai_project", "openaiproject", "verifier"),
@@ -62,7 +62,7 @@ NAME_WORDS = (
 
 @lru_cache(maxsize=4096)
 def kind_of_name(name: str) -> str | None:
-    """Return what the value under a name is ("bearer", "token", "api-key", ...), or None when the name tells nothing.
+    """Return the kind of the value under a name ("bearer", "token", "api-key", ...), or None for a harmless name.
 
     Snake case, camel case, kebab case and environment-like names are understood; dots end a name (`a.b.api_key`).
     """
@@ -86,7 +86,7 @@ def is_short_name(name: str) -> bool:
 
 
 def is_like_password(text: bytes) -> bool:
-    """Return True for a text that is no path, number or plain word: with a digit and a letter, or with other signs."""
+    """Return True for a text that is not a path, number or plain word: with a digit and a letter, or with other signs."""
     if len(text) < 4 or text[:1] in b"/~.$%" or b"/" in text or b"\\" in text or _LETTER.search(text) is None:
         return False
     return _DIGIT.search(text) is not None or _SIGN.search(text) is not None
@@ -97,8 +97,8 @@ def weak_kind_of_name(name: str) -> str | None:
     return WEAK_NAMES.get(name.rsplit(".", 1)[-1].strip("-_").lower())
 
 
-# Keys that their own prefix gives away. What to search for in lower case, and the form; its group is the prefix, which stays.
-# `sk-` is judged by `is_sk_key` as well.
+# Keys with a known prefix: the lower-case text to search for, and the form; its group is the prefix, which stays.
+# `is_sk_key` also checks `sk-`.
 KEY_FORMS: tuple[tuple[str, str], ...] = (
     ("sk-", "(sk-)[A-Za-z0-9_-]*+"),
     *((f"gh{kind}_", f"(gh{kind}_)[A-Za-z0-9]{{10,}}+") for kind in "pousr"),
@@ -127,14 +127,14 @@ _SIGN = re.compile(rb"[!#@^*+?]")
 
 
 def is_sk_key(text: bytes) -> bool:
-    """Tell a key of the form `sk-...` from a word that merely begins so (`sk-learn-contrib`)."""
+    """Return True for a key of the form `sk-...`, False for a word with that beginning (`sk-learn-contrib`)."""
     if _SK_FAMILY.match(text):
         return True
     return len(text) >= 24 or (len(text) >= 11 and _DIGIT.search(text) is not None)
 
 
 def looks_random(text: bytes, least: int = 8) -> bool:
-    """Say whether a bare word looks like a secret rather than like a word, a type or a number of code."""
+    """Return True if a bare word looks like a secret, and not like a word, a type or a number of code."""
     if KEY_FORM.match(text) and (not text.startswith(b"sk-") or is_sk_key(text)):
         return True
     if len(text) < least or _LETTER.search(text) is None:

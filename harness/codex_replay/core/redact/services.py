@@ -2,7 +2,7 @@
 
 A row has the letters to search for (lower case, in a word of `triggers.LONG` characters) and the form. The prefixes are those
 that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets (Apache-2.0) served as checklists, and
-nothing of either is copied. `(?<!x)` is not used: what stands before a key is judged with escapes (`\\n`) in mind.
+nothing of either is copied. `(?<!x)` is not used: what is before a key is judged with escapes (`\\n`) in mind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codex_replay.core.redact.text import Finder, Span, word_start
 _ALNUM = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _DIGIT = re.compile(rb"[0-9]")
 
-#: Forms that are too distinct to be anything else, wherever they stand: directly after a letter, a digit, `-` or `_` too.
+#: Forms that are too distinct to be anything else, wherever they are: directly after a letter, a digit, `-` or `_` too.
 DISTINCT: tuple[tuple[str, str], ...] = (
     ("gocspx-", "GOCSPX-[A-Za-z0-9_-]{20,}+"),  # Google OAuth client
     ("whsec_", "whsec_[A-Za-z0-9+/=]{20,}+"),  # Stripe webhook
@@ -70,7 +70,7 @@ DISTINCT: tuple[tuple[str, str], ...] = (
 _DISCORD = "[MNO][A-Za-z0-9]{23,27}"
 _SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
-#: Forms with a short or common beginning: no letter or digit stands before them, and a digit is among their signs.
+#: Forms with a short or common beginning: no letter or digit is before them, and a digit is among their signs.
 WORDS: tuple[tuple[str, str], ...] = (
     ("rt_", r"rt_[A-Za-z0-9][A-Za-z0-9_.-]{18,}+"),  # OpenAI: refresh token
     ("sess-", "sess-[A-Za-z0-9]{20,}+"),  # OpenAI: session
@@ -119,14 +119,14 @@ _compiled = lru_cache(maxsize=None)(re.compile)
 
 
 def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys that their form gives away wherever they stand."""
+    """Yield keys with an unmistakable form, at any place."""
     for found in _compiled(form).finditer(data):
         if not is_placeholder(found[0]):
             yield Span(*found.span(), "api-key")
 
 
 def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys whose beginning is short: they must begin a word, escapes before it left aside, and hold a digit."""
+    """Yield keys with a short prefix: they must begin a word (after any escapes) and contain a digit."""
     for found in _compiled(form).finditer(data):
         alone = word_start(data, found.start(), _ALNUM) == found.start()
         if alone and _DIGIT.search(found[0]) and not is_placeholder(found[0]):

@@ -1,4 +1,4 @@
-"""Secrets with a shape of their own, wherever they stand: keys, JWTs, bearer tokens, e-mails, PEM keys, home directories.
+"""Secrets with a shape of their own, wherever they are: keys, JWTs, bearer tokens, e-mails, PEM keys, home directories.
 
 Each finder is a plain function from a text (and its lower-cased copy) to spans. All patterns are bounded or possessive, so
 that time is linear.
@@ -26,13 +26,13 @@ _SK_IN_WORD = re.compile(
 
 
 def _is_key_in_word(before: bytes, run: bytes) -> bool:
-    """Return True for a key that stands directly after other letters, but not for a piece of one long encoded text."""
+    """Return True for a key directly after other letters, but not inside one long encoded text."""
     encoded = before.startswith(b"gAAAA") or (len(before) > 40 and _MIXED.match(before) is not None)
     return not encoded and _SK_IN_WORD.match(run) is not None
 
 
 def find_sk_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys of the form `sk-...`; at the end of a word (`task-...`) only what no word goes on like."""
+    """Yield keys of the form `sk-...`; at the end of a word (`task-...`) only if no word continues like that."""
     at = data.find(b"sk-")
     while at >= 0:
         run = _SK_RUN.match(data, at)
@@ -67,7 +67,7 @@ _PLAIN_WORD = re.compile(rb"[A-Za-z]?[a-z]*[.]?")
 
 
 def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the token after `Bearer` anywhere in a text; a word of a sentence about bearers is none."""
+    """Yield the token after `Bearer` anywhere in a text, but not a word of a sentence about bearers."""
     for found in _BEARER.finditer(low):
         start, end = found.span(1)
         end = start + len(data[start:end].rstrip(b"."))
@@ -81,7 +81,7 @@ _PEM = re.compile(rb"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----((?:[A-Za
 
 
 def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield what stands between the markers of a PEM private key."""
+    """Yield what is between the markers of a PEM private key."""
     for found in _PEM.finditer(data):
         # A backslash before a closing quote is the quote's, not the key's.
         body = found[1].rstrip(b"\\")
@@ -138,7 +138,7 @@ _LETTER_ESCAPE = re.compile(rb"u(?!00[01])[0-9a-fA-F]{4}")
 _MORE_NAME = re.compile(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")")  # C:\Users\Ann Lee\
 _HOME = re.compile(rb"(?i:home|users)(?:/|\\{1,64}|%2[Ff]|%5[Cc])" + _NAME)
 _ROOT = re.compile(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
-# What may stand before an absolute path: nothing, no letter of a path, the end of an escape, a compiler's flag, a known mount,
+# What may be before an absolute path: nothing, no letter of a path, the end of an escape, a compiler's flag, a known mount,
 # the sides of a diff (a//tmp/x b//tmp/x), a key of Codex's configuration (projects./tmp/x.trust_level).
 PATH_BEFORE = (
     rb"(?:^|[^\w.~#%/<-]|(?<![\w.~#%/-])[ab]/|(?<![\w.])projects\.|[:=]/{2,3}(?:localhost|file)?|\\[nrtbf]|(?<![\w-])-[A-Z]|%3[ADad]|%2[02]"

@@ -1,9 +1,9 @@
-"""What is streamed in chunks, put together again, so that a secret is seen that no single frame shows.
+"""Join text that is streamed in chunks, to find secrets that no single frame shows.
 
-Strategy: `Streams` gathers the chunks (`chunks_of`) of a whole recording; a stream is what all names of a chunk tell apart.
-`secrets` says what only the whole shows, `rewritten` what the chunks become: a placeholder in the chunk in which a secret begins,
+Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording; the names of a chunk identify its stream.
+`secrets` returns what only the whole text shows, `rewritten` the new chunks: a placeholder in the chunk where a secret begins,
 the rest of it gone from those that follow. Chunks are gathered before they are redacted: of a secret whose first chunk looks
-like a whole one, the rest would be recognised by nobody.
+like a whole secret, nothing would recognise the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Secret(NamedTuple):
 
 class _Stream:
     def __init__(self) -> None:
-        self.hidden = False  # from who looks at a frame's line
+        self.hidden = False  # for callers that search a frame's line
         self.body = False
         self.size = 0
         self.places: list[tuple[int, int]] = []  # of the frame, and of the chunk in it
@@ -53,7 +53,7 @@ class _Stream:
 
 
 class Streams:
-    """The streams of one recording, gathered frame by frame."""
+    """The streams of one recording, collected frame by frame."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], _Stream] = {}
@@ -107,7 +107,7 @@ class Streams:
             self._known[raw[:at]] = (raw[end:], self._open[chunk.stream])
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
-        """Yield what only the joined chunks show, and what is in base64: what a frame shows is left to who looks at frames."""
+        """Yield the secrets that only joined chunks show, and those in base64; searches of single frames find the rest."""
         told = set()
         for stream in self._all:
             starts = _starts(stream.chunks)
@@ -118,7 +118,7 @@ class Streams:
                 if any(left <= start - at and end - at <= right for _, left, right in alone):
                     continue
                 secret = Secret(kind, end - start, stream.places[first][0], stream.places[last][0])
-                if secret not in told:  # a text and its tokens say the same
+                if secret not in told:  # a text and its tokens have the same content
                     told.add(secret)
                     yield secret
 
@@ -149,7 +149,7 @@ class Streams:
         value = frame.value
         method = value.get("method") if type(value) is dict else None
         if type(method) is str and method.startswith("codex/event/"):
-            # An agent_message_delta has no id of its item; agent_message says that the item is whole.
+            # An agent_message_delta has no id of its item; agent_message marks the end of the item.
             stem = method.removesuffix("_section_break") + "_"
             thread = thread_of(value)
             self._open = {k: one for k, one in self._open.items() if k[2:3] != (thread,) or not k[1].startswith(stem)}

@@ -1,6 +1,6 @@
-"""A text as the finders see it: odd escapes resolved, the start of a word, the end of a string that is nested in strings.
+"""A text in the form that the finders search: unusual escapes resolved, the start of a word, the end of a nested string.
 
-All of it works on bytes, so that it does not matter whether the text is JSON, a form, a header line, SSE or noise.
+All of it works on bytes, so the text may be JSON, a form, a header line, SSE or other output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 class Finder(NamedTuple):
     """A finder, and the lower-case substring without which it need not look.
 
-    Where `long`, that must stand in a word of at least `triggers.LONG` characters.
+    Where `long`, that must be in a word of at least `triggers.LONG` characters.
     """
 
     trigger: str
@@ -86,7 +86,7 @@ class Shadow:
 
     def __init__(self, data: bytes) -> None:
         self._shadow: list[int] = [0]  # where a piece begins in the shadow,
-        self._raw: list[int] = [0]  # and in the text; pieces are escapes and what stands between them
+        self._raw: list[int] = [0]  # and in the text; pieces are escapes and what is between them
         pieces: list[bytes] = []
         at = length = 0
         for found in self._ESCAPE.finditer(data):
@@ -101,7 +101,7 @@ class Shadow:
         self.text = b"".join(pieces)
 
     def raw(self, offset: int) -> int:
-        """Return where an offset of the shadow stands in the text; an offset inside an escape, where the escape begins."""
+        """Return where an offset of the shadow is in the text; an offset inside an escape, where the escape begins."""
         at = bisect_right(self._shadow, offset) - 1
         gone = offset - self._shadow[at]
         return self._raw[at] if at % 2 else self._raw[at] + gone

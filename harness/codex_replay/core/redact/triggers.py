@@ -1,8 +1,8 @@
-"""Which finders are worth asking: those whose trigger stands in the text. This is where a redactor spends its time.
+"""Which finders are worth asking: those whose trigger is in the text. This is where a redactor spends its time.
 
-Strategy. There are a hundred and fifty triggers, and a frame holds hardly any; but most of a frame was seen before: the names of
-its members, its method, its kinds. So a text is parted at its quotes, which no trigger holds, and of each part it is remembered
-which triggers stand in it; only parts that are new are searched. Most triggers begin a key, and a key is a long word: these are
+Strategy. There are 150 triggers, and a frame contains hardly any; but most of a frame was seen before: the names of
+its members, its method, its kinds. So a text is split at its quotes, which no trigger contains, and the triggers of each part
+are remembered; only new parts are searched. Most triggers begin a key, and a key is a long word: these are
 searched for in the long words of a text alone, which are a small part of it.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from codex_replay.core.redact.text import Finder, Span
 
-LONG = 13  # characters of a word that may be a key
+LONG = 13  # the number of characters of a word that may be a key
 _WORDS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_.~:-") else 0x20 for byte in range(256))
 _START = 3
 _HEX = b"0123456789abcdef-:.~"
@@ -39,7 +39,7 @@ class Triggers:
         self._size = 0
 
     def finds(self, low: bytes) -> list[Callable[[bytes, bytes], Iterator[Span]]]:
-        """Return the finders whose trigger stands in a text, which is given in lower case; in their order."""
+        """Return the finders whose trigger is in a text, which is given in lower case; in their order."""
         # A str is searched and parted, because that is twice as fast as bytes.
         parts = set(low.decode("latin-1").split('"')).difference(self._clean)
         if not parts:
@@ -82,7 +82,7 @@ class Triggers:
         return found
 
     def _keys_in(self, text: str) -> list[int]:
-        """Return the finders of keys whose trigger stands in a long word of a text."""
+        """Return the finders of keys whose trigger is in a long word of a text."""
         words = keys(text)
         if not words:
             return []

@@ -5,12 +5,12 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
 - a response waits for its request;
 - a frame of a turn waits for the request that opened the turn, a frame of a thread for the request that opened the thread;
 - both wait for the replies to server requests that stood before them in the same thread;
-- the frame that says a turn was interrupted waits for the interrupting request, and so does what a thread says between the
-  two while a request of its own has no result: without a result or an interrupt it would say nothing;
-- the frame that says a turn was replaced waits for the request that opened the turn in its place;
+- the frame that reports an interrupted turn waits for the interrupting request, and so do the thread's frames between the
+  two while one of its requests has no result: without a result or an interrupt the server would send nothing;
+- the frame that reports a replaced turn waits for the request that opened the new turn;
 - a frame that names no thread goes with the frame before it, as the real server writes the two together.
 
-It never waits for a client frame that merely stood earlier. Frames of one thread keep their order among themselves: they form
+It never waits for a client frame that merely came earlier. Frames of one thread keep their order among themselves: they form
 a lane. So a frame names only the causes that are new since the lane's last frame.
 
 Without that knowledge of a version, `RecordedOrder` takes its place: every server frame waits for all client frames before it.
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     Lane = tuple[str, Any]
 
 NO_LANE: Lane = ("", None)
-# Waits for whoever opened the thread, which the recording has not told yet (its response comes later): ask `opener` again.
+# Waits for the request that opened the thread, which is not known yet (its response comes later): ask `opener` again.
 UNKNOWN = 0
 
 
 class _Thread:
-    """What the recording has told so far of one thread (or v1 conversation)."""
+    """What is known so far about one thread (or v1 conversation) of the recording."""
 
     __slots__ = ("asking", "interrupts", "new_replies", "opener", "submissions", "turns", "unclaimed")
 
@@ -47,7 +47,7 @@ class _Thread:
         self.unclaimed: list[int] = []  # turn-opening requests whose turn has not been seen yet
         self.submissions: list[tuple[int, bool]] = []  # (client frame, opens a turn?), at the index the server gave it
         self.interrupts: list[int] = []
-        self.asking: set[Any] = set()  # its server requests that have no result (an error is none: the turn hangs)
+        self.asking: set[Any] = set()  # its server requests without a result (after an error the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
 
     def reopen(self, opener: int) -> None:
@@ -111,7 +111,7 @@ class RecordedOrder:
 
 
 class Causality:
-    """Fed every frame of a recording in its order; tells for each server frame its lane and its causes."""
+    """Takes every frame of a recording in its order; returns the lane and the causes of each server frame."""
 
     def __init__(self, methods: Methods) -> None:
         self._does = methods.does
@@ -122,7 +122,7 @@ class Causality:
         self._previous_waits: tuple[int, ...] = ()
 
     def opener(self, lane: Lane) -> int | None:
-        """Return the client frame that opened the lane's thread, as far as the recording has told; None if it has not."""
+        """Return the client frame that opened the lane's thread, or None if it is not known yet."""
         thread = self._threads.get(lane[1])
         return thread.opener if thread is not None else None
 
@@ -148,7 +148,7 @@ class Causality:
             return
         thread = self._threads.get(name)
         if thread is None:
-            # A thread of an earlier process: what is said of it before any answer waits for whoever named it first.
+            # A thread of an earlier process: its frames before any answer wait for the first request that names it.
             thread = self._threads[name] = _Thread(n)
         if self._does("reopens_thread", method):
             thread.reopen(n)
@@ -197,7 +197,7 @@ class Causality:
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """The server numbers submissions; a turn id in a result tells where our count stands (overrides take a number too)."""
+        """The server numbers submissions; a turn id in a result shows the current count (overrides take a number too)."""
         if turn.isdecimal() and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
             if at < place < at + 8:

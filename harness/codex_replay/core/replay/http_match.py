@@ -4,7 +4,7 @@ A request is compared over the parts that a case names (`http_over`). What chang
 rules, and uuids are bound, both by `match`. Secrets of the live request are redacted as those of the recording were.
 
 By `content` the first unused exchange that agrees is taken, from any connection. By `connection` a live connection follows one
-recorded connection, exchange by exchange, and when that ends the next one that nobody follows. Each exchange is played once.
+recorded connection, exchange by exchange, and when that ends the next unused one. Each exchange is played once.
 
 Source: DESIGN.md, "Matching, replaying, normalising".
 """
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from codex_replay.core.replay.match import Rules
 
 WAYS = ("content", "connection")
-#: What is compared unless the case says otherwise.
+#: The default parts to compare.
 OVER = {"content": ("method", "path", "body"), "connection": ("method", "path")}
-#: So many recorded requests are looked at for the nearest one.
+#: The maximum number of recorded requests that are searched for the nearest one.
 LOOKS = 256
 #: Characters of a text that are shown, and how many of them from before the place where two long ones part.
 SHOWN = 100
@@ -98,12 +98,12 @@ class HttpMiss:
 
     def __str__(self) -> str:
         if self.nearest is None:
-            return f"There is no recorded request for {self.said}: the recordings have none at all."
-        used = " and has been played already (each is played once)" if self.nearest.used else ""
+            return f"There is no recorded request for {self.said}: the recordings hold no requests."
+        used = " but it was already replayed (each is replayed once)" if self.nearest.used else ""
         if not self.differences:
-            why = used.removeprefix(" and") if used else " but is not the next one of its connection"
-            return f"No recorded request is left for {self.said}: {self.nearest} is the same,{why}."
-        more = f" (and at {len(self.differences) - 1} more places)" if len(self.differences) > 1 else ""
+            why = used.removeprefix(" and") if used else " but it is not the next one of its connection"
+            return f"No recorded request is left for {self.said}: {self.nearest} matches,{why}."
+        more = f" (and in {len(self.differences) - 1} more places)" if len(self.differences) > 1 else ""
         left = "" if not used else f"; all {self.total} recorded requests are used up" if self.total else used
         return (
             f"No recorded request matches {self.said}: the nearest is {self.nearest}, "
@@ -116,7 +116,7 @@ class HttpPlayer:
 
     def __init__(self, tracks: Sequence[HttpTrack], by: str = "content", over: Sequence[str] | None = None) -> None:
         if by not in WAYS:
-            raise BadOver(f'"{by}" is no way to choose a recorded exchange: it is {" or ".join(WAYS)}.')
+            raise BadOver(f'"{by}" is not a way to choose a recorded exchange. Use {" or ".join(WAYS)}.')
         self.by = by
         self.over = Over(OVER[by] if over is None else over)
         self.exchanges = [one for track in tracks for one in track.exchanges]
@@ -147,7 +147,7 @@ class HttpPlayer:
             one.track.matcher.bindings.pair(recorded, live)
 
     def _next(self, conn: int) -> Iterator[Recorded]:
-        """Yield the next exchange of the connection that is followed, else the first of each that nobody follows."""
+        """Yield the next exchange of the current connection, otherwise the first one of each unused connection."""
         followed = self._follows.get(conn)
         firsts: dict[tuple[HttpTrack, int | None], Recorded] = {}
         for one in self.unused():

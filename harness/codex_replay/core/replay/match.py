@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("method", "exact")
 SHOWN = 120  # characters of a value
-_UUID = 36  # characters of one
+_UUID = 36  # characters of a uuid
 
 
 class Difference:
@@ -113,11 +113,11 @@ def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
 
 
 class Matcher:
-    """Compares live client frames with those of one recording; `rules` is called once, when two values first differ.
+    """Compare live client frames with those of one recording; `rules` is called once, when two values first differ.
 
-    With `every`, all texts are looked at for ids when values are bound, and not only those that may hold a uuid.
+    With `every`, all texts are searched for ids when values are bound, not only those that may contain a uuid.
 
-    A live frame is redacted by another redactor than the recording was, so the same secret may have another number. Placeholders
+    A live frame has another redactor than the recording, so the same secret may have another number. Placeholders
     of one series are paired at first sight, as uuids are, and must stay paired. They are never spliced into a recorded frame.
     """
 
@@ -136,7 +136,7 @@ class Matcher:
         return found
 
     def bind(self, recorded: Any, live: Any) -> None:
-        """Bind the uuids and paths that stand at the same places of two matched messages."""
+        """Bind the uuids and paths that are at the same places of two matched messages."""
         pairs: dict[str, str] = {}
         self._walk("", "", _without_id(recorded), _without_id(live), None, pairs)
         for ours, theirs in pairs.items():
@@ -146,7 +146,7 @@ class Matcher:
                 self._bindings_of(ours).pair(ours, theirs)
 
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
-        """Note where two values differ (None: nobody asks), and which parts of them stand for each other."""
+        """Note where two values differ (None: do not collect), and which parts of them correspond."""
         if _identical(a, b):
             if self.redacted and found is None:
                 for secret in _all_secrets(b):
@@ -194,7 +194,7 @@ class Matcher:
         return numbers and bool(rules.mask(key, a) == rules.mask(key, b))
 
     def _applied(self, text: str) -> str:
-        """Return a recorded text as the live client would have it, as far as its parts are bound."""
+        """Return a recorded text with its bound parts replaced by the live ones."""
         return str(loads(self.bindings.apply(dumps(text)))) if self.bindings else text
 
     def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
@@ -242,7 +242,7 @@ def _all_secrets(value: Any) -> Iterator[str]:
 
 
 def _may_bind(a: Any, b: Any) -> bool:
-    """Tell whether two leaves may hold uuids or placeholders, or be paths; what they are is for the rules to say."""
+    """Return True if two leaves may contain uuids or placeholders, or be paths; the rules decide."""
     if type(a) is not str or type(b) is not str:
         return False
     if _may_hold_secret(a) and _may_hold_secret(b):

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"((?:redacted-(?:[a-z]{2,9}-){0,2})|user-)[1-9][0-9]{0,8}(
 
 
 class BadOver(ValueError):
-    """What to compare a request over is not said as it must be; the text is a sentence."""
+    """The parts of a request to compare are invalid; the text is a sentence."""
 
 
 class Over:
@@ -30,15 +30,15 @@ class Over:
             head, dot, rest = word.removeprefix("-").partition(".")
             if head not in ("method", "path", "body", "headers") or (dot and (not rest or head in ("method", "path"))):
                 raise BadOver(
-                    f'"{word}" is no part of a request: say method, path, body, body.KEY, headers or headers.NAME, '
-                    "or one of these with a - in front to leave it out."
+                    f'"{word}" is not a part of a request. Use method, path, body, body.KEY, headers or headers.NAME, '
+                    "or put a - in front of one to exclude it."
                 )
         self._in = [word for word in self.words if not word.startswith("-")]
         self._out = [word[1:] for word in self.words if word.startswith("-")]
         if not self._in:
-            raise BadOver("Nothing is compared: name at least one part of a request, such as path.")
+            raise BadOver("No part of a request is compared. Name at least one, such as path.")
         if all(any(f"{word}.".startswith(f"{out}.") for out in self._out) for word in self._in):
-            raise BadOver("Nothing is compared: each part that is named is left out again.")
+            raise BadOver("No part of a request is compared: every named part is also excluded.")
 
     def view(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the parts of a request's payload that are compared, by their names."""
@@ -68,11 +68,11 @@ def _put_headers(view: dict[str, Any], headers: list[list[str]], name: str) -> N
 
 
 def body_of(payload: dict[str, Any]) -> Any:
-    """Return a body as it is compared: its JSON value, else its exact text, None for no body."""
+    """Return a body in the form to compare: its JSON value, else its exact text, None for no body."""
     if "body" in payload or "view" in payload:
         return http_frames.body_value(payload)
     if "omitted" in payload:
-        return f"<a body of {payload['omitted']} bytes that is not in the recording>"
+        return f"<a body of {payload['omitted']} bytes that was not recorded>"
     return payload.get("text", payload.get("base64"))
 
 
@@ -83,7 +83,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
-    """Return a view without one part; what it is taken from is copied on the way."""
+    """Return a view without one part; the changed containers are copied."""
     head, dot, _ = word.partition(".")
     if head == "headers":
         return {key: value for key, value in view.items() if key != word.lower() and (dot or not key.startswith("headers."))}
@@ -124,7 +124,7 @@ def without_numbers(value: Any) -> Any:
 
 
 def placeholders(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders of the recording with the live secrets that stand in their places."""
+    """Yield the placeholders of the recording with the live secrets that are in their places."""
     if type(recorded) is dict and type(live) is dict:
         for key, inner in recorded.items():
             if key in live:

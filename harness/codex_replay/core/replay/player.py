@@ -36,7 +36,7 @@ class Miss:
             return f"no recorded frame is left for {said}: the recording ends before it"
         near = f"the nearest is frame {self.nearest.n} of {self.track.name}, {label(self.nearest.value)}"
         if not self.differences:
-            return f"no recorded frame matches {said}: {near}, which has its place later, after other client frames"
+            return f"no recorded frame matches {said}: {near}, which comes later, after other client frames"
         more = f" (and {len(self.differences) - 1} more)" if len(self.differences) > 1 else ""
         return f"no recorded frame matches {said}: {near}, and differs at {self.differences[0]}{more}"
 
@@ -57,7 +57,7 @@ class Player:
 
     @property
     def may_advance(self) -> bool:
-        """Tell whether `advance` has anything to do."""
+        """Return True if `advance` has anything to do."""
         return bool(self._late) or self.lead.may_advance
 
     def advance(self, most: int, raw: bool = True) -> list[Frame | bytes]:
@@ -95,7 +95,7 @@ class Player:
             if frame is None:
                 continue
             if len(self.tracks) == 1 and self._is_alike(frame, live):
-                alike.append((track, frame))  # there is nothing to choose: its content is not looked at
+                alike.append((track, frame))  # there is nothing to choose: its content does not matter
             elif not _differences(track.matcher, frame, live):
                 same.append((track, frame))
             elif self._is_alike(frame, live):
@@ -169,7 +169,7 @@ def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Differe
 
 
 def _same_message(recorded: Any, live: Any) -> bool:
-    """Tell whether both are the same sort of message and, if they have one, of the same method."""
+    """Return True if both are the same sort of message and, if they have one, of the same method."""
     sort = kind(recorded)
     if sort != kind(live):
         return False
@@ -183,7 +183,7 @@ def _same_place(a: Any, b: Any) -> bool:
 
 
 def _give(response: dict[str, Any], bindings: Bindings) -> None:
-    """Note the thread that a response reveals: the client must say it back as it is."""
+    """Note the thread of a response: the client must send its id back unchanged."""
     result = response.get("result")
     if type(result) is dict:
         thread = result.get("thread")

@@ -1,6 +1,6 @@
 """Replaying one recording as a stream: which server frames may go out now, and which client frame must come next.
 
-A `Track` reads ahead only as far as it must, lets out each server frame once its causes (`causality`) have come, and takes the
+A `Track` reads ahead only as far as it must, releases each server frame once its causes (`causality`) have come, and takes the
 client's frames in their order, replies apart. `player` plays one track or several to a live client.
 
 No files here: a track reads lines from a `Source`, which `shell.cassette.CassetteReader` is. On fake-codex's start-up path.
@@ -98,7 +98,7 @@ class Track:
         return out
 
     def _enough(self) -> bool:
-        """Tell whether reading on could let nothing out that has begun."""
+        """Return True if reading on could let nothing out that has begun."""
         if self.ended:
             return True
         if not self.awaited:
@@ -112,7 +112,7 @@ class Track:
 
     @property
     def may_advance(self) -> bool:
-        """Tell whether `advance` has anything to do."""
+        """Return True if `advance` has anything to do."""
         return self._stale or bool(self._ready) or not self._enough()
 
     def _take(self, line: bytes) -> Frame | None:
@@ -129,7 +129,7 @@ class Track:
         elif frame.seam == "rpc":
             lane, waits = self._causality.server(frame)
             if not self._is_blocked(lane, waits):
-                self._stale |= lane[0] == "response" and bool(self._held)  # it may reveal whom held frames wait for
+                self._stale |= lane[0] == "response" and bool(self._held)  # it may show which request the waiting frames need
                 return self._let_out(frame, lane)
             self._known.clear()
             self._hold(frame, line, lane, waits)
@@ -198,7 +198,7 @@ class Track:
         method = b'{"method":' + dumps(value["method"])
         if type(params.get("turnId")) is str:
             begin = method + b',"params":{"threadId":%s,"turnId":%s,"' % (thread, dumps(params["turnId"]))
-            # With all its braces and what stands before them: a line that has lost its last one is no such line.
+            # With all its braces and what is before them: a line that has lost its last one is no such line.
             end = frame.raw[len(frame.raw.rstrip(b"}\n")) - 1 : -1] + b"}\n"
         elif type(params.get("id")) is str:
             begin = method + b',"params":{"id":%s,"msg":{"' % dumps(params["id"])

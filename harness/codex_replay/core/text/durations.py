@@ -1,4 +1,4 @@
-"""How long to wait, as people say it in an option."""
+"""Waiting times, as options give them."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def parse_seconds(text: object) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= MOST:  # nan neither
-        raise ValueError(f"give a number of seconds above 0 and up to {MOST:.0f}, as 30 or 0.5.")
+        raise ValueError(f"give a number of seconds above 0 and up to {MOST:.0f}, such as 30 or 0.5.")
     return value

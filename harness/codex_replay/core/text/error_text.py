@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def error_text(error: BaseException) -> str:
-    """Return what an error says; of an `OSError` what the system says, with its file and without Python's `[Errno N]`."""
+    """Return the message of an error; for an `OSError` the system's text with the file, without Python's `[Errno N]`."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     name = error.filename

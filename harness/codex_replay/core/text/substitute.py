@@ -1,7 +1,7 @@
-"""Replace paths and ids inside text: all at once, the longest first, and a path only where whole path segments stand.
+"""Replace paths and ids inside text: all at once, the longest first, and a path only where whole path segments are.
 
-`/tmp` stands in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. What was put
-in is never looked at again. Text or bytes, plain or inside JSON at any depth (`\\n/tmp`). On fake-codex's start-up path: no `re`.
+`/tmp` is in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. What was put
+in is not searched again. Text or bytes, plain or inside JSON at any depth (`\\n/tmp`). On fake-codex's start-up path: no `re`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _WINDOW = 24  # characters on either side of a path that decide whether it is on
 
 
 def substitute(data: AnyStr, new: Callable[[AnyStr], AnyStr], paths: Iterable[AnyStr], ids: Iterable[AnyStr] = ()) -> AnyStr:
-    """Return `data` with `new(old)` in place of each old path and id that stands in it; the very same object if none does.
+    """Return `data` with `new(old)` in place of each old path and id that is in it; the very same object if none does.
 
-    Paths have no slash at their end, but for a new one that is the root. An id ends where a word ends: `redacted-1` does not
+    Paths have no slash at their end, except for a new one that is the root. An id ends at a word boundary: `redacted-1` does not
     stand in `redacted-12`.
     """
     found = [(at, -len(old), old) for old in paths for at in _find(data, old) if _is_path(data, at, at + len(old))]
@@ -56,7 +56,7 @@ def _is_path(data: AnyStr, start: int, end: int) -> bool:
 
 
 def _is_border(before: str) -> bool:
-    """Return True if a path can begin after a text: no segment and no `.` goes on, but an escape or a flag (`-I/x`) may end."""
+    """Return True if a path can begin after a text: after an escape or a flag (`-I/x`), but not within a segment or after `.`."""
     last = _unescaped(before[-6:]) or before[-1:]
     if not _in_segment(last) and last not in (".", "/"):
         return True

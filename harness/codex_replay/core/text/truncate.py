@@ -1,4 +1,4 @@
-"""Long texts, as they are shown to people: cut short, or of two that differ the part in which they do."""
+"""Truncate long texts for display, or show the part in which two texts differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CUT = "..."
 
 
 def truncate(text: str, most: int) -> str:
-    """Return `text`, or so much of its start that no more than `most` characters are shown, with what tells that it is cut."""
+    """Return `text`, or its beginning of at most `most` characters with a mark that it was cut."""
     return text if len(text) <= most else text[: max(0, most - len(CUT))] + CUT
 
 

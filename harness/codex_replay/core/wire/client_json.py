@@ -14,16 +14,16 @@ from typing import Any, NoReturn
 
 from codex_replay.core.wire.json_text import NotJson, OutOfBounds, loads
 
-#: How many arrays and objects may stand in each other.
+#: How many arrays and objects may be in each other.
 MAX_DEPTH = 128
-#: How many tokens a text may have: strings, commas and opening brackets. So many take about 0.2 s to decode and to judge.
+#: The maximum number of tokens of a text: strings, commas and opening brackets. So many take about 0.2 s to decode and check.
 MAX_TOKENS = 500_000
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read(data: bytes) -> Any:
-    """Return the value of one JSON text; raises `NotJson` with a part of a sentence."""
+    """Return the value of one JSON text; raises `NotJson` with part of a sentence."""
     if len(data) > MAX_TOKENS and _tokens(data) > MAX_TOKENS:
         raise OutOfBounds(f"it has more than {MAX_TOKENS:,} tokens")
     value = loads(data, _scan)
@@ -32,12 +32,12 @@ def read(data: bytes) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise NotJson("it has half a surrogate pair, which is no character") from None
+            raise NotJson("it has an unpaired surrogate, which is not a character") from None
     return value
 
 
 def out_of_bounds(data: bytes) -> str | None:
-    """Return why a text is too deep or too large to be read, None for one that may be read; it need not be JSON."""
+    """Return why a text is too deep or too large to be read, or None; the text need not be JSON."""
     try:
         read(data)
     except OutOfBounds as error:

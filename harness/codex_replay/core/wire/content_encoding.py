@@ -40,7 +40,7 @@ def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
 
 
 def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
-    """Return as much of a body as decodes, also of one that was cut.
+    """Return the decodable part of a body, also of a truncated one.
 
     None for an unknown encoding, for bytes that break it, and for a body that is longer than `MAX_DECODED` when it is decoded.
     """
@@ -77,7 +77,7 @@ def detect(raw: bytes) -> str:
 
 
 def starts_as(raw: bytes, encoding: str) -> bool:
-    """Return False if a body cannot be in an encoding, judged by its first bytes; an encoding without such bytes is possible."""
+    """Return False if the first bytes of a body rule out an encoding; an encoding without magic bytes is always possible."""
     return raw.startswith(_MAGIC.get(encoding, b""))
 
 
@@ -90,14 +90,14 @@ def _wbits(name: str) -> int:
         return 31
     if name == "deflate":
         return 15
-    raise BadEncoding(f'The content-encoding "{name}" is not known here: send identity, gzip, deflate or zstd.')
+    raise BadEncoding(f'The content-encoding "{name}" is not supported. Send identity, gzip, deflate or zstd.')
 
 
 def _decode(raw: bytes, encoding: str | None, limit: int) -> tuple[bytes, bool]:
     """Return the plain bytes, and whether the last stream among them is whole; the encoding applied last is undone first."""
     names = [name for name in _name(encoding).replace(" ", "").split(",") if name not in IDENTITY]
     if len(names) > MAX_LAYERS:
-        raise BadEncoding(f"The body has {len(names)} content-encodings, one in another: send at most {MAX_LAYERS}.")
+        raise BadEncoding(f"The body has {len(names)} nested content-encodings. Send at most {MAX_LAYERS}.")
     whole = True
     for name in reversed(names):
         raw, complete = _undo(raw, name, limit)
@@ -146,7 +146,7 @@ def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: 
             length += len(piece)
             at += size
             if length > limit:
-                raise TooLarge(f"The body is longer than {limit} bytes when it is decoded from {name}.")
+                raise TooLarge(f"The body is longer than {limit} bytes after decoding {name}.")
         at = min(at, len(raw)) - len(one.unused_data)
         whole = one.eof
         while raw[at : at + 1] == b"\0":  # gzip allows padding with zeros after a stream

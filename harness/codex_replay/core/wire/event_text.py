@@ -1,4 +1,4 @@
-"""The bytes of one server-sent event, in which a value of its JSON is written anew; all other bytes stay."""
+"""The bytes of one server-sent event, in which a value of its JSON is rewritten; all other bytes stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
 
 def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes | None:
-    """Return an event with other values at these places of its JSON; None where its lines do not say `value`."""
+    """Return an event with other values at these places of its JSON, or None if its lines do not contain `value`."""
     if value_of(_data_of(raw)[0]) != value:
         return None
     for path, new in edits:
@@ -32,7 +32,7 @@ def value_of(raw: bytes | None) -> Any:
 
 
 def _data_of(raw: bytes) -> tuple[bytes, list[int]]:
-    """Return the data of one event, its lines joined, and for each byte of that where it stands in `raw`."""
+    """Return the data of one event, its lines joined, and for each of its bytes the offset in `raw`."""
     data, places = b"", list[int]()
     for line in _LINE.finditer(raw):
         if line[1].startswith(b"data:"):

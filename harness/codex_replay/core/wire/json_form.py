@@ -1,7 +1,7 @@
-"""The form of a JSON text: how it is written, without what it says.
+"""The form of a JSON text: how it is written, without its content.
 
-A text that is not the compact JSON of its value stands in a recording exactly, beside the value (`httpframes`). Of the two the
-value is compared as values are, ids named and times masked; of the text, then, only what the value does not tell: spacing, the
+A text that is not the compact JSON of its value is in a recording exactly, next to the value (`httpframes`). Of the two the
+values are compared, ids named and times masked; of the text only what the value does not contain is compared: spacing, the
 ends of lines, comments, and which strings and numbers are not written in the usual way.
 """
 

@@ -1,4 +1,4 @@
-"""Where a value stands in a JSON text of any form, so that it alone can be written anew.
+"""Where a value is in a JSON text of any form, so that it alone can be rewritten.
 
 The texts come from a recording and were decoded before: what is asked for here is there.
 """
@@ -17,7 +17,7 @@ _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def span(data: bytes, path: Path) -> tuple[int, int]:
-    """Return where the value at `path` stands in one JSON text, in bytes (start, end). Raises `KeyError` if it is not there."""
+    """Return where the value at `path` is in one JSON text, in bytes (start, end). Raises `KeyError` if it is not there."""
     text = data.decode()
     at = skip(text, 0)
     for step in path:
@@ -43,7 +43,7 @@ def written(old: bytes, value: Any) -> bytes:
 
 
 def _inner(text: str, at: int, step: str | int) -> int:
-    """Return where the member or item `step` of the value at `at` begins; of members of one name the last counts."""
+    """Return where the member or item `step` of the value at `at` begins; of members with one name the last counts."""
     found, number = -1, 0
     end = {"{": "}", "[": "]"}.get(text[at], "")
     at = skip(text, at + 1)

@@ -1,6 +1,6 @@
 """JSON text, strictly read and written in the one form that serde_json (and so Codex) writes.
 
-The standard `json` package imports `re`, which costs more than the whole of fake-codex's start-up may, so this module stands
+The standard `json` package imports `re`, which costs more than the whole of fake-codex's start-up may, so this module is
 on its C half alone and falls back to the package on an interpreter without it.
 """
 
@@ -67,10 +67,10 @@ _SPACE = " \t\n\r"
 
 
 def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> Any:
-    """Return the value of one JSON text; white space around it is allowed, anything else is not.
+    """Return the value of one JSON text; only white space is allowed around it.
 
     Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`. `scan` is the
-    scanner of a caller who is stricter still.
+    scanner of a stricter caller.
     """
     try:
         text = str(data, "utf-8")
@@ -80,7 +80,7 @@ def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> A
     try:
         try:
             value, end = scan(text, start)
-        except SystemError:  # the C scanner wants json.decoder loaded before it can say what is wrong
+        except SystemError:  # the C scanner needs json.decoder loaded before it can raise an error
             import json.decoder  # noqa: F401
 
             value, end = scan(text, start)
@@ -98,13 +98,13 @@ def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> A
 
 
 def _why(error: ValueError) -> str:
-    """Say in a part of a sentence what the json package has against a text."""
+    """Return the json package's complaint about a text, as part of a sentence."""
     said: str | None = getattr(error, "msg", None)
     if said is None:  # it is int's: the text is JSON, and Python guards itself against what such a number costs
         import sys
 
         return f"a number has more digits than Python reads ({sys.get_int_max_str_digits()})"
-    # Some of its texts end in "at" of their own; the line and column that follow say nothing of one line of a file.
+    # Some of its texts already end in "at"; the line and column that follow are useless for one line of a file.
     return f"{said[:1].lower()}{said[1:].removesuffix(' at')} at character {getattr(error, 'pos', 0)}"
 
 
@@ -116,7 +116,7 @@ def dumps(value: Any) -> bytes:
     try:
         return "".join(_encode(value, 0)).encode()
     except (TypeError, RecursionError) as error:
-        raise ValueError(f"no JSON form: {error}") from None
+        raise ValueError(f"it cannot be written as JSON: {error}") from None
 
 
 def ascii_dumps(value: Any) -> bytes:
@@ -127,11 +127,11 @@ def ascii_dumps(value: Any) -> bytes:
     try:
         return "".join(_encode_ascii(value, 0)).encode()
     except (TypeError, RecursionError) as error:
-        raise ValueError(f"no JSON form: {error}") from None
+        raise ValueError(f"it cannot be written as JSON: {error}") from None
 
 
 def compact(value: Any) -> str:
-    """Return `value` as `dumps` does, but as text and whatever it holds: lone surrogates stay, and NaN is written `NaN`.
+    """Return `value` as text like `dumps`, but accept everything: lone surrogates stay, and NaN is written `NaN`.
 
     Raises `TypeError` for foreign types.
     """
@@ -139,9 +139,9 @@ def compact(value: Any) -> str:
 
 
 def member_span(data: bytes, key: str) -> tuple[int, int] | None:
-    """Return where the value of a top-level member of one JSON object stands, in bytes (start, end), or None.
+    """Return the position of the value of a top-level member of one JSON object, in bytes (start, end), or None.
 
-    `data` may have white space and a line ending around it. Of members of one name the last counts, as for every reader.
+    `data` may have white space and a line ending around it. Of members with one name the last counts, as in every JSON reader.
     """
     text = str(data, "utf-8")
     found = None
@@ -152,7 +152,7 @@ def member_span(data: bytes, key: str) -> tuple[int, int] | None:
 
 
 def members(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the top-level members of one JSON object: the name, and where its value starts and ends, in characters.
+    """Yield the top-level members of one JSON object: the name, and the start and end of its value, in characters.
 
     A name that occurs twice comes twice. Of any other text nothing is yielded.
     """
@@ -172,7 +172,7 @@ def members(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def skip(text: str, at: int) -> int:
-    """Return where the next that is no white space stands, from `at` on."""
+    """Return where the next that is not white space is, from `at` on."""
     while text[at : at + 1] in _SPACE and at < len(text):
         at += 1
     return at

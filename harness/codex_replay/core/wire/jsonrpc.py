@@ -1,4 +1,4 @@
-"""What sort of JSON-RPC message a value is, judged by its keys alone as both sides of Codex do.
+"""The kind of a JSON-RPC message, by its keys alone, as on both sides of Codex.
 
 Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so it plays
 no part here.
@@ -28,7 +28,7 @@ def kind(value: Any) -> Kind:
 
 
 def is_reply(value: Any) -> bool:
-    """Tell whether the message answers a request of the other side."""
+    """Return True if the message answers a request of the other side."""
     return kind(value) in ("response", "error")
 
 

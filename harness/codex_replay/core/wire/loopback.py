@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether a URL's host is this machine."""
+    """Return True if a URL's host is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -1,8 +1,8 @@
 """What the real server's JSON reader (serde_json) makes of a client's line where Python's reader makes something else of it.
 
 serde_json refuses a whole line for a lone surrogate, for a number beyond the range of a double, and for values nested more than
-127 deep, wherever they stand. It refuses a message for a doubled member that the message's type has, it reads `-0` as a float,
-which is no id, and it takes a list of a request's members in their order for a request. Source: the real 0.92.0
+127 deep, wherever they are. It refuses a message for a doubled member that the message's type has, it reads `-0` as a float,
+which is not an id, and it takes a list of a request's members in their order for a request. Source: the real 0.92.0
 (tests/data/bad_lines.ndjson). On fake-codex's start-up path: `read` decides by substrings whether a line needs a second look.
 """
 
@@ -54,7 +54,7 @@ def _is_readable(line: bytes, value: Any) -> bool:
 
 
 def _depth(value: Any) -> int:
-    """Return how many lists and objects stand in each other."""
+    """Return how many lists and objects are in each other."""
     deep, level = 0, [value]
     while level := [one for one in level if type(one) in (list, dict)]:
         deep += 1

@@ -14,7 +14,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Block(Value):
-    """What stands between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
+    """What is between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
 
     `event` is the event's name ("" when none is given: a browser would say "message"), `data` the joined data lines or
     None when there was none (then nothing is to be dispatched), `id` and `retry` as sent or None, `comments` without
@@ -39,11 +39,11 @@ class Block(Value):
 def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
     """Write one event: `event:` and a `data:` line for each line of `data`, ended by a blank line.
 
-    `data` is split at LF only, as the standard asks; a CR inside it would be taken for a line end by the reader, so
-    ValueError says so. `newline` is the line end to write: LF as every known server, or CRLF.
+    `data` is split only at LF, as the standard requires; a CR inside it would end a line for the reader, so it raises
+    ValueError. `newline` is the line end to write: LF as every known server, or CRLF.
     """
     if b"\r" in data or b"\n" in event or b"\r" in event:
-        raise ValueError("an SSE event can carry no CR in its data and no line end in its name")
+        raise ValueError("the data of an SSE event must not contain CR, and its name must not contain a line end")
     lines = []
     if event:
         lines.append(b"event: " + event)
@@ -53,7 +53,7 @@ def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
 
 
 def comment(text: bytes) -> bytes:
-    """Write a comment block, which keeps a connection busy and says nothing."""
+    """Write a comment block, which keeps a connection alive and carries no data."""
     return b": " + text + b"\n\n"
 
 
@@ -76,7 +76,7 @@ class Decoder:
         return self._take(final=False)
 
     def close(self) -> list[Block]:
-        """Say that the stream has ended; return what is left, an unended tail as a block with `complete` False."""
+        """End the stream; return the rest, an incomplete tail as a block with `complete` False."""
         blocks = self._take(final=True)
         if self._buffer:
             tail = bytes(self._buffer[self._line_start :])

@@ -1,4 +1,4 @@
-"""Which requests to a local server come from a web page that has no business there, judged by what the browser says of them.
+"""Detect requests to a local server that come from a web page of another site, by the headers that browsers add.
 
 A page can make any browser on this machine send requests here. Two marks give it away, and no page can forge them: the name by
 which it asked (`Host`; a name that an attacker's DNS resolves to 127.0.0.1 is still that name), and where it comes from
@@ -15,7 +15,7 @@ from codex_replay.core.text.truncate import shortened
 
 #: Addresses that stand for every address of the machine: whoever listens there is reached by any of them.
 WILDCARDS = ("", "0.0.0.0", "[::]", "::")
-#: What a browser says of a request that no page of elsewhere has made.
+#: The headers of a request that no page of another site made.
 _OWN = ("none", "same-origin", "same-site")
 _SHOWN = 100  # characters of a host
 
@@ -26,7 +26,7 @@ class WebGuard:
     def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
         self._any_address = bound in WILDCARDS
         self._names = {name.lower() for name in allowed} | {bound.lower(), f"[{bound.lower()}]"}
-        self._good: set[str] = set()  # Host headers that were judged before
+        self._good: set[str] = set()  # Host headers that were already judged
 
     def refusal(self, headers: Iterable[tuple[str, str]], target: str = "/") -> str | None:
         """Return why a request is refused, None for one that may pass."""
@@ -44,16 +44,20 @@ class WebGuard:
             if host not in self._good:
                 if not self._knows(_name(host)):
                     return (
-                        f'The host "{shortened(host, _SHOWN)}" is not this server: a web page may have got here by a name that '
-                        "resolves to this machine. Ask by 127.0.0.1 or localhost, or start the server with --allow-host NAME."
+                        f'The host "{shortened(host, _SHOWN)}" is not a name of this server. A web page may have reached it '
+                        f"through a name that "
+                        "resolves to this machine. Use 127.0.0.1 or localhost, or start the server with --allow-host NAME."
                     )
                 if len(self._good) < 64:
                     self._good.add(host)
         if origin is not None and not self._knows(_name(origin.partition("://")[2] or "null")):
             where = shortened(origin, _SHOWN)
-            return f'A page of "{where}" may not ask this server: start the server with --allow-host NAME if it should.'
+            return (
+                f'A web page of "{where}" must not send requests to this server. To allow it, start the server with '
+                f"--allow-host NAME."
+            )
         if origin is None and site is not None and site.lower() not in _OWN:
-            return "A web page of another site may not ask this server."
+            return "A web page of another site must not send requests to this server."
         return None
 
     def _knows(self, name: str) -> bool:

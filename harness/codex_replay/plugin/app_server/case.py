@@ -1,7 +1,7 @@
-"""One case: at its end it is held to what its servers did.
+"""One case: at its end, check what its servers did.
 
-Strategy. `Case` is what stands behind the `app_server` fixture, whose servers `AppServer` starts. At the end of the test
-function, while a failure still counts as the test's own, `finish` closes every server and looks at exit statuses, unread
+Strategy. `Case` is what is behind the `app_server` fixture, whose servers `AppServer` starts. At the end of the test
+function, while a failure still counts as the test's own, `finish` closes every server and checks exit statuses, unread
 scripts and the validity of each frame; only then, if asked to, it writes the cassettes. `close` ends whatever is left, come what
 may.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codex_replay.plugin.base.subjects import Subject
 
 CASE: pytest.StashKey[Case] = pytest.StashKey()
-#: The suite of which is told how much of the protocol it has shown.
+#: The suite that measures the coverage of the protocol.
 COVERED = "app_server"
 
 
@@ -58,7 +58,7 @@ class Case:
         """Close each server and raise `SubjectFailure` for the first thing that is wrong; then record, if that was asked for."""
         __tracebackhide__ = True
         if not self.servers:
-            raise SubjectFailure("The case has started no server, so it has verified nothing; drop its app_server fixture.")
+            raise SubjectFailure("The case started no server, so it verified nothing. Remove its app_server fixture.")
         for server in self.servers:
             self._finish(server)
         if self.name.suite == COVERED and self._subject.version in data_tables.versions():
@@ -76,20 +76,20 @@ class Case:
             status = server.close()
             if not server.live and status == 1:
                 said = "\n".join(server.process.stderr_tail(40))
-                raise SubjectFailure(f"The conversation was not the recorded one ({server.cassette}):\n{said}")
+                raise SubjectFailure(f"The conversation differs from the recorded one ({server.cassette}):\n{said}")
             if status != expected:
-                raise SubjectFailure(server.tell("The server did not end well when its stdin ended"))
+                raise SubjectFailure(server.tell("The server did not exit cleanly when its stdin ended"))
         if server.upstream is not None:
             problems = server.upstream.problems(but=(401,) if server.refused else ())
             if problems:
-                raise SubjectFailure("The server sent its upstream what it must not:\n    " + "\n    ".join(problems))
+                raise SubjectFailure("The server sent invalid requests to the model backend:\n    " + "\n    ".join(problems))
             unused = server.upstream.unused_turns()
             if unused:
                 raise SubjectFailure(server.tell(f"The server never asked for these turns of the script: {unused}"))
         checkers = make_checkers(self._subject.version) if self._settings.validate else []
         findings = judge(server.timeline, checkers, bad_input=server.bad_input)
         for blame, what in (
-            ("harness", "The case itself sends what the protocol does not have"),
+            ("harness", "The case itself sends messages that the protocol does not have"),
             ("subject", "The server broke the protocol"),
         ):
             texts = [finding.text for finding in findings if finding.blame == blame]

@@ -1,16 +1,16 @@
-"""Keeps what was said in each case, both seams, passed or not: what behavioural drift is told from.
+"""Keep the traffic of each case, both seams, passed or not, for behavioural drift.
 
 Not part of every run: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs --keep-behaviour DIR` loads
 it (in each
 worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one cassette for each server that it started,
-redacted as every cassette is, and then DIR/cases/<module>/<case>.json, which says how it ended. DIR/collected.json says
+redacted like every cassette, and then DIR/cases/<module>/<case>.json, with the result. DIR/collected.json lists
 how many cases there are.
 
-Strategy. A case written for one version fails its assertions on another, and what was said up to there is just what is wanted:
-the servers are then given a moment to finish what they were about, and what they said is frozen before they are stopped.
-What later versions ask of a client before they serve it (`OPENING`) every client tells to every version, so that the clients
-do the same on both sides of a comparison. And the model answers whatever it is told: what a script expects of a request is
-left to the comparison, for a refusal would be told as the server's.
+Strategy. A case written for one version fails its assertions on another, and the traffic up to that point is the result:
+the servers then get a moment to finish, and their traffic is frozen before they are stopped.
+Every client sends to every version what later versions require before they serve it (`OPENING`), so that the clients
+do the same on both sides of a comparison. And the model answers every request: the expectations of a script are
+left to the comparison, since a refusal would count as the server's.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 #: 0.116 refuses dynamicTools (and more) to a client that has not asked for them; 0.92 does not know the member and ignores it.
 OPENING = {"capabilities": {"experimentalApi": True}}
-#: Seconds without a frame after which a server has said what it was about to say, and how long that is waited for at most.
+#: Seconds without a frame after which a server counts as finished, and the maximum wait for that.
 QUIET, MOST = 0.7, 5.0
-#: Longer strings of very long client lines are left out: the case has sent them, and nobody compares them.
+#: Longer strings of very long client lines are left out: the case sent them, and they are not compared.
 CUT = 4096
 
 END: pytest.StashKey[End] = pytest.StashKey()
 
 
 class End:
-    """How a case ended: `outcome` is passed, failed (in what way it says) or skipped; `early` if its function did not end."""
+    """The end of a case: `outcome` is passed, failed (with the reason) or skipped; `early` if its function did not end."""
 
     def __init__(self) -> None:
         self.outcome, self.sentence, self.early = "passed", "", False
@@ -78,7 +78,7 @@ def told(error: BaseException) -> str:
 
 
 def settle(case: Case, quiet: float = QUIET, most: float = MOST) -> None:
-    """Wait until no server of the case has said anything for `quiet` seconds, `most` seconds at most."""
+    """Wait until no server of the case has sent anything for `quiet` seconds, at most `most` seconds."""
     deadline = time.monotonic() + most
     last, seen = time.monotonic(), -1
     while (now := time.monotonic()) < deadline and now - last < quiet:
@@ -89,7 +89,7 @@ def settle(case: Case, quiet: float = QUIET, most: float = MOST) -> None:
 
 
 def without_expectations(script: object) -> object:
-    """Return a script whose turns are said whatever the request looks like."""
+    """Return a script whose turns answer every request."""
     if isinstance(script, list):
         return [without_expectations(turn) if isinstance(turn, dict) else turn for turn in script]
     if not isinstance(script, dict):
@@ -140,7 +140,7 @@ class Keeper:
         Server.opening = {}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say how many cases there will be."""
+        """Report the number of cases."""
         count = sum("app_server" in getattr(item, "fixturenames", ()) for item in session.items)
         if session.items:
             _put(self.folder / "collected.json", {"cases": count})
@@ -161,7 +161,7 @@ class Keeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Write what was said, when every server has ended."""
+        """Write the traffic when every server has ended."""
         result = yield
         case, end = item.stash.get(CASE, None), item.stash.get(END, None)
         if case is not None and end is not None:
@@ -217,7 +217,7 @@ def _http(server: Server) -> Iterator[Frame]:
 
 
 def _shortened(frame: Frame) -> Frame:
-    """Return a very long client line without its long strings; a line that is no JSON is cut."""
+    """Return a very long client line without its long strings; a line that is not JSON is cut."""
     if frame.seam != "rpc" or frame.sender != "client" or len(frame.raw) <= LONGEST_LINE:
         return frame
     value = frame.value
@@ -226,7 +226,7 @@ def _shortened(frame: Frame) -> Frame:
 
 
 def _put(path: Path, value: object) -> None:
-    """Write a JSON file in one step: who looks meanwhile sees the whole of it or nothing."""
+    """Write a JSON file atomically: readers see all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(value), encoding="utf-8")

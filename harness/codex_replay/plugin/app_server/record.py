@@ -1,6 +1,6 @@
 """Cassettes of cases: where they lie, and how a live run is written to one.
 
-A recording goes to a draft beside its place and replaces the old one only when the two differ after normalisation, so that
+A recording goes to a draft next to its place and replaces the old one only when the two differ after normalisation, so that
 recording again shows in a diff what has changed and nothing else.
 """
 
@@ -41,7 +41,7 @@ def _is_long(value: Any, longest: int) -> bool:
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
     """Return the header of a case's cassette.
 
-    `upstream` is what stood behind the server: the script and the configuration, for whoever wants to play the case to another
+    `upstream` is the script and the configuration behind the server, to play the case to another
     server (`codex-replay replay`). The server's requests are its own, what the model answers is ours.
     """
     from codex_replay.shell.codex.origin import bundle_of
@@ -51,12 +51,12 @@ def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Head
 
 
 def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor: Redactor, cut: int | None = None) -> bool:
-    """Write a run to `path` unless what is there says the same; return whether the file changed.
+    """Write a run to `path` unless the file has the same content; return whether the file changed.
 
     `cut` is how long the strings of the client's long lines may be; longer ones are left out and the frame is marked as
     truncated. Raises `CassetteError`.
     """
-    tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may hold tokens
+    tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may contain tokens
     assert isinstance(tidy, Header)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
@@ -99,8 +99,8 @@ def _masked(header: Header) -> str:
 def _shortened(frame: Frame, cut: int | None) -> Frame:
     if cut is None or frame.sender != "client":
         raise CassetteError(
-            f"Frame {frame.n} is {len(frame.raw)} bytes long, too much for a cassette; "
-            "start the server with cut=SIZE to leave out longer strings."
+            f"Frame {frame.n} has {len(frame.raw)} bytes, too many for a cassette; "
+            "start the server with cut=SIZE to leave out long strings."
         )
     raw = dumps(without_long_strings(frame.value, cut)) + b"\n"
     return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, extra={"truncated": True})

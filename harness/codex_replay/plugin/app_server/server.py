@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.text.plural import plural
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
 from codex_replay.shell.rpc.client import Client, SubjectFailure
+from codex_replay.shell.rpc.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,15 +50,15 @@ class Server(Client):
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
-            raise SubjectFailure(self.tell(f"The server did not end of itself within {self.timeout:g} s"))
+            raise SubjectFailure(self.tell(f"{progress(self.messages())}: the server did not exit within {self.timeout:g} s"))
         return status
 
     def signal(self, number: int) -> None:
-        """Send the server a signal (live only: a recording holds none)."""
+        """Send the server a signal (live only: a recording has none)."""
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
-        """Tell whether the server has not ended within so many seconds."""
+        """Return True if the server is still running after so many seconds."""
         return self.process.wait(seconds) is None
 
     def close_stdout(self) -> None:
@@ -68,7 +70,7 @@ class Server(Client):
         self.process.close_stdin()
 
     def wait_upstream(self, requests: int) -> None:
-        """Wait until the model has answered so many turns in all; in a replay there is no model to wait for."""
+        """Wait until the model has answered so many turns in all; a replay has no model to wait for."""
         __tracebackhide__ = True
         wanted = requests
         while self.upstream is not None:
@@ -77,5 +79,8 @@ class Server(Client):
             if len(ledger) - others >= requests:
                 return
             if len(ledger) < wanted:
-                raise SubjectFailure(self.tell(f"The model was not asked {requests} times within {self.timeout:g} s"))
+                answered = f"the model has answered {len(ledger) - others} of {plural(requests, 'request')}"
+                raise SubjectFailure(
+                    self.tell(f"{progress(self.messages())}; {answered}: the next request did not come within {self.timeout:g} s")
+                )
             wanted = requests + others

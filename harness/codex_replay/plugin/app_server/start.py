@@ -67,15 +67,15 @@ class AppServer:
     ) -> Server:
         """Start the app-server under test.
 
-        `script` is what the model says, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
-        that are wrong on purpose. `match` says how strictly the fake compares the client's frames with the cassette: exact,
-        or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` says why the real
+        `script` is the reply of the model, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
+        that are wrong on purpose. `match` is how strictly the fake compares the client's frames with the cassette: exact,
+        or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` is the reason why the real
         server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
-        status that the server must come to (negative: the signal it dies by; None: it never ends of itself, and is stopped).
+        exit status that is expected (negative: the signal that kills it; None: it never exits, and is stopped).
         `refused` declares that the upstream turns down the login of a live server on purpose. `env` adds to the environment.
 
         For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
-        `prepare` is called with the folder that holds `home`, `tmp` and `work` before it starts.
+        `prepare` is called with the folder of `home`, `tmp` and `work` before it starts.
         """
         __tracebackhide__ = True
         cassette = self._name.path(self._cassettes, len(self.servers) + 1)
@@ -95,7 +95,7 @@ class AppServer:
             if not is_file(str(cassette)):
                 raise SubjectFailure(
                     f"There is no recording of {self._name} ({cassette}); "
-                    f"make it with --app-server codex@{self._subject.version} --record new."
+                    f"record it with --app-server codex@{self._subject.version} --record new."
                 )
             given, work = _fake_home(root, cassette, match)
         server = Server(self._subject.argv, env={**given, **(env or {})}, cwd=work, timeout=self._wait)
@@ -123,7 +123,7 @@ class AppServer:
 
 
 def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str]:
-    """Make the folders a live server would have; the fake is told no more than it must know."""
+    """Create the folders of a live server; the fake gets only the required settings."""
     home, tmp, work = (root / name for name in ("home", "tmp", "work"))
     for folder in (home, tmp, work):
         folder.mkdir(parents=True)

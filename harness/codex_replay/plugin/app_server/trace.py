@@ -36,7 +36,7 @@ def _compared(case: Case) -> CollectedTrace:
     trace = new_trace(frames)
     for number, server in enumerate(case.servers, 1):
         live, cut = _live(server)
-        # A ledger is no recording of the http seam: it has no events, and so is told without being compared.
+        # A ledger is not a recording of the http seam: it has no events, and so is shown without a comparison.
         whole = server.recorded is not None or server.upstream is None
         recorded, version = _recorded(server, case.version)
         told, found = align(recorded, live, version, ("rpc", "http") if whole else ("rpc",))
@@ -54,7 +54,7 @@ def _compared(case: Case) -> CollectedTrace:
 
 
 def _reproduced(case: Case) -> CollectedTrace | None:
-    """Return the trace of a case that reproduced its cassettes, one a server: what they say, server by server."""
+    """Return the trace of a case that reproduced its cassettes, one per server, server by server."""
     from codex_replay.report.cassette_trace import cassette_trace
     from codex_replay.shell.cassettes.file import CassetteError
 
@@ -78,7 +78,7 @@ def _reproduced(case: Case) -> CollectedTrace | None:
 
 
 def _live(server: Server) -> tuple[list[core.Frame], bool]:
-    """Return what was said to and by a server, redacted and in the order of time, and whether some of it is left out."""
+    """Return the traffic of a server, redacted and in the order of time, and whether a part is left out."""
     seen = list(server.timeline)
     if server.recorded is not None:
         server.recorded.close()
@@ -96,8 +96,8 @@ def _ledger(server: Server) -> Iterator[core.Frame]:
         return
     try:
         entries = server.upstream.ledger()
-    except Exception as error:  # the backend is gone, say: a trace without its half must not look whole
-        why = f"What the model was asked cannot be told: {error_text(error)}"
+    except Exception as error:  # the backend has exited, for example: an incomplete trace must not look complete
+        why = f"The requests to the model cannot be read: {error_text(error)}"
         yield core.Frame(0, max(0.0, time.monotonic() - server.started), "http", "server", "close", b"", why, 1)
         return
     # The ledger counts its seconds from the session's beginning, and names the session in its paths.
@@ -122,7 +122,7 @@ def _redacted(frame: core.Frame, n: int, redactor: Redactor) -> core.Frame:
 def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
     """Return the frames of a server's cassette, of a broken one those that can be read, and the Codex version recorded.
 
-    The recording is what the run is compared with, so its version chooses the tables; without one `version`, the subject's, does.
+    The run is compared with the recording, so its version chooses the tables; without one, `version` (the subject's) does.
     """
     from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
 
@@ -132,5 +132,5 @@ def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
             version = reader.header.codex
             frames.extend(reader)
     except CassetteError:
-        pass  # there is none yet, or it is what the case failed of
+        pass  # there is none yet, or it is the reason why the case failed
     return frames, version

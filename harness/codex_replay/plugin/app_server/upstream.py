@@ -1,4 +1,4 @@
-"""The http seam of a case that is being recorded: the recorder stands between the real server and the scripted backend."""
+"""The http seam of a case that is being recorded: the recorder is between the real server and the scripted backend."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Frames:
         self.kept.append(frame)
 
     def abandon(self) -> None:
-        """End without having it all; `RecordedUpstream.failure` says why."""
+        """Stop before the recording is complete; `RecordedUpstream.failure` has the reason."""
 
     def close(self) -> None:
         """End."""
 
 
 class RecordedUpstream:
-    """Passes a server's requests on to `url` and keeps what both sides said. `failure` is a sentence if that went wrong."""
+    """Forward a server's requests to `url` and keep the traffic of both sides. `failure` is a sentence if that failed."""
 
     def __init__(self, url: str, redactor: Redactor) -> None:
         self.failure = ""

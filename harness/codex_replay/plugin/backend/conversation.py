@@ -1,7 +1,7 @@
-"""One Responses backend as a case sees it: requests out, answers in, each answer ready to be judged.
+"""One Responses backend in a case: requests out, answers in, with methods to check each answer.
 
-What a fake is told (which tokens are good, what the model says) goes over its control API; a backend behind a URL cannot be told
-anything, so a case that needs it is skipped and says so. Built on the standard library's HTTP client and `core`'s SSE decoder.
+A fake is set up (valid tokens, replies of the model) through its control API; a backend behind a URL cannot be
+set up, so a case that needs it is skipped with a reason. Built on the standard library's HTTP client and `core`'s SSE decoder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Answer", "Backend", "SubjectFailure", "event_problems", "stream_prob
 
 #: The base path of the ChatGPT backend and that of the API.
 CHATGPT, API = "/backend-api/codex", "/v1"
-#: What a fake is told to take for good.
+#: The settings that a fake accepts as valid.
 LOGIN = {"access_token": "access-1", "refresh_token": "refresh-1", "account_id": "account-1"}
 KEY = "sk-backend-1"
 
@@ -44,7 +44,7 @@ def event_problems(event: object) -> list[str]:
 
 
 def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each thing in which the events of one stream do not hang together."""
+    """Return a sentence for each inconsistency in the events of one stream."""
     from codex_replay.protocol.responses.stream import StreamChecker
 
     checker = StreamChecker()
@@ -66,7 +66,7 @@ class Answer:
 
     @cached_property
     def value(self) -> Any:
-        """The decoded JSON body; raises `SubjectFailure` when it is none."""
+        """The decoded JSON body; raises `SubjectFailure` if it is not JSON."""
         __tracebackhide__ = True
         try:
             return json.loads(self.body)
@@ -84,7 +84,7 @@ class Answer:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """What stands between the blank lines of an event stream; raises `SubjectFailure` unless the request succeeded."""
+        """What is between the blank lines of an event stream; raises `SubjectFailure` unless the request succeeded."""
         __tracebackhide__ = True
         if self.status != 200:
             raise SubjectFailure(f"The request was refused.\n{self.tell()}")
@@ -93,7 +93,7 @@ class Answer:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """The decoded events of the stream; raises `SubjectFailure` where one is no JSON object."""
+        """The decoded events of the stream; raises `SubjectFailure` where one is not a JSON object."""
         __tracebackhide__ = True
         found = []
         for block in self.blocks:
@@ -104,7 +104,7 @@ class Answer:
             except ValueError:
                 value = None
             if not isinstance(value, dict):
-                raise SubjectFailure(f"The data of an event is no JSON object: {block.raw[:200]!r}\n{self.tell()}")
+                raise SubjectFailure(f"The data of an event is not a JSON object: {block.raw[:200]!r}\n{self.tell()}")
             found.append(value)
         return found
 
@@ -145,7 +145,7 @@ class Said:
 
 
 class Backend:
-    """The backend under test, as one case sees it: asked by `ask`, `get` and `refresh`; a fake is also told things."""
+    """The backend under test in one case: send requests with `ask`, `get` and `refresh`; a fake can also be set up."""
 
     def __init__(self, name: str, url: str, session: BackendSession | None, credentials: dict[str, str], wait: float) -> None:
         self.name = name
@@ -163,13 +163,13 @@ class Backend:
 
     def _tell(self, script: dict[str, Any]) -> None:
         if self._session is None:
-            pytest.skip(f"not verified on {self.name}: it cannot be told what this check is about")
+            pytest.skip(f"not verified on {self.name}: the answer does not show what this check needs")
         self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **script})
 
     def login(self, mode: str = "chatgpt", *, base: str = "", **state: Any) -> None:
         """Have a fake take a login: "chatgpt" or "api_key", and in what state its tokens are (docs/scripts.md, "auth").
 
-        `base` is the path that requests go below; without one it is that of the login.
+        `base` is the path prefix of requests; by default that of the login.
         """
         self._told = {"mode": mode, **(LOGIN if mode == "chatgpt" else {"api_key": KEY}), **state}
         self._tell({})
@@ -185,7 +185,7 @@ class Backend:
     ) -> Answer:
         """Send a request with the headers of the specification and return the answer.
 
-        `body` is sent as JSON, bytes as they stand. `headers` replace headers by name; None leaves one out.
+        `body` is sent as JSON, bytes unchanged. `headers` replace headers by name; None leaves one out.
         """
         __tracebackhide__ = True
         given = {
@@ -207,7 +207,7 @@ class Backend:
         """Send a GET with the login's headers; `path` is below the URL, a fake's base path not included."""
         __tracebackhide__ = True
         if self.live:
-            pytest.skip(f"not verified on {self.name}: only its /responses is known")
+            pytest.skip(f"not verified on {self.name}: only its /responses is tested")
         return self._send("GET", path, None, {**self._credentials, **(headers or {})})
 
     def refresh(self, fields: Mapping[str, Any] | bytes, *, form: bool = False) -> Answer:
@@ -240,7 +240,7 @@ class Backend:
             answer = Answer(f"{method} {path}", response.status, response.getheaders(), response.read())
         except (OSError, HTTPException) as error:
             why = f" within {self._wait:g} s" if isinstance(error, TimeoutError) else f": {error_text(error)}"
-            raise SubjectFailure(f"{method} {path} got no whole answer{why}") from None
+            raise SubjectFailure(f"{method} {path} got no complete answer{why}") from None
         finally:
             connection.close()
             said.ended = time.monotonic()

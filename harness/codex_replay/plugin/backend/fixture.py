@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from codex_replay.report.data import Frame
     from codex_replay.shell.http.backend_process import BackendProcess
 
-#: How long one answer may take, in seconds, unless `--wait` says otherwise.
+#: The default limit of one answer, in seconds (`--wait`).
 WAIT, WAIT_LIVE = 10.0, 120.0
 OPTION = SubjectOption("--backend", "fake, fake:COMMAND, or a URL", ("fake",), fake=True, url=True, command=False)
 
@@ -50,7 +50,7 @@ def read_login(path: Path) -> dict[str, Any]:
         raise pytest.UsageError(f"--backend-auth {path}: it cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise pytest.UsageError(
-            f"--backend-auth {path}: this is no auth.json with an OPENAI_API_KEY, or with tokens and an account."
+            f"--backend-auth {path}: this is not an auth.json with an OPENAI_API_KEY, or with tokens and an account."
         ) from None
 
 
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if isinstance(subject, str) and not is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
             f"--backend {subject}: every check sends one to three small requests to {urlsplit(subject).hostname}, on the "
-            "account of --backend-auth, and that may cost money; add --backend-cost-ok if that is meant."
+            "account of --backend-auth, which may cost money. To allow it, add --backend-cost-ok."
         )
     if config.getoption("backend_auth"):
         read_login(Path(config.getoption("backend_auth")))
@@ -76,14 +76,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Announce what is asked, where it is not a fake."""
     subject = parse_backend(settings_of(config).backend or "fake")
-    return f"codex-replay backend: {subject} is really asked; it may cost money" if isinstance(subject, str) else None
+    return f"codex-replay backend: requests go to the real {subject}, which may cost money" if isinstance(subject, str) else None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show beside a failure what was asked and answered."""
+    """Show next to a failure what was asked and answered."""
     report = yield
     backend = getattr(item, "funcargs", {}).get("backend")
     if report.failed and report.when == "call" and isinstance(backend, Backend) and backend.answers:
@@ -103,7 +103,7 @@ def backend_frames(backend: Backend) -> Iterator[Frame]:
 class Programs:
     """The program under test, started at first use; another command ends the one before.
 
-    What does not start, or cannot be reached, is tried once: a hundred cases would wait for it in vain, each to say the same.
+    A backend that does not start, or cannot be reached, is tried once: a hundred cases would otherwise wait for the same error.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Programs:
         return self._process
 
     def reach(self, url: str, seconds: float) -> None:
-        """See that somebody listens at a URL; fails the case where nobody does."""
+        """Check that a server listens at a URL; otherwise fail the case."""
         if url in self._reached:
             return
         self._tried(url)
@@ -136,16 +136,16 @@ class Programs:
             socket.create_connection((parts.hostname or "", port), seconds).close()
         except (OSError, ValueError) as error:
             why = f"within {seconds:g} s" if isinstance(error, TimeoutError) else f"({error_text(error)})"
-            self._fail(url, f"--backend {url} cannot be reached {why}: see that it runs.")
+            self._fail(url, f"--backend {url} cannot be reached {why}: check that it runs.")
         self._reached.add(url)
 
     def _tried(self, subject: tuple[str, ...] | str) -> None:
         if why := self._broken.get(subject):
-            pytest.fail(f"Not tried again. {why.splitlines()[0]}", pytrace=False)
+            pytest.fail(f"Not retried. {why.splitlines()[0]}", pytrace=False)
 
     def _fail(self, subject: tuple[str, ...] | str, why: str) -> NoReturn:
         self._broken[subject] = why
-        pytest.fail(why, pytrace=False)  # no line of the harness tells more than the sentence
+        pytest.fail(why, pytrace=False)  # the sentence is enough, without lines of the harness
 
     def close(self) -> None:
         """End the program."""

@@ -1,6 +1,6 @@
-"""Each frame of a case is judged as it passed, and a fault is blamed on who wrote the frame.
+"""Each frame of a case is checked as it passed, and `blame` is the writer of a faulty frame.
 
-A checker sees every frame of one connection in order. What the server wrote wrongly is the subject's fault and fails the
+A checker sees every frame of one connection in order. A faulty server frame is the subject's fault and fails the
 case; what the client wrote wrongly is the harness's own, unless the case sends bad input on purpose.
 """
 
@@ -31,7 +31,7 @@ class FrameFinding:
 
 
 class FrameChecker(Protocol):
-    """Sees the frames of one connection in order and tells what is wrong with each."""
+    """See the frames of one connection in order and report faults of each."""
 
     def check(self, frame: Frame) -> Iterable[str]:
         """Return a sentence for each fault of `frame`; none means that it is in order."""
@@ -61,7 +61,7 @@ def _validator(version: str) -> Validator:
 
 
 def has_bundle(version: str) -> bool:
-    """Tell whether frames of this Codex version can be judged."""
+    """Return True if frames of this Codex version can be checked."""
     from codex_replay.protocol.data_tables import versions
 
     return version in versions()
@@ -73,7 +73,7 @@ def make_checkers(version: str) -> list[FrameChecker]:
 
 
 def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[FrameFinding]:
-    """Show every frame to every checker; with `bad_input` the client's faults are no findings."""
+    """Show every frame to every checker; with `bad_input` the client's faults are not findings."""
     findings = []
     for frame in frames:
         for checker in checkers:

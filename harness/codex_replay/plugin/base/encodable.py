@@ -1,7 +1,7 @@
-"""Makes reports such as can be sent: what a broken subject said may hold what has no form in UTF-8.
+"""Make reports encodable: the output of a broken subject may contain text without a form in UTF-8.
 
-JSON may escape a lone surrogate, and a failure then tells of it. pytest-xdist cannot send such a text, and would end the whole
-run over it; so in what it sends the surrogate stands as its escape.
+JSON may escape a lone surrogate, and a failure then shows it. pytest-xdist cannot send such a text, and would end the whole
+run over it; so in what it sends the surrogate is as its escape.
 
 A report has a hundred small values, and pytest-xdist writes and reads each by itself, in Python. So it is given one: the report
 as `marshal` writes it, which keeps what xdist would keep (tuples too) and is done in C.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import marshal
 from typing import Any
 
-#: Under which key a packed report stands.
+#: Under which key a packed report is.
 PACKED = "codex-replay-packed"
 #: Of marshal's format; every Python reads it, and it has no references between values.
 _VERSION = 2
@@ -30,7 +30,7 @@ def encodable(value: Any) -> Any:
 
 
 def packed(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report that is to be sent as one value; as it is, but encodable, where marshal has no form for it."""
+    """Return a report that can be sent as one value: unchanged, or encodable if marshal has no form for it."""
     try:
         data = marshal.dumps(report, _VERSION)
     except ValueError:
@@ -42,7 +42,7 @@ def packed(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack(report: dict[str, Any]) -> None:
-    """Put what `packed` has packed back into its report; other reports stay as they are."""
+    """Unpack what `packed` has packed into a report; other reports stay unchanged."""
     data = report.pop(PACKED, None)
     if isinstance(data, bytes):
         report.update(marshal.loads(data))

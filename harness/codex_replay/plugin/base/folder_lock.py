@@ -16,10 +16,10 @@ LOCK = ".run.lock"
 
 
 class FolderLock:
-    """A folder that this process holds until `release`."""
+    """A folder that this process locks until `release`."""
 
     def __init__(self, folder: Path, lock: int, made: bool) -> None:
-        """`lock` is the descriptor that holds the lock, -1 where there are no locks; `made` tells whether it made the folder."""
+        """`lock` is the descriptor of the lock, -1 on a file system without locks; `made` is True if it created the folder."""
         self.folder = folder
         self._lock, self._made = lock, made
 
@@ -27,7 +27,7 @@ class FolderLock:
         """Let others have it; a folder that was made for this run and in which nothing was put goes as well."""
         if self._lock >= 0:
             with contextlib.suppress(OSError):
-                (self.folder / LOCK).unlink()  # while it is held: nobody else's can stand there
+                (self.folder / LOCK).unlink()  # while it is locked: no other process's can exist
             os.close(self._lock)
             self._lock = -1
         if self._made:
@@ -36,7 +36,7 @@ class FolderLock:
 
 
 def lock_folder(folder: Path) -> FolderLock | None:
-    """Hold a folder, made if need be; None when another run holds it. Raises `OSError` where nothing can be put into it."""
+    """Lock a folder, created if necessary; None if another run has locked it. Raises `OSError` if it cannot be written."""
     made = not folder.exists()
     while True:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def lock_folder(folder: Path) -> FolderLock | None:
         except BlockingIOError:
             os.close(lock)
             return None
-        except OSError:  # a file system without locks: as if nobody else were there
+        except OSError:  # a file system without locks: act as the only process
             os.close(lock)
             with contextlib.suppress(OSError):
                 (folder / LOCK).unlink()
@@ -63,7 +63,7 @@ def lock_folder(folder: Path) -> FolderLock | None:
 
 
 def lock_free_folder(folder: Path) -> FolderLock:
-    """Hold a folder or, where another run holds it, the first free one of NAME-2, NAME-3, ...; raises `OSError`."""
+    """Lock a folder or, if another run has locked it, the first free one of NAME-2, NAME-3, ...; raises `OSError`."""
     for number in count(2):
         held = lock_folder(folder if number == 2 else folder.with_name(f"{folder.name}-{number - 1}"))
         if held is not None:

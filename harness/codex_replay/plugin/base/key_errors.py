@@ -36,7 +36,7 @@ def sentence(error: BaseException, statement: str) -> str | None:
 def reading(paths: Sequence[Path]) -> int | None:
     """Return the index of the call in a suite that raised an error, by the files of the calls from the outermost on.
 
-    None if the harness raised it: a bug of the harness is no failure of the subject.
+    None if the harness raised it: a bug of the harness is not a failure of the subject.
     """
     for index, path in reversed(list(enumerate(paths))):
         if "suites" in path.parts[:-1]:

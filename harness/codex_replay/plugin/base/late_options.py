@@ -50,7 +50,7 @@ class LateOptions:
             self._owners.setdefault(name, plugin_name)
 
     def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> None:
-        """Add the options, and read the command line with them: their values are no paths."""
+        """Add the options, and read the command line with them: their values are not paths."""
         self.add()
         given = self._parser.parse_known_args(args, namespace=copy.copy(early_config.option))
         given.confcutdir = early_config.known_args_namespace.confcutdir

@@ -1,4 +1,4 @@
-"""One request as the fake backend received it: what its ledger says, for those who judge a client by it."""
+"""One request as the fake backend received it: an entry of its ledger, to check a client with."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Request:
 
 
 def request_of(entry: Mapping[str, Any], url: str) -> Request:
-    """Return what an entry of the ledger tells; `url` is that of the session."""
+    """Return the request of an entry of the ledger; `url` is that of the session."""
     path = entry["path"].removeprefix(urlsplit(url).path)
     headers = [(name, value) for name, value in entry["headers"]]
     return Request(entry["method"], path, headers, entry.get("body"), entry["status"], entry["sentence"])

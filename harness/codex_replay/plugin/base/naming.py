@@ -1,4 +1,4 @@
-"""How a test is called in cassettes and reports, whose cassettes it has, and whom it judges."""
+"""The name of a test in cassettes and reports, its cassettes, and the role of its subject."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codex_replay.shell.files.archive import packed
 if TYPE_CHECKING:
     import pytest
 
-#: The fixtures that make a test a case, wherever it stands, and the role of what it judges.
+#: The fixtures that make a test a case in any folder, and the role of their subject.
 ROLE_OF_FIXTURE = {
     "proxy": "proxy",
     "backend": "backend",
@@ -63,7 +63,7 @@ def name_of_node(nodeid: str, root: Path) -> CaseName:
 def role_of(item: pytest.Item) -> str | None:
     """Return the role of the subject that a test uses by a fixture of ours; None for a test that uses none.
 
-    A fixture of the user's own may have the name of one of ours.
+    A user's fixture may have the name of a codex-replay fixture.
     """
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for name, role in ROLE_OF_FIXTURE.items():
@@ -87,7 +87,7 @@ def below_suites(path: Path) -> tuple[str, ...]:
 
 
 def cassette_folder(path: Path, root: Path) -> Path:
-    """Return the folder `cassettes` beside the `suites` folder that `path` lies in (in a wheel an archive), or in the root."""
+    """Return the folder `cassettes` next to the `suites` folder that `path` lies in (in a wheel an archive), or in the root."""
     for parent in path.parents:
         if parent.name == "suites":
             return Path(packed(str(parent.parent / "cassettes")))

@@ -42,11 +42,11 @@ KEYS: dict[str, tuple[Any, str, str]] = {
         "SUBJECT",
         "The proxy under test: reference (default), a command, a URL, or a name of [tool.codex-replay.proxy] (docs/proxy.md).",
     ),
-    "baseline": (None, "FILE", "The checks that are known to fail, each with its reason (docs/proxy.md)."),
+    "baseline": (None, "FILE", "A file of known failures, each with its reason (docs/proxy.md)."),
     "backend": (None, "SUBJECT", "The Responses backend under test: fake (default), fake:CMD, or a URL (docs/backend-suite.md)."),
-    "record": ("none", "MODE", "Write cassettes from a real app-server: none, new (only those that are missing) or all."),
+    "record": ("none", "MODE", "Record cassettes from a real app-server: none, new (only missing ones) or all."),
     "profile": ("default", "NAME", "The set of checks that must hold; cases marked for other profiles are left out."),
-    "report": (None, "DIR", "Where report.json and what goes with it go. Default: reports/<subject>."),
+    "report": (None, "DIR", "The folder of the report. Default: reports/<subject>."),
     "cassettes": (None, "DIR", "The folder of the cassettes. Default: cassettes beside the suites folder."),
     "validate": ("yes", "yes|no", "Whether every frame must also satisfy the schema bundle of its Codex version. Default: yes."),
     "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),
@@ -54,14 +54,18 @@ KEYS: dict[str, tuple[Any, str, str]] = {
 
 #: The options without a value: they have no key in the table.
 FLAGS = {
-    "backend-cost-ok": "A --backend on another host may be asked, and may cost money.",
-    "update-baseline": "Write the file of --baseline anew from what fails.",
+    "backend-cost-ok": "Allow requests to a --backend on another host, which may cost money.",
+    "update-baseline": "Rewrite the file of --baseline from the failures of this run.",
     "no-early-stop": "Run every case, even if the first ones all fail for one cause.",
 }
 #: The options' group in `pytest --help`.
 GROUP = "codex-replay"
-_LOGIN = ("backend-auth", "FILE", "The auth.json to ask a --backend URL with.")
-_SHARD = ("shard", "I/N", "Run each N-th case from the I-th on; `codex-replay report merge` joins the reports of all N shards.")
+_LOGIN = ("backend-auth", "FILE", "The auth.json for requests to a --backend URL.")
+_SHARD = (
+    "shard",
+    "I/N",
+    "Run every N-th case, starting with the I-th; `codex-replay report merge` joins the reports of all N shards.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ def read_settings(config: pytest.Config) -> Settings:
             f"--profile {values['profile']}: did you mean {near[0]!r}? The profiles are {', '.join(PROFILES)}."
         )
     if values["validate"] not in ("yes", "no"):
-        raise pytest.UsageError(f"--validate {values['validate']}: it is yes or no.")
+        raise pytest.UsageError(f"--validate {values['validate']}: use yes or no.")
     values["validate"] = values["validate"] == "yes"
     if values["wait"] is not None:
         try:
@@ -150,7 +154,7 @@ def read_settings(config: pytest.Config) -> Settings:
             given = config.getoption(_dest(key), None) is not None
             values[key] = (config.invocation_params.dir if given or own.path is None else own.path.parent) / values[key]
     if values["cassettes"] is not None and values["record"] == "none" and not values["cassettes"].is_dir():
-        raise pytest.UsageError(f"--cassettes {values['cassettes']}: there is no such folder; --record all would make it.")
+        raise pytest.UsageError(f"--cassettes {values['cassettes']}: there is no such folder; --record all creates it.")
     settings = config.stash[_SETTINGS] = Settings(**values)
     return settings
 
@@ -158,7 +162,7 @@ def read_settings(config: pytest.Config) -> Settings:
 def check_report(folder: Path) -> FolderLock:
     """Hold the folder in which a report was asked for.
 
-    Raises `pytest.UsageError` if none can be written there, or if another run holds it: whoever asked for it hears of it before
+    Raises `pytest.UsageError` if it cannot be written, or if another run has locked it: the user gets the error before
     the run.
     """
     from codex_replay.plugin.base.folder_lock import lock_folder
@@ -168,12 +172,12 @@ def check_report(folder: Path) -> FolderLock:
         if held is not None:
             return held
     except FileExistsError:
-        raise pytest.UsageError(f"--report {folder}: no report can be written there (it is no folder).") from None
+        raise pytest.UsageError(f"--report {folder}: no report can be written there (it is not a folder).") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error_text(error)
         raise pytest.UsageError(f"--report {folder}: no report can be written there ({why}).") from None
     raise pytest.UsageError(
-        f"--report {folder}: another run puts its report there; wait until it has ended, or name another folder."
+        f"--report {folder}: another run writes its report there; wait until it ends, or name another folder."
     )
 
 
@@ -194,7 +198,7 @@ def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str)
 
 
 def _marks(holder: object) -> Iterator[pytest.Mark]:
-    """Yield the marks of a module or class, of what it holds, and of its parameters, whether its tests were chosen or not."""
+    """Yield the marks of a module or class, of its members, and of its parameters, whether its tests were selected or not."""
     own: Any = getattr(holder, "pytestmark", [])
     for one in own if isinstance(own, list) else [own]:
         mark = one.mark if isinstance(one, pytest.MarkDecorator) else one

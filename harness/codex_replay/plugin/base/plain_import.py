@@ -1,7 +1,8 @@
 """Lets pytest import our own package as Python does: it would rewrite the assertions of each module of whatever brings a plugin.
 
-That costs each process of a run a second where nothing is compiled yet, or where Python is told to write no bytecode, and gives
-nothing: what a case asserts stands in the suites. There is no public way to say so; without the private one nothing changes.
+That costs each process of a run a second if nothing is compiled yet, or if Python must not write bytecode, and gains
+nothing: the assertions of a case are in the suites. There is no public way to turn it off; without the private one nothing
+changes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def _roots() -> list[str]:
-    """Return the folders that hold `codex_replay` and `codex_fakes`: two in a checkout, site-packages alone elsewhere."""
+    """Return the folders of `codex_replay` and `codex_fakes`: two in a checkout, only site-packages elsewhere."""
     roots = [str(Path(__file__).resolve().parents[3])]
     fakes = find_spec("codex_fakes")  # found, not imported
     for place in (fakes.submodule_search_locations or ()) if fakes else ():
@@ -20,7 +20,7 @@ def _roots() -> list[str]:
     return roots
 
 
-#: The folders that hold our packages.
+#: The folders of our packages.
 ROOTS = _roots()
 
 

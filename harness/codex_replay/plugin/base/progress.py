@@ -1,4 +1,4 @@
-"""Tells another process how a run goes: one JSON object a line, on the descriptor that CODEX_REPLAY_PROGRESS names.
+"""Report the progress of a run to another process: one JSON object per line, on the descriptor in CODEX_REPLAY_PROGRESS.
 
 `{"collected": N}` once, then `{"case": "suite/module/case", "outcome": "passed"}` for each finished test. What reads it is
 `codex-replay run`.
@@ -20,7 +20,7 @@ LAST_WORDS = "CODEX_REPLAY_LAST_WORDS"
 
 
 class Progress:
-    """The plugin that tells; registered in the process that sees all reports."""
+    """The reporting plugin; registered in the process that sees all reports."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -28,20 +28,20 @@ class Progress:
 
     def tell(self, **said: object) -> None:
         """Write one line of JSON."""
-        with contextlib.suppress(OSError):  # nobody looks any more
+        with contextlib.suppress(OSError):  # the reader has closed it
             os.write(self._descriptor, json.dumps(said).encode() + b"\n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell how many tests there will be (without pytest-xdist)."""
+        """Report the number of tests (without pytest-xdist)."""
         if session.items:
             self.tell(collected=len(session.items))
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
-        """Tell how many tests there will be (with pytest-xdist)."""
+        """Report the number of tests (with pytest-xdist)."""
         self.tell(collected=len(ids))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Tell how a test ended, once."""
+        """Report the result of a test, once."""
         if report.failed:
             self._failed.add(report.nodeid)
         if report.when == "teardown":

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     import pytest
 
-#: Options about a run and not about a case: a baseline would complain of its other lines, a recording would be made anew.
+#: Options about a run and not about a case: a baseline would complain of its other lines, a recording would be made again.
 _OF_A_RUN = ("record", "report", "baseline")
-#: pytest's own that decide what a test is and how it is imported: destination, flag, and what it is when nobody gives it.
+#: pytest's own options that decide what a test is and how it is imported: destination, flag, and default.
 _PYTEST: tuple[tuple[str, str, Any], ...] = (
     ("inifilename", "-c", None),
     ("rootdir", "--rootdir", None),
@@ -34,7 +34,7 @@ _HOME = "\ue000"
 
 
 class RerunCommand:
-    """Makes the commands of one run. They are to be given in the folder in which the run was started."""
+    """Build the rerun commands of one run, relative to the folder in which the run was started."""
 
     def __init__(self, config: pytest.Config, report: Path) -> None:
         """`report` is the folder of the run's report; running one case again must not put its own in that one's place."""
@@ -50,7 +50,7 @@ class RerunCommand:
         self._places: dict[str, str] = {}
         self._ends: dict[Callable[[Iterable[str]], list[str]], str] = {}
 
-    def words(self, nodeid: str) -> list[str]:
+    def arguments(self, nodeid: str) -> list[str]:
         """Return the words of the command for the case with this node id."""
         return [*self._begun(nodeid), *self._options]
 

@@ -81,7 +81,7 @@ def restore_in_children() -> None:
 
 
 def follow_controller(stop: Callable[[], None]) -> None:
-    """Make this process a worker: it ends when its controller says so or is gone, after `stop`; interrupts are not for it."""
+    """Make this process a worker: it ends when its controller says so or is gone, after `stop`; it ignores interrupts."""
 
     def end(number: int, frame: object) -> NoReturn:
         stop()

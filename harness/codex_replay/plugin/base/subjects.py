@@ -79,16 +79,16 @@ class SubjectOption:
         if text in self.names:
             return Choice("name", value=text)
         if self.fake and text.startswith("fake:"):
-            return Choice("fake", self.words(text.removeprefix("fake:"), text))
+            return Choice("fake", self.split_command(text.removeprefix("fake:"), text))
         if self.codex and text.startswith("codex@"):
             return Choice("codex", value=text.removeprefix("codex@"))
         if self.url and text.startswith(("http://", "https://")):
             return Choice("url", value=text.rstrip("/"))
         if not self.command:
             raise BadSubject(f"{self.flag} {text}: give {self.choices}.")
-        return Choice("command", self.words(text, text))
+        return Choice("command", self.split_command(text, text))
 
-    def words(self, command: str, text: str) -> tuple[str, ...]:
+    def split_command(self, command: str, text: str) -> tuple[str, ...]:
         """Return the words of a command line, its program by its whole path; `text` is what was given. Raises `BadSubject`."""
         given = f"{self.flag} {text}"
         if not command.strip():
@@ -96,19 +96,21 @@ class SubjectOption:
         try:
             words = shlex.split(command)
         except ValueError as error:
-            raise BadSubject(f"{given}: this is no command line ({error}).") from None
+            raise BadSubject(f"{given}: this is not a command line ({error}).") from None
         found = shutil.which(words[0])
         if found is None and os.path.isfile(words[0]):
-            raise BadSubject(f"{given}: {words[0]} is a file, but no program; put before it what runs it, as in node server.js.")
+            raise BadSubject(
+                f"{given}: {words[0]} is a file, but not executable; put its interpreter before it, as in node server.js."
+            )
         if found is None:
             raise BadSubject(f"{given}: there is no such program; give {self.choices}.")
         if self.must_hold is not None and not any(self.must_hold[0] in word for word in words[1:]):
-            raise BadSubject(f"{given}: it must hold {self.must_hold[0]}, {self.must_hold[1]}.")
+            raise BadSubject(f"{given}: it must contain {self.must_hold[0]}, {self.must_hold[1]}.")
         return (os.path.abspath(found), *words[1:])
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return a word of a command with its placeholders replaced by `values`."""
+    """Return an argument of a command with its placeholders replaced by `values`."""
     for placeholder, value in values.items():
         text = text.replace(placeholder, value)
     return text

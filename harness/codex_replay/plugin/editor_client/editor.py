@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codex_replay.shell.http.backend_process import BackendSession
 
 KINDS = ("text", "reasoning", "output", "diff", "plan", "approval", "error", "end")
-#: Lines of stderr that are shown: Node.js writes a dozen below the one that tells what went wrong.
+#: The number of stderr lines to show: Node.js writes a dozen below the error message.
 STDERR = 20
 
 
@@ -52,7 +52,7 @@ class Turn:
 
     @property
     def errors(self) -> str:
-        """Everything that the user was told to have gone wrong, a line each."""
+        """All errors that the user saw, one per line."""
         return "\n".join(str(report["message"]) for report in self.of("error"))
 
 
@@ -130,7 +130,7 @@ class Editor(Wire):
         return self.end()
 
     def close(self) -> int:
-        """Tell the editor to shut down; return its exit status. Raises `SubjectFailure` if it does not end."""
+        """Shut the editor down; return its exit status. Raises `SubjectFailure` if it does not end."""
         __tracebackhide__ = True
         self._do(do="shutdown")
         return self.ended()
@@ -209,14 +209,14 @@ class Editor(Wire):
                     break
                 self._changed.wait(left)
         if self._ended:
-            raise SubjectFailure(self._gone(f"The test waited for {what}"))
+            raise SubjectFailure(self._gone(f"It was waiting for {what}"))
         raise SubjectFailure(self.tell(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _gone(self, what: str) -> str:
-        """Return `tell`, after a first line with the cause: how the editor ended, and its last words."""
+        """Return `tell` after a first line with the cause: how the editor ended, and its last line on stderr."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
-            return self.tell(f"The editor has closed its stdin or stdout, but still runs. {what}")
+            return self.tell(f"The editor closed its stdin or stdout, but is still running. {what}")
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         return f"The editor {how} too early{last_words(self.process.stderr_tail(60))}\n{self.tell(what)}"
 
@@ -231,14 +231,14 @@ class Editor(Wire):
         """Return the sentence `what` with the editor's state and what both of its ends saw."""
         status = self.process.status
         closed = ", but has closed its stdout" if self._ended else ""
-        state = f"The editor still runs{closed}." if status is None else f"The editor ended with status {status}."
+        state = f"The editor is still running{closed}." if status is None else f"The editor ended with status {status}."
         return f"{what}. {state}\n{self.traffic(8)}"
 
     def traffic(self, most: int = 30) -> str:
         """Return the last of what the user and the server saw."""
         with self._changed:
             reports = [short(json.dumps(report, ensure_ascii=False)) for report in self.reports[-most:]]
-            nonsense = [f"no report: {line!r}" for line in self._nonsense[:3]]
+            nonsense = [f"not a report: {line!r}" for line in self._nonsense[:3]]
         said = self.process.stderr_tail(STDERR)
         parts = [
             ("What the user saw:", [*reports, *nonsense]),

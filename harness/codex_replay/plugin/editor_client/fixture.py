@@ -2,7 +2,7 @@
 
 `--editor-client` names the subject: `reference`, or a command line that keeps to docs/editor-client.md, in which `{codex}` is
 replaced by the path of the codex to start. That codex is a small program in the case's folder which becomes, with the
-environment that the case wants and nothing of the editor's, one of
+environment of the case and nothing of the editor's, one of
 
     the app-server that `--app-server` names, the scripted fake or the real Codex, behind a tap  `editor_client(script=[...])`
     the byte server, which plays the steps that the case gives it                               `editor_client(server=[...])`
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Editor", "EditorClient", "SubjectFailure", "Turn"]
 
-#: How long a check waits for one report, in seconds, unless `--wait` says otherwise.
+#: The default limit of a wait for one report, in seconds (`--wait`).
 WAIT, WAIT_LIVE = 10.0, 30.0
 OPTION = SubjectOption(
     "--editor-client",
@@ -77,7 +77,7 @@ class EditorClient:
     ) -> Editor:
         """Start the editor.
 
-        `script` is what the model says (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
+        `script` is the reply of the model (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
         the byte server, or a list of such lists, one for each start. `codex` is the path to give instead of either. `config`
         adds to the app-server's config.toml, which is that of `ASKS` otherwise, `env` to its environment. `fault` is a fault of
         fake-codex (docs/fake-codex.md), which plays the script then, whatever the app-server under test is: a real one has none.
@@ -143,7 +143,7 @@ def editor_argv(command: str, codex: str) -> list[str]:
 
 
 def editor_frames(client: EditorClient) -> Iterator[Frame]:
-    """What the editors and their servers said to each other."""
+    """The traffic between the editors and their servers."""
     starts = 0
     for editor in client.editors:
         ledger = editor.ledger()
@@ -158,7 +158,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show beside a failure what the editor's user and its server saw."""
+    """Show next to a failure what the editor's user and its server saw."""
     report = yield
     client = getattr(item, "funcargs", {}).get("editor_client")
     if report.failed and report.when == "call" and isinstance(client, EditorClient):
@@ -195,7 +195,7 @@ def editor_client(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the statements of a document that were held against a server, those that do not hold with what does."""
+    """Print the statements of a document that were compared with a server, and the server's behaviour where they differ."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     found = {told["id"]: told for report in reports for key, told in report.user_properties if key == "statement"}
     if not found:
@@ -206,4 +206,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"{name}: {told['where']}: {told['says']}")
             terminalreporter.write_line(f"    the server: {told['does'] or 'does not'}")
     agree = sorted(name for name, told in found.items() if told["holds"])
-    terminalreporter.write_line(f"They agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}.")
+    terminalreporter.write_line(
+        f"The document and the server agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}."
+    )

@@ -49,11 +49,11 @@ class Wire:
         return [entry["got"] for entry in self.ledger() if "got" in entry]
 
     def said(self) -> list[Any]:
-        """The messages that the server has said, but for those that were no message or too long to keep."""
+        """The messages of the server, except for invalid lines and lines that are too long to keep."""
         return [json.loads(entry["said"]) for entry in self.ledger() if "said" in entry]
 
     def sent(self) -> list[Any]:
-        """The messages that the editor has written; raises `SubjectFailure` for a line that is none."""
+        """The messages of the editor; raises `SubjectFailure` for an invalid line."""
         __tracebackhide__ = True
         found = []
         for line in self.lines():
@@ -62,7 +62,7 @@ class Wire:
             except ValueError:
                 message = None
             if not isinstance(message, dict):
-                raise SubjectFailure(self.tell(f"The editor wrote a line that is no JSON object: {line[:200]!r}"))
+                raise SubjectFailure(self.tell(f"The editor wrote a line that is not a JSON object: {line[:200]!r}"))
             found.append(message)
         return found
 
@@ -77,9 +77,9 @@ class Wire:
         self._until_wire(lambda: bool(self.requests(method)), f"The editor did not send {method}")
 
     def wait_said(self, method: str, times: int = 1) -> None:
-        """Wait until the server has said a method so many times."""
+        """Wait until the server has sent a method so many times."""
         __tracebackhide__ = True
-        heard = f"The server did not say {method} {times} times"
+        heard = f"The server did not send {method} {times} times"
         self._until_wire(lambda: sum(said.get("method") == method for said in self.said()) >= times, heard)
 
     def _until_wire(self, true: Callable[[], bool], what: str) -> None:
@@ -87,10 +87,10 @@ class Wire:
         deadline = time.monotonic() + self.timeout
         while not true():
             if self.process.wait(0.005) is not None or time.monotonic() > deadline:
-                raise SubjectFailure(self.tell(f"{what}: {progress(self.said())}"))
+                raise SubjectFailure(self.tell(f"{progress(self.said())}: {what[:1].lower()}{what[1:]}"))
 
     def cause(self) -> str:
-        """Return why a wait for the editor may be in vain, by what passed on the wire so far: the beginning of a sentence."""
+        """Return the likely cause of a timeout, from the traffic so far: the beginning of a sentence."""
         said, sent = self.said(), self._messages()
         replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
         for each in said:
@@ -109,7 +109,7 @@ class Wire:
         return f"{state[0].upper()}{state[1:]}; the last message of the server was {label(said[-1])}"
 
     def _messages(self) -> list[dict[str, Any]]:
-        """Return the messages that the editor has written, without the lines that are none."""
+        """Return the messages that the editor has written, without invalid lines."""
         found = []
         for line in self.lines():
             with contextlib.suppress(ValueError):
@@ -160,15 +160,15 @@ class Wire:
         return [pid for pid in self.server_pids() if runs(pid)]
 
     def wait_gate(self, name: str) -> None:
-        """Wait until a byte server holds at a gate."""
+        """Wait until a byte server waits at a gate."""
         __tracebackhide__ = True
-        self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not come to the gate {name!r}")
+        self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not reach the gate {name!r}")
 
     def open_gate(self, name: str) -> None:
-        """Let a byte server go on that holds at a gate, or will."""
+        """Release a gate of a byte server, now or in advance."""
         gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
         os.write(gate, b"x")
-        self._gates.append(gate)  # what is written is lost when nobody holds the pipe open
+        self._gates.append(gate)  # a write is lost if no process has the pipe open
 
     def close_gates(self) -> None:
         """Let go of the gates."""
@@ -189,5 +189,5 @@ def _passed(entry: Mapping[str, Any]) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text for people: bytes that are no UTF-8 are told as such, for a report must be able to hold it."""
+    """Return a text that a report can contain: bytes that are not UTF-8 are escaped."""
     return shortened(text.encode("utf-8", "backslashreplace").decode(), 300)

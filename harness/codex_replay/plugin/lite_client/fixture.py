@@ -3,7 +3,7 @@
 `--lite-client` names the subject: `reference`, or a command line that keeps to docs/lite-client.md. Every run gets a folder with
 its auth.json and a session of the fake Responses backend with the case's script; `Run` is what came of it. Each check of the
 suite bears `@pytest.mark.spec(id, statements...)`: a name that stays, and the statements of the
-contract that it asserts; a failure shows them beside the traffic.
+contract that it asserts; a failure shows them next to the traffic.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
-#: How long a client may take, in seconds, unless `--wait` says otherwise.
+#: The default limit of a client's run, in seconds (`--wait`).
 WAIT = 20.0
 OPTION = SubjectOption("--lite-client", "reference, or a whole command line", ("reference",))
 #: The status with which the fake answers what no turn of the script is left for: a client that asked once more than was meant.
 UNSCRIPTED = 501
-#: What is no message to a user but the noise of a program that fell over.
+#: The marks of a crash, which are not a message to a user.
 CRASHES = ("Traceback (most recent call last)", "panicked at", "goroutine 1 [running]", "UnhandledPromiseRejection", "\n    at ")
 #: The login that a run gets when the case names none.
 LOGIN: dict[str, Any] = {
@@ -83,44 +83,50 @@ class Run:
         """Return the final text; raises `SubjectFailure` unless the run succeeded and asked for every turn of the script."""
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401)]:
-            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._brief()}")
+            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._summary()}")
         if self.status != 0:
-            raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._brief()}")
+            raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._summary()}")
         if self._unused:
-            raise SubjectFailure(f"The client never asked for these turns of the script: {self._unused}\n{self._brief()}")
+            raise SubjectFailure(f"The client never asked for these turns of the script: {self._unused}\n{self._summary()}")
         try:
             text = self.stdout.decode()
         except UnicodeDecodeError:
-            raise SubjectFailure(f"The client's stdout is not UTF-8.\n{self._brief()}") from None
+            raise SubjectFailure(f"The client's stdout is not UTF-8.\n{self._summary()}") from None
         return text.removesuffix("\n").removesuffix("\r")
 
     def failure(self, *, asked: bool = True) -> str:
         """Return the message on stderr; raises `SubjectFailure` unless the run failed as a program should, for the case's reason.
 
         A request that breaks a rule is refused before the case's own trouble can come, and where none is sent it cannot come
-        either: that the client fails then says nothing of what the case is about. `asked` is False where no request is to come.
+        either: such a failure proves nothing for the case. `asked` is False if no request is expected.
         """
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
-            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._brief()}")
+            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._summary()}")
         if self.status == 0:
-            raise SubjectFailure(f"The client ended with status 0, but could not answer.\n{self._brief()}")
+            raise SubjectFailure(f"The client exited with status 0, but produced no answer.\n{self._summary()}")
         if self.status < 0:
-            raise SubjectFailure(f"The client died by signal {-self.status}.\n{self._brief()}")
+            raise SubjectFailure(f"The client was killed by signal {-self.status}.\n{self._summary()}")
         if not self.stderr.strip():
-            raise SubjectFailure(f"The client failed without a message on stderr.\n{self._brief()}")
+            raise SubjectFailure(f"The client failed without a message on stderr.\n{self._summary()}")
         if any(noise in self.stderr for noise in CRASHES):
-            raise SubjectFailure(f"The client crashed with a traceback; it should print an error message.\n{self._brief()}")
+            raise SubjectFailure(f"The client crashed with a traceback; it should print an error message.\n{self._summary()}")
         if asked and not self.turns:
-            raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._brief()}")
+            raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._summary()}")
         return self.stderr
 
+    def progress(self) -> str:
+        """Return the last request of the client and the turns that it never requested, as the beginning of a sentence."""
+        last = f"The last request of the client was {self.requests[-1].line}" if self.requests else "The client sent no request"
+        left = f", and these turns of the script were never requested: {self._unused}" if self._unused else ""
+        return last + left
+
     def tell(self) -> str:
-        """Return the run for people: what was asked and answered, and what the client said."""
+        """Return the run for people: its requests and answers, and the output of the client."""
         asked = [f"{each.line}\n    {shortened(json.dumps(each.body, ensure_ascii=False), 1500)}" for each in self.requests]
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
 
-    def _brief(self) -> str:
+    def _summary(self) -> str:
         """The same in short, since a failure shows the whole below: no bodies, and of a long stderr its two ends."""
         long = len(self.stderr) > 700
         stderr = f"{self.stderr[:200]}\n[...]\n{self.stderr[-500:]}" if long else self.stderr
@@ -141,7 +147,7 @@ class Run:
 
 
 class LiteClient:
-    """What the `lite_client` fixture is: call it to run the client. Runs of one case share a folder and a session."""
+    """The `lite_client` fixture: call it to run the client. Runs of one case share a folder and a session."""
 
     def __init__(self, argv: tuple[str, ...], cwd: Path, folder: Path, session: BackendSession, wait: float) -> None:
         self.argv = argv
@@ -168,8 +174,8 @@ class LiteClient:
     ) -> Run:
         """Run the client on a prompt and return what came of it; raises `SubjectFailure` when it does not end in its time.
 
-        `script` is what the model says (docs/scripts.md); None leaves the session as it is. `auth` is the content of auth.json
-        (values, or bytes as they stand, b"" for no file); None is the login of before, at first `LOGIN`. `tools` and `schema`
+        `script` is the reply of the model (docs/scripts.md); None keeps the session. `auth` is the content of auth.json
+        (values, or bytes unchanged, b"" for no file); None is the login of before, at first `LOGIN`. `tools` and `schema`
         are the contents of LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are whole URLs or paths at the backend.
         `at_home` puts the login at ~/.codex/auth.json and leaves LITE_AUTH_FILE unset. `env` adds to the environment.
         """
@@ -203,7 +209,9 @@ class LiteClient:
         requests = [request_of(entry, self._session.url) for entry in ledger]
         run = Run(file, -9 if status is None else status, stdout, stderr, requests, self._session.unused_turns())
         if status is None:
-            raise SubjectFailure(f"The client did not end within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}")
+            raise SubjectFailure(
+                f"{run.progress()}: the client did not exit within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}"
+            )
         return run
 
     @staticmethod
@@ -252,12 +260,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show beside a failure the line of the specification and, for a lite client, its runs."""
+    """Show next to a failure the line of the specification and, for a lite client, its runs."""
     report = yield
     mark = item.get_closest_marker("spec")
     if mark is not None:
         report.user_properties.append(("check", mark.args[0]))
-    # What is no statement is shown of a marked check only: a docstring may name any source.
+    # What is not a statement is shown of a marked check only: a docstring may name any source.
     if report.failed and (found := spec_of(item, item.name)) is not None and (mark is not None or "links" in found):
         report.sections.append((f"Spec: {found['check']}", section_of(found)))
     client = getattr(item, "funcargs", {}).get("lite_client")

@@ -1,4 +1,4 @@
-"""Advice after a run: a proxy that was started, judged or described with the wrong setting, read off what its cases came to."""
+"""Advice after a run: a wrong start command, capability or profile of a proxy, inferred from the results of its cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence
         if failed[name] >= LEAST and not passed[name] and others[name]:
             kept = [each for each in subject.capabilities if each != name]
             advice.append(
-                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy does not have it, put "
+                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy lacks it, put "
                 f"capabilities = {kept} into [tool.codex-replay.proxy.NAME] of pyproject.toml.".replace("'", '"')
             )
     return advice

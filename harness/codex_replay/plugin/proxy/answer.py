@@ -1,6 +1,6 @@
-"""What a proxy said, as values that know where they stand: a key or an item that is not there is told by its JSON path.
+"""The answers of a proxy, as values that know their path: a missing key or item is reported by its JSON path.
 
-A check may so read `done.json["choices"][0]["message"]`, and the author of the proxy is told `choices[0] has no "message"`.
+A check can read `done.json["choices"][0]["message"]`, and the error is `choices[0] has no "message"`.
 """
 
 from __future__ import annotations

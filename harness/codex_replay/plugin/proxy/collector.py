@@ -1,4 +1,5 @@
-"""Collects what the cases of a proxy came to beside their verdicts: the fields that it sent, and the capabilities they need."""
+"""Collect the results of a proxy's cases apart from the verdicts: the fields that it sent, and the capabilities that they
+need."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Fields:
         self.config = config
         self.rows: dict[str, list[list[Any]]] = {}
         self.unclaimed: dict[str, int] = {}
-        self.needs: list[tuple[list[str], bool]] = []  # of each case that was judged: what it needs, and whether it passed
+        self.needs: list[tuple[list[str], bool]] = []  # of each case that ran: its capabilities, and whether it passed
 
     def advice(self) -> list[str]:
         """Return sentences for the report's next steps."""
@@ -50,7 +51,7 @@ class Fields:
         return [*not_ready(subject, failed), *wrong_profile(self.rows), *missing_capabilities(subject, self.needs)]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in the fields of one case, or what the proxy would have to be capable of for it to be judged."""
+        """Add the fields of one case, or the capabilities that it lacks."""
         for name, found in report.user_properties:
             if name == NEEDS and report.when == "call" and not report.skipped and isinstance(found, list):
                 self.needs.append((found, report.passed))
@@ -68,12 +69,12 @@ class Fields:
         if self.unclaimed:
             cases = ", ".join(f"{count} for {name}" for name, count in sorted(self.unclaimed.items()))
             out.section("not judged")
-            out.write_line(f"{subject_of(self.config).name} does not claim to be capable of what these cases need: {cases}.")
+            out.write_line(f"{subject_of(self.config).name} does not declare the capabilities that these cases need: {cases}.")
         for profile in sorted(self.rows):
-            out.section(f"what the proxy sends to app-server, field by field ({profile})")
+            out.section(f"Fields that the proxy sends to app-server ({profile})")
             for line in table(self.rows[profile]):
                 out.write_line(line)
         session = self.config.stash.get(SESSION, None)
         if self.rows and session is not None:
-            with contextlib.suppress(OSError):  # the verdict has said already that the folder cannot be written to
+            with contextlib.suppress(OSError):  # the verdict already reported that the folder cannot be written
                 out.write_line(f"Fields: {write(self.rows, session.report_folder, subject_of(self.config).name)}")

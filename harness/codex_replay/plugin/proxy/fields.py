@@ -1,8 +1,8 @@
 """Three verdicts on every field that a proxy sends: is it as specified, is it valid, does Codex 0.92 know it.
 
-*As specified*: a statement PAY or HAND has the field. *Valid*: the bundle's schema holds.
+*As specified*: a statement PAY or HAND has the field. *Valid*: the bundle's schema accepts it.
 *Known*: the bundle has the name; an unknown one is accepted and silently ignored (REAL-45). The report
-also says whether a proxy sends a value, null, or nothing: "values are omitted when undefined", yet the examples have nulls.
+also shows whether a proxy sends a value, null, or nothing: "values are omitted when undefined", yet the examples have nulls.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SPECIFIED: dict[str, tuple[str, ...]] = {
         *("finalOutputJsonSchema", "final_output_json_schema"),
     ),
 }
-#: The handshake is no payload of a request.
+#: The handshake is not a payload of a request.
 IGNORED = ("initialize", "initialized")
 _IDS, _SOME_ID = ("conversationId", "threadId"), "01a200de-e178-77f2-b971-666c5f907048"
 _MARKER = re.compile(r"case-[0-9a-f]{12};")
@@ -87,7 +87,8 @@ def _rows(method: str, shape: str) -> list[list[Any]]:
 
 
 def summary(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the fields of a run, each once: method, field, the three verdicts (None: not said) and how often it came as what.
+    """Return the fields of a run, each once: method, field, the three verdicts (None: no statement) and how often it came in
+    each form.
 
     When one of the specified calls came, the fields that never did are among them; `calls` is the number of calls.
     """

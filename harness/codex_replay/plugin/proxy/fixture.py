@@ -1,11 +1,11 @@
-"""The `proxy` fixture: ask a proxy over HTTP, and see what it said to its app-server.
+"""The `proxy` fixture: send requests to a proxy over HTTP, and see its messages to its app-server.
 
     @pytest.mark.model("Hello.")
     def test_it(proxy: Proxy) -> None:
         done = proxy.responses({"input": proxy.prompt("Hi")})
         assert done.params("newConversation")["model"] == "gpt-5.2"
 
-`--proxy` names the subject (docs/proxy.md). What the model says stands beside the case, as `@pytest.mark.model(*items)`: the
+`--proxy` names the subject (docs/proxy.md). The reply of the model is a mark of the case, `@pytest.mark.model(*items)`: the
 scripts of all cases become one, in which the marker of each case's prompt chooses its turn, so that cases with the same
 environment share a process. Each check bears `@pytest.mark.spec(id, statements...)`.
 """
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 
-#: How long one answer may take, in seconds, unless `--wait` says otherwise.
+#: The default limit of one answer, in seconds (`--wait`).
 WAIT, WAIT_LIVE = 10.0, 30.0
 
 
 class Proxy:
-    """What the fixture is. `exchanges` holds all that was asked, in order."""
+    """The `proxy` fixture. `exchanges` has all requests, in order."""
 
     def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject) -> None:
         self.marker = marker
@@ -70,13 +70,13 @@ class Proxy:
         return f"{text} {self.marker}"
 
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
-        """Return the process with this environment, started if there is none; `script` gives it one of its own."""
+        """Return the process with this environment, started if there is none; `script` gives it a separate one."""
         __tracebackhide__ = True
         if self.attached and (env or script is not None):
-            pytest.skip("not verified: a proxy that is attached to by its URL cannot be given an environment; give a command")
+            pytest.skip("not verified: the environment of a proxy that is given as a URL cannot be set; give a command")
         given = {PROFILE: self.profile, **(env or {})}
         if why := self._pool.broken(given, script):
-            # The case that found it so has told all that is known, and has shown where.
+            # The case that found it has already reported all details.
             pytest.fail(f"{why}{EARLIER}", pytrace=False)
         self.running = self._pool.get(given, script)
         if self.running.process is not None:
@@ -103,7 +103,7 @@ class Proxy:
         """Ask, and return the answer with what passed on the JSON-RPC seam meanwhile.
 
         `headers` add to the bearer and take away what is None. Raises `SubjectFailure` when the answer does not end in its
-        time and, with `ok`, when it is no success.
+        time and, with `ok`, when it is not a success.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -181,9 +181,9 @@ def marker_of(nodeid: str) -> str:
 
 
 def script_of(items: list[pytest.Item]) -> dict[str, Any]:
-    """Return one script for all cases: what `@pytest.mark.model` says, by the marker of the case's prompt.
+    """Return one script for all cases: the items of `@pytest.mark.model`, by the marker of the case's prompt.
 
-    Whatever a proxy asks beyond that (the turn and the message of one request make up to two model calls) gets an empty reply.
+    Further requests of a proxy (the turn and the message of one request make up to two model calls) get an empty reply.
     """
     turns: list[dict[str, Any]] = []
     for item in items:
@@ -199,9 +199,11 @@ def script_of(items: list[pytest.Item]) -> dict[str, Any]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option before anything is collected."""
-    config.addinivalue_line("markers", "model(*items, turns=None): what the model says to this case's marker (docs/scripts.md)")
-    config.addinivalue_line("markers", "proxy_profile(*names): the case holds a proxy to these profiles only")
-    config.addinivalue_line("markers", "needs(*capabilities): the case is for proxies that can do this")
+    config.addinivalue_line(
+        "markers", "model(*items, turns=None): the reply of the model to this case's marker (docs/scripts.md)"
+    )
+    config.addinivalue_line("markers", "proxy_profile(*names): the case runs in these profiles only")
+    config.addinivalue_line("markers", "needs(*capabilities): the case is for proxies with these capabilities")
     subject_of(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Fields(config), "codex-replay-proxy-collector")
@@ -230,7 +232,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show beside a failure both seams on one timeline; tell of a case what fields it saw."""
+    """Show both seams on one timeline next to a failure; report the fields that the case saw."""
     report = yield
     proxy = getattr(item, "funcargs", {}).get("proxy")
     if report.when == "call" and isinstance(proxy, Proxy):

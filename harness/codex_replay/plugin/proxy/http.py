@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event: its name ("" without one), its data, and the data decoded (None when it is no JSON)."""
+    """One server-sent event: its name ("" without one), its data, and the decoded data (None if it is not JSON)."""
 
     name: str
     data: str
@@ -52,12 +52,12 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """The body decoded, its places known to it (`proxy_answer`); raises `SubjectFailure` when it is no JSON."""
+        """The body decoded, its places known to it (`proxy_answer`); raises `SubjectFailure` when it is not JSON."""
         __tracebackhide__ = True
         try:
             return placed(json.loads(self.body), "the answer")
         except ValueError:
-            raise SubjectFailure(f"The answer ({self.status}) is no JSON: {self.body[:300]!r}") from None
+            raise SubjectFailure(f"The answer ({self.status}) is not JSON: {self.body[:300]!r}") from None
 
     @property
     def answered(self) -> str:
@@ -77,11 +77,11 @@ class Exchange:
 
     @property
     def events(self) -> list[Event]:
-        """The events of a streamed answer; raises `SubjectFailure` when the answer is none."""
+        """The events of a streamed answer; raises `SubjectFailure` if it is not a stream."""
         __tracebackhide__ = True
         if not self.is_stream:
             raise SubjectFailure(
-                f"The answer ({self.status}, {self.header('content-type')}) is no event stream: {self.body[:300]!r}"
+                f"The answer ({self.status}, {self.header('content-type')}) is not an event stream: {self.body[:300]!r}"
             )
         decoder = Decoder()
         blocks = [*decoder.feed(self.body), *decoder.close()]
@@ -105,7 +105,7 @@ class Exchange:
         return [value for value in sent if not methods or value["method"] in methods]
 
     def params(self, method: str) -> dict[str, Any]:
-        """Return the params of the one call of `method`; raises `SubjectFailure` when there is none, or more than one."""
+        """Return the params of the one call of `method`; raises `SubjectFailure` if there is none, or more than one."""
         __tracebackhide__ = True
         found = self.calls(method)
         if len(found) != 1:
@@ -116,7 +116,7 @@ class Exchange:
             )
         params = found[0].get("params")
         if not isinstance(params, dict):
-            raise SubjectFailure(f"The params of {method} are no object: {params!r}")
+            raise SubjectFailure(f"The params of {method} are not an object: {params!r}")
         found_params: dict[str, Any] = placed(params, method)
         return found_params
 
@@ -136,9 +136,9 @@ def exchange(
     timeout: float,
     stop_after: int | None = None,
 ) -> Exchange:
-    """Send a request and read its answer, at most `timeout` seconds; what goes wrong stands in `problem`.
+    """Send a request and read its answer, at most `timeout` seconds; what goes wrong is in `problem`.
 
-    `body` is a value (sent as JSON), bytes as they stand, or None. After `stop_after` bytes of the answer the connection is cut.
+    `body` is a value (sent as JSON), bytes unchanged, or None. After `stop_after` bytes of the answer the connection is cut.
     """
     done = Exchange(method, path, body, started=time.time())
     deadline = time.monotonic() + timeout
@@ -163,12 +163,12 @@ def exchange(
             if time.monotonic() > deadline:
                 raise TimeoutError
     except TimeoutError:
-        done.problem, done.silent = f"no end of the answer within {timeout:g} s", True
+        done.problem, done.silent = f"no complete answer within {timeout:g} s", True
     except http.client.IncompleteRead as error:
         pieces.append(error.partial)
-        done.problem = "the answer broke off"
+        done.problem = "the connection closed before the end of the answer"
     except ConnectionRefusedError:
-        done.problem = f"a refused connection: nobody listens at {url}"
+        done.problem = f"a refused connection: no server listens at {url}"
     except (OSError, http.client.HTTPException) as error:
         done.problem = f"the connection failed ({type(error).__name__}: {error_text(error)})"
     finally:

@@ -2,7 +2,7 @@
 
 The codex is a small program in the process's folder that becomes, with an environment of its own and behind a tap, the
 app-server under test. Each child writes a ledger named by its process id, so that no two clash. Processes are kept by the
-environment that the cases want; the longest unused ends when there are too many.
+environment of the cases; the longest unused one ends if there are too many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Seconds for one answer to the question whether a proxy is ready, and within which an answer can be expected.
 ASK, ENOUGH = 5.0, 1.0
-#: How many processes of one run may stand side by side.
+#: The maximum number of processes of one run at a time.
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
 PIECE = "CODEX_REPLAY_PIECE"
@@ -122,7 +122,7 @@ class RunningProxy:
         self.process.close_stdin()
 
     def _await_ready(self) -> None:
-        """Ask until an answer comes that is no server error; raises `SubjectFailure` when none does in its time."""
+        """Ask until an answer comes that is not a server error; raises `SubjectFailure` when none does in its time."""
         __tracebackhide__ = True
         deadline = time.monotonic() + self.subject.ready_seconds
         last = "no answer"
@@ -154,7 +154,7 @@ class RunningProxy:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs, as far as can be told."""
+        """Return True if it still runs, as far as is known."""
         return self.process is None or not self.process.exited.is_set()
 
     def stop(self) -> None:
@@ -167,7 +167,7 @@ class RunningProxy:
 
 
 def free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
+    """Return a free port of the loopback."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
@@ -178,13 +178,13 @@ def _key(env: Mapping[str, str], script: Any) -> str:
 
 
 class Pool:
-    """The processes of one run, by the environment and the script that they were started with."""
+    """The processes of one run, by their environment and script."""
 
     def __init__(self, start: Callable[[Mapping[str, str], Any], RunningProxy]) -> None:
         self._start = start
         self._running: dict[str, RunningProxy] = {}
         self._broken: dict[str, str] = {}
-        self._begun = False  # whether any has ever started
+        self._begun = False  # whether any process has ever started
         self._never = ""  # why the first of all did not start, though nothing special was asked of it
         self._lock = threading.Lock()
 
@@ -218,7 +218,7 @@ class Pool:
                     self._never = str(error)
                 raise
             self._begun = True
-        self._running[key] = found  # the last one used stands last
+        self._running[key] = found  # the last one used is last
         return found
 
     def close(self) -> None:

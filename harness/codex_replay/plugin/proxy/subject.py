@@ -1,4 +1,4 @@
-"""What `--proxy` names: the reference, a command line, the URL of one that runs, or a `[tool.codex-replay.proxy.NAME]`."""
+"""The subject of `--proxy`: the reference, a command line, the URL of a running proxy, or a `[tool.codex-replay.proxy.NAME]`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from codex_replay.plugin.base.configuration import (
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import BadSubject, SubjectOption
 
-#: What a proxy may leave out; a check that needs it is then skipped, and the report says so.
+#: The optional features of a proxy; a check that needs a missing one is skipped, and the report lists it.
 CAPABILITIES = (
     *("chat", "responses", "stream", "models", "text-tools", "native-tools", "obsidian-xml", "title-intercept"),
     "cors",
@@ -75,7 +75,7 @@ def capabilities_of(path: str, body: Any) -> list[str]:
 
 def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
     """Return the reason for a skip."""
-    return f"not verified: {subject.name} does not claim to be capable of {', '.join(lacking)}"
+    return f"not verified: {subject.name} does not declare the capability {', '.join(lacking)}"
 
 
 def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
@@ -103,12 +103,12 @@ def _from_table(name: str, row: Any, file: str) -> ProxySubject:
     able = row.get("capabilities", list(CAPABILITIES))
     if unknown := [each for each in able if each not in CAPABILITIES]:
         raise BadSubject(
-            f"{where} capabilities must be a list of some of {', '.join(CAPABILITIES)}, "
+            f"{where} capabilities must be a list of: {', '.join(CAPABILITIES)}, "
             f"not {unknown[0]!r}{did_you_mean(unknown[0], CAPABILITIES)}"
         )
     return ProxySubject(
         name,
-        _option({}).words(row["command"], name) if "command" in row else (),
+        _option({}).split_command(row["command"], name) if "command" in row else (),
         row["url"].rstrip("/").removesuffix("/v1") if "url" in row else None,
         row.get("ready", READY_PATH),
         float(row.get("ready_seconds", READY_SECONDS)),

@@ -44,7 +44,7 @@ def proxy_frames(exchanges: Sequence[Exchange]) -> Iterator[Frame]:
         return
     start = exchanges[0].started
     children: dict[str, int] = {}
-    # (time, frames, how many of them stand at that time): a whole answer (None), or the next line of the JSON-RPC seam.
+    # (time, frames, how many of them are at that time): a whole answer (None), or the next line of the JSON-RPC seam.
     parts: list[tuple[float, Iterator[Frame], int | None]] = []
     for conn, one in enumerate(exchanges, 1):
         parts.append((one.started, iter((request_frame(one.started - start, conn, one.method, one.path, (), one.sent),)), None))

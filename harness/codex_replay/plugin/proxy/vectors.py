@@ -16,7 +16,7 @@ PATH = Path(__file__).parents[2] / "protocol" / "data" / "tool-calls.ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What may come of a vector: calls as (name, arguments) and the text beside them; or, with `error`, an error."""
+    """What may come of a vector: calls as (name, arguments) and the text next to them; or, with `error`, an error."""
 
     calls: tuple[tuple[str, Any], ...] = ()
     output: str = ""
@@ -40,7 +40,7 @@ class Vector:
     verbatim: tuple[str | None, ...]
 
     def pieces(self, size: int) -> list[str]:
-        """Return the text cut at the vector's own cuts, else into pieces of so many characters; 0 leaves it whole."""
+        """Return the text cut at the vector's own cuts, else into chunks of so many characters; 0 leaves it whole."""
         cuts = self.cuts if self.cuts is not None else range(size, len(self.text), size) if size else ()
         return [self.text[begin:end] for begin, end in pairwise((0, *cuts, len(self.text))) if begin < end]
 

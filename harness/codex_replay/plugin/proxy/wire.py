@@ -1,4 +1,4 @@
-"""What a proxy and its app-servers said to each other: the ledgers of the taps, one a child, put on one timeline."""
+"""The traffic between a proxy and its app-servers: the ledgers of the taps, one per child, merged on one timeline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WireFrame:
 
     @cached_property
     def value(self) -> Any:
-        """The line decoded; None when it is no JSON."""
+        """The line decoded; None when it is not JSON."""
         try:
             return json.loads(self.raw)
         except ValueError:

@@ -1,1 +1,1 @@
-"""What a run comes to: verdicts, traces, coverage, baseline, report. It knows no subject."""
+"""The results of a run: verdicts, traces, coverage, baseline, report. Independent of the subject."""

@@ -9,7 +9,7 @@
 A listed failure passes (as pytest's xfail). A listed check that passes, all cases of its line, is stale and fails the run, for a
 baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error, unless
 modules or cases were named: a part of the suites may have the list of all.
-`--update-baseline` writes the file anew from what fails: reasons of lines that stay are kept.
+`--update-baseline` writes the file again from what fails: reasons of lines that stay are kept.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 PROPERTY = "codex-replay-baseline"
-UNEXPLAINED = "failed when --update-baseline was run; say why"
+UNEXPLAINED = "failed when --update-baseline was run; add a reason"
 _KEYS = ("check", "reason", "flaky")
 #: How many checks a sentence names.
 _LISTED = 5
-#: Under which key a worker of pytest-xdist tells the controller why nothing may run.
+#: The key under which a worker of pytest-xdist reports to the controller why nothing may run.
 REFUSED = "codex_replay_refused"
 
 
@@ -76,7 +76,7 @@ def _line(row: Any, where: str) -> Line:
     if not isinstance(row, Mapping):
         raise BadBaseline(f"{where}: it must be an object with check and reason.")
     if unknown := [key for key in row if key not in _KEYS]:
-        raise BadBaseline(f"{where}: there is no key {unknown[0]!r}; the keys are {', '.join(_KEYS)}.")
+        raise BadBaseline(f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(_KEYS)}.")
     for key in ("check", "reason"):
         if not isinstance(row.get(key), str) or not row[key].strip():
             raise BadBaseline(f"{where}: it has no {key}.")
@@ -112,7 +112,8 @@ def names_of(item: pytest.Item) -> list[str]:
 
 
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
-    """End the run as a usage error before any case of it; a worker of pytest-xdist runs nothing, the controller says it."""
+    """End the run as a usage error before its first case; a worker of pytest-xdist runs nothing, the controller reports the
+    error."""
     output = getattr(config, "workeroutput", None)
     if output is None:
         raise pytest.UsageError(sentence)
@@ -132,17 +133,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the baseline before anything is collected."""
     path, update = settings_of(config).baseline, bool(config.getoption("update_baseline"))
     if update and shard_of(config) is not None:
-        raise pytest.UsageError("--update-baseline needs every case: leave --shard out.")
+        raise pytest.UsageError("--update-baseline needs every case: remove --shard.")
     if path is None:
         if update:
-            raise pytest.UsageError("--update-baseline: say which file, with --baseline FILE.")
+            raise pytest.UsageError("--update-baseline: name the file with --baseline FILE.")
         return
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         if not update or not isinstance(error, FileNotFoundError):
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            make = "; --update-baseline makes it of what fails" if isinstance(error, FileNotFoundError) else ""
+            make = "; --update-baseline creates it from the failures" if isinstance(error, FileNotFoundError) else ""
             raise pytest.UsageError(f"--baseline {path}: it cannot be read ({why}){make}.") from None
         text = ""
     try:
@@ -152,14 +153,13 @@ def pytest_configure(config: pytest.Config) -> None:
     unexplained = [line.check for line in lines if line.reason == UNEXPLAINED]
     if unexplained and not update:
         raise pytest.UsageError(
-            f"--baseline {path}: nobody has said yet why {_some(unexplained)} may fail; "
-            f"put the reason in the place of {UNEXPLAINED!r}."
+            f"--baseline {path}: {_some(unexplained)} has no reason yet; write it in place of {UNEXPLAINED!r}."
         )
     config.pluginmanager.register(Gate(path, lines, update, shard_of(config) is not None), "codex-replay-baseline-gate")
 
 
 class Gate:
-    """Applies a baseline to a run. With pytest-xdist the workers judge the cases, and the controller what concerns many."""
+    """Apply a baseline to a run. With pytest-xdist the workers apply it to their cases, and the controller to all of them."""
 
     def __init__(self, path: Path, lines: list[Line], update: bool, sharded: bool = False) -> None:
         self.path, self.lines, self.update, self._sharded = path, lines, update, sharded
@@ -185,14 +185,11 @@ class Gate:
             refuse(config, items, self._complaint(unmatched))
 
     def _complaint(self, unmatched: list[str]) -> str:
-        return (
-            f"--baseline {self.path}: no check of this run is called {_some(unmatched)}; "
-            "take the line out, or run the suite that has it."
-        )
+        return f"--baseline {self.path}: this run has no check {_some(unmatched)}; remove the line, or run the suite that has it."
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let a listed failure pass; fail a line of one case that passes."""
+        """Let a listed failure pass; fail a listed check of one case that passes."""
         report = yield
         mine = self._of.get(item.nodeid, [])
         if report.when == "teardown" or (report.when == "setup" and report.passed) or report.skipped:
@@ -208,7 +205,7 @@ class Gate:
             report.wasxfail = f"known: {lines[0].reason}"
         elif single := [line for line in lines if not line.flaky and self._alone(line)]:
             report.outcome = "failed"
-            report.longrepr = f"Stale: {single[0].check!r} passes now; take its line out of {self.path}."
+            report.longrepr = f"Stale: {single[0].check!r} passes now; remove its line from {self.path}."
         return report
 
     def _alone(self, line: Line) -> bool:
@@ -278,7 +275,7 @@ class Gate:
                 stats["xfailed"] = everything
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-        """Report what the baseline came to."""
+        """Report the results of the baseline."""
         out = terminalreporter
         if exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
@@ -289,10 +286,11 @@ class Gate:
             out.write_line(f"{self.path} has {plural(self.written, 'line')} now.")
             if self.unexplained:
                 out.write_line(
-                    f"{self.unexplained} of them want a reason, in the place of {UNEXPLAINED!r}: the gate refuses these words."
+                    f"{plural(self.unexplained, 'line')} still need a reason in place of {UNEXPLAINED!r}; the gate refuses that "
+                    f"text."
                 )
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")
             for check in self.stale:
-                out.write_line(f"stale: {check!r} passes now; take its line out of {self.path}.", red=True)
+                out.write_line(f"stale: {check!r} passes now; remove its line from {self.path}.", red=True)

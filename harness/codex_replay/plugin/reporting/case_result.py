@@ -1,4 +1,4 @@
-"""What the process that runs a case knows of it beside pytest's own report: `CaseResult`, one for each phase of a case.
+"""What the process that runs a case knows of it next to pytest's own report: `CaseResult`, one for each phase of a case.
 
 It crosses from the worker of pytest-xdist to the controller as JSON, as a user property of the report.
 """

@@ -1,4 +1,4 @@
-"""Collects what the cases of a run came to, in the process that ends the run: verdict, coverage, report."""
+"""Collect the results of a run's cases, in the process that ends the run: verdict, coverage, report."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Collector:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Print the summary below all that pytest and other plugins have to say, also if one of them fails."""
+        """Print the summary below all other output of pytest and plugins, even if one of them fails."""
         try:
             return (yield)
         finally:
@@ -188,7 +188,7 @@ class Collector:
         self._end(out)
         chose_none = self.run is not None and self.run.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         if self._waits and chose_none and not self.session.verdict.cases and self.session.tells:
-            out.write_line("NOTHING VERIFIED: no case was chosen.", bold=True, red=True)
+            out.write_line("NOTHING VERIFIED: no case was selected.", bold=True, red=True)
 
     def _end(self, out: pytest.TerminalReporter) -> None:
         if self._last is not None:
@@ -214,11 +214,11 @@ class Collector:
             if self.session.settings.report is not None and run is not None and run.exitstatus == pytest.ExitCode.OK:
                 run.exitstatus = pytest.ExitCode.TESTS_FAILED  # it was asked for, and whoever waits for it must hear of it
             return f"The report cannot be written to {folder} ({error.strerror}); give --report DIR."
-        out.write_line(f"Beside the report: {', '.join(sorted(each.name for each in others))}")
+        out.write_line(f"Also in the report folder: {', '.join(sorted(each.name for each in others))}")
         progress = out.config.pluginmanager.get_plugin("codex-replay-progress")
         if isinstance(progress, Progress):
             progress.tell(report=str(path), verdict=self.session.verdict.word)
-        instead = f" (another run holds {self.session.instead_of})" if self.session.instead_of is not None else ""
+        instead = f" (another run uses {self.session.instead_of})" if self.session.instead_of is not None else ""
         return f"Report: {path}{instead}"
 
 

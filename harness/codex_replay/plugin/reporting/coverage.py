@@ -20,11 +20,11 @@ from codex_replay.protocol.schema import bundle
 if TYPE_CHECKING:
     from codex_replay.core.cassette.frames import Frame
 
-#: The kinds of things to see, in the order of the table. A client method that was only ever refused counts, and is said to be.
+#: The kinds of coverage, in the order of the table. A client method that was always refused counts, with a mark.
 KINDS = ("client method", "client notification", "server request", "server notification", "event")
 
 
-#: The terminal names what was not seen, with the reasons, if it is not more: a run of part of the suite is no finding.
+#: The terminal names what was not seen, with the reasons, if it is not more: a run of part of the suite is not a finding.
 NAMED = 40
 
 
@@ -41,7 +41,7 @@ class Sight:
 
 @dataclass(slots=True)
 class Coverage:
-    """What was seen so far of one Codex version."""
+    """The coverage of one Codex version so far."""
 
     version: str = versions.DEFAULT
     _first: dict[str, str] = field(default_factory=dict)
@@ -78,11 +78,11 @@ class Coverage:
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = [f"{a.ljust(widths[0])}  {b.rjust(widths[1])}  {c.rjust(widths[2])}  {d}".rstrip() for a, b, c, d in rows]
         if len(missing) > NAMED:
-            missing = [f"  {len(missing)} of all this; report.json names them"]
+            missing = [f"  {len(missing)} in total; report.json lists them"]
         return [*lines, *(["not seen:", *missing] if missing else [])]
 
     def report(self) -> dict[str, Any]:
-        """Return what report.json says: kind -> name -> {"case", "refused" (if so), "reason" (if not seen)}."""
+        """Return the coverage for report.json: kind -> name -> {"case", "refused" (if so), "reason" (if not seen)}."""
         found: dict[str, Any] = {}
         for sight in self.sights():
             said: dict[str, Any] = {"case": sight.case or None}
@@ -99,7 +99,7 @@ class Coverage:
         for sort, sights in _by_kind(self.sights()).items():
             count = sum(bool(sight.case) for sight in sights)
             lines += [f"## {sort[0].upper()}{sort[1:]}: {count} of {len(sights)}", ""]
-            lines += ["| name | first seen in, or why not |", "|---|---|"]
+            lines += ["| name | first case that shows it, or why none does |", "|---|---|"]
             for sight in sights:
                 what = f"`{sight.case.removeprefix('app_server/')}`" if sight.case else f"not seen: {sight.reason}"
                 what += f"; only refused: {sight.reason}" if sight.refused else ""
@@ -119,7 +119,7 @@ def _by_kind(sights: list[Sight]) -> dict[str, list[Sight]]:
 
 
 def everything(version: str) -> dict[str, tuple[str, ...]]:
-    """Return kind -> names, for all that a Codex version can say: methods, events, and each enumerated type of the table."""
+    """Return kind -> names, for everything in a Codex version: methods, events, and each enumerated type of the table."""
     known = bundle.load(version)
     found = {
         "client method": known.methods("client-request"),
@@ -142,13 +142,15 @@ def values_of(known: bundle.Bundle, name: str, tag: str = "type") -> tuple[str, 
     definitions = known.primary["definitions"]
     node = definitions.get("v2", {}).get(name) or definitions.get(name)
     if node is None:
-        raise bundle.BundleError(f"Bundle {known.version} has no type {name}; mend the table coverage.json.")
+        raise bundle.BundleError(f"Bundle {known.version} has no type {name}; correct the table coverage.json.")
     found: list[str] = list(node.get("enum", ()))
     for branch in bundle.branches(node):
         tagged = branch.get("properties", {}).get(tag, {})
         found += branch.get("enum", ()) or tagged.get("enum", ()) or branch.get("required", ())[:1]
     if not found:
-        raise bundle.BundleError(f"The type {name} of bundle {known.version} enumerates nothing; mend the table coverage.json.")
+        raise bundle.BundleError(
+            f"The type {name} of bundle {known.version} enumerates nothing; correct the table coverage.json."
+        )
     return tuple(dict.fromkeys(found))
 
 
@@ -161,7 +163,8 @@ def snake(name: str) -> str:
 
 
 def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
-    """Return what the rpc frames of one connection show, as `kind: name`; `... answered` of a client method that got a result."""
+    """Return the coverage of the rpc frames of one connection, as `kind: name`; `... answered` for a client method with a
+    result."""
     rows = data_tables.load("coverage", version)["enums"]
     places: dict[str, list[tuple[str, str, str]]] = {}
     for row in rows:
@@ -215,7 +218,7 @@ _STEP = re.compile(r"(?P<key>[^\[\]]*)(?:\[(?P<member>\w+)=(?P<wanted>\w+)\])?")
 
 
 def at(value: Any, path: list[str]) -> Iterator[Any]:
-    """Yield what stands at a path (see the table's `about`)."""
+    """Yield what is at a path (see the table's `about`)."""
     if not path:
         yield value
         return

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from codex_replay.plugin.reporting.session import Session
 
-#: So many failures of one cause stop a run.
+#: The number of failures of one cause that stops a run.
 FAILURES = 20
-#: A case that waited in vain counts as so many: a subject that hangs costs ten seconds a case.
+#: A timeout counts as so many failures: a subject that hangs costs ten seconds per case.
 WAITED = 4
 _WAITED = re.compile(r"\bwithin [\d.]+ s\b")
 #: The file that stops the workers.

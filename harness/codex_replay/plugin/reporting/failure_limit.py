@@ -1,4 +1,4 @@
-"""Of many failures the terminal tells in whole the first of each check, and of the others how many there were.
+"""Print the first failure of each check in full at the terminal, and the number of the others.
 
 A proxy that speaks other methods than a profile asks for fails eight hundred cases, each with forty frames: what a person seeks
 is not found in eight megabytes, and a CI system cuts them. The report has all of every case, whatever is printed here.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from codex_replay.plugin.reporting.session import Session
 
-#: How many failures are told in whole when there are more.
+#: The maximum number of failures that are always printed in full.
 WHOLE = 25
 #: The same, of a run that stopped early: its failures have one cause.
 WHOLE_OF_ONE_CAUSE = 3
@@ -25,7 +25,7 @@ _KINDS = ("error", "failed")
 
 
 class FailureLimit:
-    """Keeps from pytest, which prints what failed before it asks other plugins, what is not to be told in whole."""
+    """Hide the failures that are not printed in full from pytest, which prints failures before it calls other plugins."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self._verdict = session.verdict
@@ -33,7 +33,7 @@ class FailureLimit:
         self._kept_back: dict[str, list[Any]] = {}
         self._told: set[str] = set()
         self._more: dict[str, int] = {}
-        config.pluginmanager.register(_Between(self), "codex-replay-terse-between")
+        config.pluginmanager.register(_Between(self), "codex-replay-failure-limit-between")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
@@ -65,22 +65,22 @@ class FailureLimit:
         return False
 
     def between(self, out: pytest.TerminalReporter) -> None:
-        """Give pytest back for its list of failures, a line a case, what was kept from it, and say how much that was."""
+        """Return the hidden failures to pytest's list, one line per case, and print their number."""
         out.stats.update(self._kept_back)
         if not self._more:
             return
         out.section(f"{plural(sum(self._more.values()), 'failure')} more")
         for check, number in sorted(self._more.items()):
             out.write_line(f"{number:5}  {check}" + (", as above" if check in self._told else ""))
-        out.write_line("The report has each of them in whole, with the command that runs it again.")
+        out.write_line("The report has them in full, each with its rerun command.")
 
 
 class _Between:
     """What is asked after the failures were printed and before the list of them is."""
 
-    def __init__(self, terse: FailureLimit) -> None:
-        self._terse = terse
+    def __init__(self, limit: FailureLimit) -> None:
+        self._limit = limit
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        self._terse.between(terminalreporter)
+        self._limit.between(terminalreporter)

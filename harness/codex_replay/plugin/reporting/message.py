@@ -13,7 +13,7 @@ _CLASS = re.compile(rf"\A(?:{__name__.partition('.')[0]}(?:\.\w+)+: |Failed: |As
 
 
 def message_of(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Return why a case was skipped, or what its exception says."""
+    """Return why a case was skipped, or the message of its exception."""
     if report.outcome == "skipped" and isinstance(report.longrepr, tuple):
         return str(report.longrepr[2])
     crash = getattr(report.longrepr, "reprcrash", None)

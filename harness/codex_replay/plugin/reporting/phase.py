@@ -1,7 +1,7 @@
 """What is kept at the end of each phase of a case, in the process that runs it: its result, and its trace.
 
 A trace goes to the spool, so that none of it travels with pytest's own reports, and a worker that dies loses one case. A trace
-that cannot be collected must not change a verdict: a sentence then stands in its place.
+that cannot be collected must not change a verdict: a sentence then is in its place.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def keep_trace(session: Session, item: Any, report: pytest.TestReport) -> None:
         trace = source(session.trace_collector(), report.passed)
         if trace is not None:
             session.need_spool().put(item.nodeid, trace)
-    except Exception as error:  # whatever a broken subject made of it: the verdict stands
-        report.sections.append(("No story", f"What was said cannot be told: {type(error).__name__}: {error}"))
+    except Exception as error:  # whatever a broken subject made of it: the verdict is
+        report.sections.append(("No trace", f"The trace cannot be shown: {type(error).__name__}: {error}"))
 
 
 def _side(value: object) -> str:

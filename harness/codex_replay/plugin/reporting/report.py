@@ -1,6 +1,6 @@
 """Writes the report of a run: what the verdict has collected and what the processes of the run have put into the spool.
 
-Everything is redacted here, as one JSON value, before any file is made of it; the stories were redacted where they were taken.
+Everything is redacted here, as one JSON value, before any file is made of it; the traces were redacted where they were taken.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from codex_replay.plugin.reporting.verdict import Verdict
 
-#: What other commands leave beside a report, and what it takes in.
-BESIDE = ("strength", "drift")
+#: What other commands leave next to a report, and what it takes in.
+EXTRAS = ("strength", "drift")
 #: What is taken in may be nested so deep.
 DEEPEST = 100
 
 
 def machine_paths() -> dict[str, str]:
-    """Return the folders of this machine that tell who is at work, and what they become."""
+    """Return the folders of this machine that reveal the user, and their replacements."""
     root = Path(tempfile.gettempdir())
     from getpass import getuser
 
@@ -44,7 +44,7 @@ def machine_paths() -> dict[str, str]:
 
 
 def taken_in(path: Path) -> dict[str, Any] | None:
-    """Return what a command has left beside the report, None if it has left nothing; a file that is damaged tells only that."""
+    """Return the output of a command in the report folder, None if there is none; a damaged file gives only an error text."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -53,11 +53,11 @@ def taken_in(path: Path) -> dict[str, Any] | None:
         found = None
     if isinstance(found, dict) and _shallow(found):
         return cast("dict[str, Any]", finite(found))
-    return {"unreadable": f"{path.name} lies beside this report, and is no JSON that a command has written: it is damaged."}
+    return {"unreadable": f"{path.name} in the report folder is damaged: it is not JSON of a codex-replay command."}
 
 
 def _shallow(value: Any) -> bool:
-    """Tell whether a value is nested no deeper than whatever will read it can follow."""
+    """Return True if a value is nested no deeper than whatever will read it can follow."""
     level = [value]
     for _ in range(DEEPEST):
         below = (inner for each in level for inner in (each.values() if isinstance(each, dict) else each))
@@ -68,7 +68,7 @@ def _shallow(value: Any) -> bool:
 
 
 class Reporter:
-    """Writes the report of one run; `began` is when, in UTC."""
+    """Write the report of one run; `began` is its start, in UTC."""
 
     def __init__(self, config: pytest.Config, folder: Path, began: datetime, advice: Iterable[str] = ()) -> None:
         """`advice` are sentences for `next`, the steps that the report recommends."""
@@ -84,20 +84,20 @@ class Reporter:
         report = verdict.report("", self._started)
         again = RerunCommand(self._config, self.folder)
         places = spool.index() if spool is not None else {}
-        stories: dict[int, tuple[Path, int]] = {}
+        traces: dict[int, tuple[Path, int]] = {}
         for number, case in enumerate(report["cases"]):
             found = places.get(key_of(case["nodeid"]))
             if found:
                 case["story"] = case["id"]
-                stories[number] = found
+                traces[number] = found
                 self._smallest(case, found)
-        for name in BESIDE:
+        for name in EXTRAS:
             other = taken_in(self.folder / f"{name}.json")
             if other is not None:
                 report[name] = other  # type: ignore[literal-required]
         clean = cast("Report", self._redactor.value(report))
         # Commands must be such as can be given, so their temporary folders stay; and they are redacted word by word, for what
-        # stands side by side in a command line is no sentence.
+        # is side by side in a command line is not a sentence.
         plain = Redactor()
         clean["command"] = shell_line(again.whole(), plain.argv)
         clean["subject"] = plain.value(report["subject"])
@@ -107,17 +107,17 @@ class Reporter:
         self.next = next_steps(clean, map(self._redactor.text, self._advice))
         if self.next:
             clean["next"] = self.next
-        return write_all(self.folder, clean, self._stories(clean["cases"], stories))
+        return write_all(self.folder, clean, self._traces(clean["cases"], traces))
 
     @staticmethod
     def _smallest(case: Case, found: tuple[Path, int]) -> None:
-        """Of a failure that says nothing of two values, the smallest difference to the recording tells them."""
+        """For a failure without two values, the smallest difference to the recording gives them."""
         if case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
             said, _ = Spool.read(found)
             case["expected"], case["actual"] = said.get("expected"), said.get("actual")
 
-    def _stories(self, cases: list[Case], stories: dict[int, tuple[Path, int]]) -> Iterator[TraceText]:
-        for number, place in stories.items():
+    def _traces(self, cases: list[Case], traces: dict[int, tuple[Path, int]]) -> Iterator[TraceText]:
+        for number, place in traces.items():
             said, frames = Spool.read(place)
             said["cassette"] = self._relative(said["cassette"]) if said["cassette"] else None
             yield told(cases[number]["story"] or "", said, frames)

@@ -46,8 +46,8 @@ class Session:
         base = config.rootpath if config.inipath else config.invocation_params.dir
         self.report_folder = settings.report or base / "reports" / subject.slug
         self.folder_lock: FolderLock | None = None  # the folder of the report, from before the first case on
-        self._begun = False  # whether a case has been heard of
-        self.instead_of: Path | None = None  # the usual folder, where another run holds it
+        self._begun = False  # whether any case has run
+        self.instead_of: Path | None = None  # the usual folder, if another run has locked it
         self.root = config.rootpath
         self._backend: BackendProcess | None = None
         self.began = datetime.now(UTC)
@@ -88,9 +88,9 @@ class Session:
         return self._traces
 
     def lock_report_folder(self) -> None:
-        """At the first case, hold the folder of the report; the next free one where another run holds the usual one.
+        """At the first case, lock the folder of the report; the next free one if another run has locked the usual one.
 
-        The report of an older run goes: this run may be killed, and then its verdict must not be taken for that of this one.
+        Remove the report of an older run: if this run is killed, the old verdict must not count as its own.
         """
         from codex_replay.plugin.base.folder_lock import lock_free_folder
         from codex_replay.report.files import remove_all
@@ -98,7 +98,7 @@ class Session:
         if self._begun:
             return
         self._begun = True
-        with contextlib.suppress(OSError):  # then none can be written either, and that is said at the end
+        with contextlib.suppress(OSError):  # then the new one cannot be written either, which is reported at the end
             if self.folder_lock is None:
                 usual, self.folder_lock = self.report_folder, lock_free_folder(self.report_folder)
                 if self.folder_lock.folder != usual:

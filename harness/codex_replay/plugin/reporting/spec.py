@@ -1,7 +1,7 @@
-"""What a case is held to, and what it is about: read from its `spec` marker, or from the statements that its docstrings cite.
+"""The requirement and the subject of a check: read from its `spec` marker, or from the statements that its docstrings cite.
 
 `@pytest.mark.spec(check, "PAY-07", ...)` names the check, whose id is stable, and the statements of the contract that it
-asserts. `source=` and `says=` name another source and its words: a page of the documentation, or a public reference. Without
+asserts. `source=` and `says=` name another source and quote it: a page of the documentation, or a public reference. Without
 the marker the docstring of the function, else that of its module behind "Source:", cites the statements.
 """
 
@@ -23,7 +23,7 @@ BUNDLE = "the schema bundle"
 
 
 def spec_of(item: Any, case: str) -> Spec | None:
-    """Return what a test is held to; `case` is its id, for a check that has none of its own. Raises `UnknownStatement`."""
+    """Return the requirement of a test; `case` is its id, for a check without its own. Raises `UnknownStatement`."""
     mark = item.get_closest_marker("spec")
     if mark is not None and mark.args:
         return _of(mark)
@@ -52,7 +52,7 @@ def _of(mark: Any) -> Spec:
 
 
 def section_of(found: Spec) -> str:
-    """Return what is shown below a failure: a line for each statement, and then the place of each."""
+    """Return the text below a failure: a line for each statement, and then the place of each."""
     if "links" not in found:
         return ", ".join(part for part in (found["document"], found["section"]) if part) + f": {found['text']}"
     lines = found["text"] if "," in found["section"] else f"{found['section']}: {found['text']}"
@@ -83,7 +83,7 @@ def place(where: str) -> tuple[str, str]:
 
 
 def source_of(*docstrings: str) -> tuple[list[str], str]:
-    """Return the statements that the first of these docstrings with a source cites, and the source that is no statement."""
+    """Return the statements that the first of these docstrings with a source cites, and the source that is not a statement."""
     from codex_replay.report.contract import cited, page_titles
 
     for i, docstring in enumerate(docstrings):

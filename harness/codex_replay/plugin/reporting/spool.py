@@ -1,6 +1,6 @@
 """Where the processes of a run put the traces of their cases until the report is written.
 
-Strategy. A folder that only this user can read, one file a process, two lines a trace; of two traces of one case the later
+Strategy. A folder that only this user can read, one file per process, two lines per trace; of two traces of one case the later
 counts. Its lock is held while the run lives, so that the next run can take away what a killed one has left.
 """
 
@@ -21,19 +21,19 @@ from codex_replay.report.traces import frames_text
 if TYPE_CHECKING:
     from codex_replay.plugin.reporting.trace import CollectedTrace
 
-#: A spool's name begins so. Its lock is held while its run lives, in whatever container: a number of a process would not tell.
+#: The prefix of a spool's name. Its lock is held while its run lives, in any container: a process number would be ambiguous.
 _PREFIX, _LOCK = "codex-replay-traces-", "lock"
 
 
 def key_of(nodeid: str) -> str:
-    """Return the name of a case's trace in the spool; it tells nothing of the node id, which may hold a secret."""
+    """Return the name of a case's trace in the spool; it hides the node id, which may contain a secret."""
     return hashlib.sha256(nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class Spool:
     """Where the processes of a run put traces until the report is written: `folder`/<pid>.ndjson.
 
-    Two lines a trace: what is said of it, and its frames, which nobody need read again to write them into the report.
+    Two lines per trace: its description, and its frames, which are copied unread into the report.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
@@ -63,7 +63,7 @@ class Spool:
             file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return where each trace lies: the file and the offset of its lines; of two of one case the later."""
+        """Return the place of each trace: the file and the offset of its lines; of two of one case the later."""
         found: dict[str, tuple[Path, int]] = {}
         for path in sorted(self.folder.glob("*.ndjson"), key=lambda path: path.stat().st_mtime_ns):
             with open(path, "rb") as file:
@@ -77,7 +77,7 @@ class Spool:
 
     @staticmethod
     def read(place: tuple[Path, int]) -> tuple[dict[str, Any], bytes]:
-        """Return what is said of the trace that lies at a place of the index, and the text of its frames."""
+        """Return the description of the trace at a place of the index, and the text of its frames."""
         with open(place[0], "rb") as file:
             file.seek(place[1])
             head: dict[str, Any] = json.loads(file.readline())
@@ -85,7 +85,7 @@ class Spool:
 
 
 def _locked(folder: Path) -> int:
-    """Lock a new spool and return the descriptor that holds the lock, -1 where there are no locks."""
+    """Lock a new spool and return the descriptor of the lock, -1 on a file system without locks."""
     draft = folder / f"{_LOCK}.new"
     lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -98,7 +98,7 @@ def _locked(folder: Path) -> int:
 
 
 def _sweep() -> None:
-    """Take away the spools of this user that nobody holds any more."""
+    """Remove the spools of this user that no process locks any more."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # no lock in it, or it is held, or another run takes it away
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():

@@ -17,7 +17,7 @@ import pytest
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.report.data import Frame
 
-#: How much is kept of a case that passed, and of one that failed or ran live: frames, and characters of one frame.
+#: The limits of a trace of a passed case, and of a failed or live one: frames, and characters of one frame.
 PASSED, FAILED = (80, 2048), (2000, 1 << 16)
 #: Longer than any secret, in characters.
 MARGIN = 1 << 15
@@ -60,18 +60,18 @@ def new_trace(frames: list[Frame], *, truncated: bool = False) -> CollectedTrace
 
 
 class TraceCollector:
-    """Redacts and shortens the traces of one process; one redactor serves all its cases."""
+    """Redact and shorten the traces of one process; one redactor serves all its cases."""
 
     def __init__(self, paths: dict[str, str] | None = None) -> None:
         self._redactor = Redactor(paths=paths)
         self._named: dict[str, str] = {}
 
     def clean(self, text: str) -> str:
-        """Return what a failure says without its secrets, whole or torn."""
+        """Return the text of a failure without its secrets, whole or split."""
         return without_torn(self._redactor.text(text))
 
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
-        """Return the trace that these frames make, without secrets; None if there are none. Of a passed case less is kept."""
+        """Return the trace of these frames, without secrets; None if there are none. A passed case keeps fewer."""
         most, longest = PASSED if passed else FAILED
         seen = list(islice(frames, most + 1))
         kept = [self._clean(frame, n, longest) for n, frame in enumerate(seen, 1)]
@@ -96,7 +96,7 @@ class TraceCollector:
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
         """Return a text without its secrets, or enough of its beginning to keep `longest` of, and how long all of it is.
 
-        A secret that is cut in two may go unseen: so far more is looked at than is kept, and none of what is near the cut.
+        A secret that is cut in two may be missed: so more is searched than kept, and nothing near the cut is kept.
         """
         if len(text) <= longest + 2 * MARGIN:
             text = self._redactor.text(text)
@@ -105,7 +105,7 @@ class TraceCollector:
         return begun[: max(0, len(begun) - MARGIN)], len(text)
 
 
-#: Returns the trace of a test, redacted, None if there is none. It is given whether the test passed.
+#: Return the redacted trace of a test, None if there is none, given whether the test passed.
 TraceSource = Callable[[TraceCollector, bool], CollectedTrace | None]
 #: Under which key a test has its source.
 TRACE_SOURCE = pytest.StashKey[TraceSource]()

@@ -1,4 +1,4 @@
-"""What a run comes to, collected case by case: the table for the terminal, the data of the report, and the exit status.
+"""The result of a run, collected case by case: the table for the terminal, the data of the report, and the exit status.
 
 Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 """
@@ -63,7 +63,7 @@ class Verdict:
         self._ended.add(nodeid)
 
     def interrupt(self) -> None:
-        """Leave out the cases that did not end: that they began well is no pass."""
+        """Leave out the cases that did not end: that they began well is not a pass."""
         self.interrupted = True
         for nodeid in [nodeid for nodeid in self._of_node if nodeid not in self._ended]:
             if self.cases[self._of_node[nodeid]]["outcome"] == "passed":
@@ -78,7 +78,7 @@ class Verdict:
         key = self._of_node.get(nodeid)
         if key is None:
             key = name = str(case)
-            for number in range(2, len(self.cases) + 2):  # two classes of one module may have methods of one name
+            for number in range(2, len(self.cases) + 2):  # two classes of one module may have methods with one name
                 if key not in self.cases:
                     break
                 key = f"{name}#{number}"
@@ -130,7 +130,7 @@ class Verdict:
 
     @property
     def subjects(self) -> dict[str, str]:
-        """The subjects that these cases judged, by role."""
+        """The subjects of these cases, by role."""
         roles = self._roles or {"app-server"}
         named = {"app-server": self.subject, **self.others}
         return {role: name for role, name in named.items() if role in roles}
@@ -144,7 +144,7 @@ class Verdict:
             of += ", frames not validated"
         if self.interrupted:
             failed = f", {self.count('failed')} failed" if self.count("failed") else ""
-            return f"INTERRUPTED: after {plural(len(self.cases), 'case')}{failed}, so nothing is said of the others; {of}."
+            return f"INTERRUPTED after {plural(len(self.cases), 'case')}{failed}; the others did not run; {of}."
         if self.stopped_early:
             ran = plural(len(self.cases), "case")
             return f"FAILED: stopped early after {ran} of {self.planned}, which all failed for one cause; {of}."

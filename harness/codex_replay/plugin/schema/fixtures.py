@@ -1,7 +1,7 @@
 """Fixtures of the schema suite: the schema files under test, and the repository's cassettes frame by frame.
 
 Strategy: the files are what the subject of ``--app-server`` generates when asked as the real Codex is; the fake then writes
-the vendored ones, and the suite cannot tell the difference. Each cassette is a case of its own, so that a report names it.
+the vendored ones, and the suite cannot distinguish them. Each cassette is a separate case, so that a report names it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class BundleFiles(Mapping[str, bytes]):
 
 @dataclass(frozen=True, slots=True)
 class CheckedFrame:
-    """One rpc frame of a cassette: its number, who sent it, its decoded value, and what is wrong with it."""
+    """One rpc frame of a cassette: its number, its sender, its decoded value, and its faults."""
 
     n: int
     sender: str
@@ -58,7 +58,7 @@ class CheckedFrame:
 
 @pytest.fixture(scope="session")
 def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleFiles:
-    """The schema files under test: what the subject of ``--app-server`` generates, or the vendored ones without one."""
+    """The schema files under test: those that the subject of ``--app-server`` generates, or the vendored ones without one."""
     session = request.config.stash.get(SESSION, None)
     if session is None:
         return BundleFiles(dict(data_tables.schema()), "vendored")

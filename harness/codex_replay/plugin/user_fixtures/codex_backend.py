@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CodexBackend:
-    """A Responses backend of one's own, for one test: script, requests, tokens and gates are nobody else's.
+    """A Responses backend for one test, with its own script, requests, tokens and gates.
 
     `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` that of ChatGPT and
     `{url}/oauth/token` the token URL.
@@ -25,7 +25,7 @@ class CodexBackend:
         self._kept: list[Request] | None = None
 
     def script(self, script: object) -> None:
-        """Say what the model says; `BackendError` with a sentence when it is no script."""
+        """Set the script of the model; raises `BackendError` with a sentence for an invalid script."""
         self._session.script(script)
 
     @property
@@ -41,12 +41,12 @@ class CodexBackend:
         return http_conversation((one.payload, one.status) for one in self.requests)
 
     def close(self) -> None:
-        """End it; what was asked can still be told."""
+        """Stop it; its requests remain readable."""
         self._kept = self.requests
         self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
-        """Wait until so many requests have been answered; return all. AssertionError when there are fewer."""
+        """Wait until so many requests have been answered; return all. Raises AssertionError on a timeout."""
         __tracebackhide__ = True
         found = [request_of(entry, self.url) for entry in self._session.ledger(count, seconds)]
         if len(found) < count:
@@ -64,7 +64,7 @@ class CodexBackend:
         return self._session.problems()
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer stands at a gate; return whether one does."""
+        """Wait until an answer is at a gate; return whether one does."""
         return self._session.wait_at_gate(gate, seconds)
 
     def release(self, gate: str) -> None:

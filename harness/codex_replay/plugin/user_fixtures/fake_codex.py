@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.launcher import write_launcher
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.user_fixtures.replayed import Replays
@@ -43,9 +44,9 @@ class ModelCall:
 
 
 class FakeCodex:
-    """A drop-in `codex` whose model says what the test wants; each start in a test begins the script at its first turn.
+    """A drop-in `codex` with a scripted model; each start in a test begins the script at its first turn.
 
-    `path` is the executable, `command` starts it as an app-server. Settings hold for the starts that come after them.
+    `path` is the executable, `command` starts it as an app-server. Settings apply to later starts.
     """
 
     def __init__(self, folder: Path, program: str) -> None:
@@ -66,7 +67,7 @@ class FakeCodex:
     # -- before the client starts ------------------------------------------------------------------------------------------
 
     def script(self, script: object) -> None:
-        """Say what the model says: turns, or a whole script (docs/scripts.md). `BadScript` says what is wrong with one."""
+        """Set the script of the model: turns, or a whole script (docs/scripts.md). Raises `BadScript` for an invalid one."""
         from codex_replay.protocol.script.script import parse
 
         parse(script)
@@ -77,7 +78,7 @@ class FakeCodex:
         self._write()
 
     def config(self, **settings: Any) -> None:
-        """Say what its config.toml says, as `approval_policy="untrusted"`.
+        """Set keys of its config.toml, such as `approval_policy="untrusted"`.
 
         ValueError for what TOML has no form for, and for a key that Codex does not have: it would be left unread.
         """
@@ -88,12 +89,12 @@ class FakeCodex:
         keys: list[str] = load("config-keys")["keys"]
         for key in settings:
             if key not in keys:
-                meant = f"; did you mean {near!r}?" if (near := nearest(key, keys)) else ", which leaves it unread."
-                raise ValueError(f"{key!r} is no key of the config.toml of Codex {versions.DEFAULT}{meant}")
+                meant = f"; did you mean {near!r}?" if (near := nearest(key, keys)) else ", which ignores it."
+                raise ValueError(f"{key!r} is not a key of the config.toml of Codex {versions.DEFAULT}{meant}")
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
     def cassette(self, path: Path | str, *, partial: bool = False) -> None:
-        """Replay a recording, or a directory of them, instead of a script. `CassetteError` for what is none.
+        """Replay a recording, or a directory of them, in place of a script. Raises `CassetteError` for an invalid one.
 
         At the end of the test each start must have been sent all that was recorded of the client; `partial` lets it leave out.
         """
@@ -102,7 +103,7 @@ class FakeCodex:
 
         for file in find_files([str(path)]):
             with CassetteReader(file) as reader:
-                for _ in reader:  # a broken line in it is told here
+                for _ in reader:  # a broken line in it is reported here
                     pass
                 self._codex = reader.header.codex
         self._partial = partial
@@ -123,7 +124,7 @@ class FakeCodex:
         names = [line.split()[0] for line in listed.splitlines()]
         known, _, seed = name.partition(":")
         if known not in names or (seed and not seed.isdecimal()):
-            raise ValueError(f"{name!r} is no fault of fake-codex; NAME or NAME:SEED is, and the names are {', '.join(names)}.")
+            raise ValueError(f"{name!r} is not a fault of fake-codex. Use NAME or NAME:SEED; the names are {', '.join(names)}.")
         self._env["FAKE_CODEX_FAULT"] = name
         self._write()
 
@@ -135,7 +136,9 @@ class FakeCodex:
 
     def _order(self) -> None:
         if "FAKE_CODEX_CASSETTE" in self._env and "FAKE_CODEX_PACE" in self._env:
-            raise ValueError("race() permutes what a script says, cassette() is said in its own order: a test has one of them.")
+            raise ValueError(
+                "race() reorders the frames of a script, but cassette() replays in the recorded order. Use one of them in a test."
+            )
 
     def _write(self) -> None:
         home = str(self._folder / "home")
@@ -145,7 +148,7 @@ class FakeCodex:
         ledger = f'cd "{self._folder}/models"; n=0; until mkdir $n 2>/dev/null; do n=$((n+1)); done; cd "$OLDPWD"'
         start = f'{ledger}; FAKE_CODEX_LEDGER="{self._folder}/models/$n/ledger.ndjson" exec "$0" "$@"'
         if self._replaying:
-            start = f": cassette {len(self._replays)}; {start}"  # tells in the ledger of the wire what held for this start
+            start = f": cassette {len(self._replays)}; {start}"  # writes the settings of this start into the ledger of the wire
             self._replays.add(start, env, self._partial)
         self._start = start
         write_launcher(Path(self.path), [*tap, start, self._program], env)
@@ -159,7 +162,7 @@ class FakeCodex:
 
     @property
     def sent(self) -> list[Any]:
-        """The messages that the client has sent so far, to every start, in order; a line that is no JSON as its text."""
+        """The messages that the client has sent so far, to every start, in order; a line that is not JSON as its text."""
         return [_decoded(entry["got"]) for entry in self.wire() if "got" in entry]
 
     @property
@@ -191,7 +194,7 @@ class FakeCodex:
 
     @property
     def unplayed(self) -> list[str]:
-        """A sentence for each recorded frame that the client has not sent, and for each that it sent beside the recording."""
+        """A sentence for each recorded frame that the client has not sent, and for each that it sent next to the recording."""
         return self._replays.problems(self.wire, self._start)
 
     @property
@@ -210,7 +213,7 @@ class FakeCodex:
         return rpc_conversation(lines, self._codex)
 
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """Wait until the client has sent so many messages of a method; return them. AssertionError when it does not."""
+        """Wait until the client has sent so many messages of a method; return them. Raises AssertionError on a timeout."""
         __tracebackhide__ = True
         deadline = time.monotonic() + seconds
         while True:
@@ -218,7 +221,9 @@ class FakeCodex:
             if len(found) >= count:
                 return found
             if time.monotonic() > deadline:
-                raise AssertionError(f"The client has not sent {count} x {method} within {seconds:g} s, but {self.methods}.")
+                raise AssertionError(
+                    f"The client did not send {method} {plural(count, 'time')} within {seconds:g} s; it sent {self.methods}."
+                )
             time.sleep(0.005)
 
     def wire(self) -> list[dict[str, Any]]:
@@ -227,7 +232,7 @@ class FakeCodex:
 
 
 def by_connection(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines of a wire with those of one connection together.
+    """Return the lines of a wire, grouped by connection.
 
     Connections keep the order in which they began, but two at once begin in any order: of those that overlap the first is the one
     whose client's lines are the lesser text.

@@ -16,8 +16,8 @@ def fail_on_problems(fake: FakeCodex | CodexBackend, name: str) -> None:
     __tracebackhide__ = True
     if not fake.lenient and (problems := fake.problems):
         told = "\n    ".join(problems[:5])
-        what = f"The model was asked what the script of {name} does not have"
-        pytest.fail(f"{what} (set {name}.lenient = True where that is meant):\n    {told}", pytrace=False)
+        what = f"The script of {name} has no turn for a request"
+        pytest.fail(f"{what} (to allow it, set {name}.lenient = True):\n    {told}", pytrace=False)
 
 
 def fail_on_unplayed(fake: FakeCodex) -> None:
@@ -25,5 +25,5 @@ def fail_on_unplayed(fake: FakeCodex) -> None:
     __tracebackhide__ = True
     if not fake.lenient and (found := fake.unplayed):
         told = "\n    ".join([*found[:5], *([f"... and {len(found) - 5} more"] if len(found) > 5 else [])])
-        meant = "cassette(path, partial=True) where it may leave out, fake_codex.lenient = True where anything may differ"
-        pytest.fail(f"The client did not say what was recorded ({meant}):\n    {told}", pytrace=False)
+        meant = "to allow missing messages, use cassette(path, partial=True); to allow any difference, fake_codex.lenient = True"
+        pytest.fail(f"The client differs from the recording ({meant}):\n    {told}", pytrace=False)

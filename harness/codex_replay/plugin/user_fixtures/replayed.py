@@ -20,7 +20,7 @@ _SECONDS = 1.0  # for what a client that still runs has written last
 
 
 class Replays:
-    """The cassettes of one test, by the shell command with which a start that has one begins."""
+    """The cassettes of one test, by the shell command that begins a start with one."""
 
     def __init__(self, program: str, folder: Path) -> None:
         """`program` is fake-codex; it writes its endings into `folder`."""
@@ -32,11 +32,11 @@ class Replays:
         return len(self._starts)
 
     def add(self, start: str, env: Mapping[str, str], partial: bool) -> None:
-        """Take note of what holds for the starts that come now; with `partial` frames may be left out."""
+        """Note the settings for later starts; with `partial` frames may be left out."""
         self._starts[start] = (dict(env), partial)
 
     def problems(self, wire: Callable[[], list[dict[str, Any]]], last: str) -> list[str]:
-        """Return what is wrong with what was sent; `last` is the command that holds at the end."""
+        """Return the differences of the sent messages; `last` is the command of the last setting."""
         deadline = time.monotonic() + _SECONDS
         entries = wire()
         while (found := self._judged(entries, last)) and any(_runs(entry) for entry in entries):
@@ -56,7 +56,7 @@ class Replays:
                 found += self._told(run["argv"], sent)
         unstarted = last in self._starts and not any(run["argv"][1] == last for run in runs)
         if unstarted and self._told(["-c", last, self._program, "app-server"], []):
-            found.append("no client has started the app-server, so none of the recorded frames was sent")
+            found.append("no client started the app-server, so no recorded frame was sent")
         return found
 
     def _told(self, argv: Sequence[str], sent: Sequence[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""One case on two versions: every way in which what the server said has changed.
+"""Compare one case on two versions: every change in the server's frames.
 
-Strategy. Events are paired label by label, those that say the same first and the others by how much they share, so that
+Strategy. Events are paired label by label, equal ones first and the others by similarity, so that
 neither a frame that has gone nor one that came in between shifts the rest. What has no partner has vanished, appeared, or come
-oftener or less often; what has one is compared inside; and pairs that stand the other way round, where no declared race allows
+oftener or less often; what has one is compared inside; and pairs that are the other way round, where no declared race allows
 that, have changed their order.
 
 If one of the two runs ended early (the case failed there), the other counts only up to the client frame that the first one
@@ -21,13 +21,13 @@ from typing import Any
 from codex_replay.protocol.behaviour.run_form import Form, Said, blank
 from codex_replay.protocol.behaviour.values import ABSENT, At, Names, differences
 
-#: So many pairs are tried to find which event of one run is which of the other; above that they are taken in order.
+#: The maximum number of pairs to try when events of two runs are matched; above it they are matched in order.
 TRIED = 2500
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: its `rule` (see `RULES`), the method or event, where in the frame, and what stood and stands there."""
+    """One change: its `rule` (see `RULES`), the method or event, where in the frame, and what stood and is there."""
 
     rule: str
     label: str
@@ -38,27 +38,27 @@ class Change:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is compared with what two runs of one version differ in."""
+        """The other run, compared with allowance for the differences between two runs of one version."""
         return (self.rule, self.label, self.path)
 
 
-#: rule -> what it says; in the order of how telling it is.
+#: rule -> its description, the most informative rule first.
 RULES: dict[str, str] = {
-    "unheard": "the client's answer is heard otherwise: the model is told something else",
-    "refused": "what was answered is now an error",
-    "accepted": "what was an error is now answered",
+    "unheard": "the client's answer has another effect: the model receives another text",
+    "refused": "a request that succeeded now fails",
+    "accepted": "a request that failed now succeeds",
     "vanished": "no longer sent",
-    "doubled": "sent once more, and says the same",
-    "order": "comes in another order",
+    "doubled": "sent once more, with the same content",
+    "order": "sent in another order",
     "oftener": "sent oftener",
     "rarer": "sent less often",
     "error text": "another error text",
     "value": "another value",
-    "identity": "names another thing than before",
-    "gone": "the member is no longer there",
+    "identity": "refers to something else than before",
+    "gone": "the member is no longer sent",
     "appeared": "not sent before",
-    "new": "a member that was not there",
-    "assertion": "the case fails, and no frame tells why",
+    "new": "a new member",
+    "assertion": "the case fails, and no frame shows why",
 }
 
 
@@ -66,7 +66,7 @@ RULES: dict[str, str] = {
 class Kept:
     """A case as one run left it: a form for each of its servers, and how it ended.
 
-    `racy` says why the real server has more than one right way there, if the case has declared that.
+    `racy` is the reason, if the case declares that the real server has more than one correct behaviour there.
     """
 
     case: str
@@ -82,7 +82,7 @@ class Kept:
         return sum(len(server.client) for server in self.servers)
 
     def end(self) -> str:
-        """Say where it ended: after which frame, and why."""
+        """Return where the run ended: after which frame, and why."""
         after = f" after {self.servers[-1].last}" if self.servers and self.servers[-1].last else ""
         return f"{self.sentence}{after}"
 
@@ -104,7 +104,7 @@ def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> 
     for label in labels:
         left, right = ([said for said in form.said if said.label == label] for form in (one, other))
         both, only_left, only_right = paired(_until(left, end_one), _until(right, end_other))
-        # What came after the end of the shorter run excuses what is left over of it, and is held to nothing.
+        # Events after the end of the shorter run are ignored, not counted as missing.
         only_left = only_left[len(right) - len(_until(right, end_other)) :]
         only_right = only_right[len(left) - len(_until(left, end_one)) :]
         pairs += both
@@ -160,7 +160,7 @@ def _rule(at: At) -> str:
 
 
 def _heard(one: Form, other: Form) -> Iterator[Change]:
-    """Yield what the model is told otherwise of a call to which the client gave the same answer."""
+    """Yield the differences in the tool outputs that the model gets although the client gave the same answer."""
     for call, before in one.calls.items():
         after = other.calls.get(call)
         if after is None or before.method != after.method or blank(_text(before.reply)) != blank(_text(after.reply)):
@@ -176,7 +176,7 @@ def _heard(one: Form, other: Form) -> Iterator[Change]:
 
 
 def paired(left: Sequence[Said], right: Sequence[Said]) -> tuple[list[tuple[Said, Said]], list[Said], list[Said]]:
-    """Pair the events of one label in their order; return the pairs, and what each side has alone."""
+    """Pair the events of one label in their order; return the pairs, and the unpaired events of each side."""
     pairs: list[tuple[Said, Said]] = []
     alone: tuple[list[Said], list[Said]] = ([], [])
     matcher = SequenceMatcher(None, [said.text for said in left], [said.text for said in right], autojunk=False)
@@ -230,7 +230,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _order(pairs: list[tuple[Said, Said]], one: Form, other: Form) -> Iterator[Change]:
-    """Yield the pairs of labels that stand the other way round, where neither version's races allow that."""
+    """Yield the pairs of labels that are the other way round, where neither version's races allow that."""
     stay = _longest_rising([right.seen for _, right in pairs])
     for index, (left, right) in enumerate(pairs):
         if index in stay:
@@ -247,7 +247,7 @@ def _order(pairs: list[tuple[Said, Said]], one: Form, other: Form) -> Iterator[C
 
 
 def _held(one: Said, other: Said, form: Form) -> bool:
-    """Tell whether two events of one side must keep their order."""
+    """Return True if two events of one side must keep their order."""
     same_side = one.mark.lane == other.mark.lane and one.mark.lane.startswith("rpc")
     return same_side and form.order.ordered(form.order.kind_of(one.mark), form.order.kind_of(other.mark))
 

@@ -1,9 +1,9 @@
 """What changed from one version to another, over all cases: the outcome of `drift --behaviour`, as one JSON value.
 
-Strategy. The first version is run twice. What differs between its two runs in a case is noise there, and is counted as such and
-never reported; an order that is noise in one case is noise in all, for a race that no table declares shows itself seldom. A case
-that one of the three runs has not left comparable stands under `not_compared` with the reason, never under noise or unchanged. A
-case may have declared that the real server has more than one right way in it; what only such cases show stands apart (`racy`).
+Strategy. The first version runs twice. Differences between its two runs of a case are noise in that case: they are counted and
+never reported. Noise in the order counts for all cases, since an undeclared race shows rarely. A case
+without three comparable runs is under `not_compared` with the reason, never under noise or unchanged. A
+case may have declared that the real server has more than one right way in it; what only such cases show is apart (`racy`).
 
 The changes that are left are gathered over the cases: one finding for one rule, method and path; one for all methods when the
 same member has changed in the same way in several; and one for a whole family (`codex/event/*`) of which nothing is left.
@@ -24,14 +24,14 @@ from codex_replay.protocol.behaviour.run_form import blank
 from codex_replay.protocol.behaviour.values import ABSENT
 
 FORMAT = 1
-#: In so many methods the same change of the same member is one finding; of a family so many kinds must be gone (or new).
+#: The same change of the same member in so many methods is one finding; so is a family of so many removed (or new) kinds.
 TOGETHER = 3
 EXAMPLES = 3
-#: Characters of a value that is shown; of longer texts what stands around the first difference.
+#: Characters of a value that is shown; of longer texts what is around the first difference.
 SHOWN = 240
 _RANK = {rule: number for number, rule in enumerate(RULES)}
 _DIGITS = re.compile(r"\d+")
-#: What the first version keeps in places where it is known to be volatile stands elsewhere in others.
+#: What the first version keeps in places where it is known to be volatile is elsewhere in others.
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d(?:T[\d:.-]+Z?)?")
 
 
@@ -80,8 +80,8 @@ def outcome(
 ) -> dict[str, Any]:
     """Return what changed: `before` and `control` are two runs of the first version, `after` one of the second, by case.
 
-    `step` is called for each case that has been looked at; `again` is a second run of some cases on the second version: what it
-    does not confirm is noise, too. `compare` compares two runs of a case. `chosen` is the expression that chose the cases that
+    `step` is called after each case; `again` is a second run of some cases on the second version: findings that it
+    does not confirm are noise, too. `compare` compares two runs of a case. `chosen` is the expression that chose the cases that
     were run, if not all were; the outcome names it.
     """
     names = sorted({*before, *control, *after})
@@ -161,20 +161,20 @@ def _end(kept: Kept, version: str) -> dict[str, str]:
 def _obstacle(
     name: str, before: Mapping[str, Kept], control: Mapping[str, Kept], after: Mapping[str, Kept], versions: tuple[str, str]
 ) -> str:
-    """Say why a case cannot be compared, or nothing."""
+    """Return why a case cannot be compared, or ""."""
     runs = ((before, versions[0]), (control, f"{versions[0]} (control)"), (after, versions[1]))
     for run, version in runs:
         kept = run.get(name)
         if kept is None:
-            return f"{version} has left nothing of it"
+            return f"{version} has no recording of it"
         if kept.outcome in ("skipped", "lost"):
             return f"{kept.outcome} on {version}: {kept.sentence}"
         if not any(server.said for server in kept.servers):
-            return f"the server of {version} said nothing" + (f": {kept.sentence}" if kept.sentence else "")
+            return f"the server of {version} sent nothing" + (f": {kept.sentence}" if kept.sentence else "")
     one, two = before[name], control[name]
     if one.early != two.early or (one.early and one.client != two.client):
         ended = one if one.early else two
-        return f"the two runs of {versions[0]} came to different ends: {ended.end()}"
+        return f"the two runs of {versions[0]} ended differently: {ended.end()}"
     return ""
 
 
@@ -208,9 +208,9 @@ def _families(findings: list[BehaviourFinding], before: set[str], after: set[str
             if len(group) >= TOGETHER:
                 kinds = [finding.labels[0] for finding in group]
                 total = sum(label.startswith(f"{head}/") for label in here)
-                merged = _merged(group, BehaviourFinding(rule, kinds, "", f"{total} kinds, and none is left", family=f"{head}/*"))
+                merged = _merged(group, BehaviourFinding(rule, kinds, "", f"{total} kinds, all gone", family=f"{head}/*"))
                 if rule == "appeared":
-                    merged.note = f"{total} kinds, and none was there before"
+                    merged.note = f"{total} kinds, all new"
                 findings = [*(finding for finding in findings if finding not in group), merged]
     return findings
 
@@ -222,7 +222,7 @@ def _together(findings: list[BehaviourFinding]) -> list[BehaviourFinding]:
         if finding.rule in ("value", "new", "gone", "identity", "error text") and finding.path:
             first = max(finding.seen, key=lambda pair: (len(finding.seen[pair]), pair))
             member = re.split(r"[.\[\]]", finding.path)[-1] or finding.path
-            # Methods of the two seams are never one: what the model is asked and what the client is told are different things.
+            # Methods of the two seams stay apart: requests to the model and messages to the client are different things.
             key = (finding.rule, _seam(finding), member, f"{_shape(first[0])} {_shape(first[1])}")
             groups.setdefault(key, []).append(finding)
     for (_, _, member, _), group in groups.items():
@@ -255,7 +255,7 @@ def _shape(text: str) -> str:
 
 
 def examples(before: Any, after: Any) -> tuple[str, str]:
-    """Return two values as they are shown: of long ones what stands around the first difference."""
+    """Return two values for display: of long ones the part around the first difference."""
     one, other = (_plain(value) for value in (before, after))
     if (len(one) <= SHOWN and len(other) <= SHOWN) or before is ABSENT or after is ABSENT:
         return truncate(one, SHOWN), truncate(other, SHOWN)
@@ -264,7 +264,7 @@ def examples(before: Any, after: Any) -> tuple[str, str]:
 
 
 def shown(text: str) -> str:
-    """Return a sentence for people: names of one run reduced, one line, not too long."""
+    """Return a readable sentence: names of one run reduced, one line, truncated."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
     plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
     return truncate(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)

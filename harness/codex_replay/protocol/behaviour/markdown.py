@@ -28,12 +28,12 @@ def markdown(found: Mapping[str, Any]) -> str:
     before, after, totals = found["from"], found["to"], found["totals"]
     some = f" -k {shlex.quote(found['chosen'])}" if "chosen" in found else ""
     made = f"`codex-replay drift --behaviour {before} {after}{some} --markdown FILE`"  # such an expression has no backtick
-    cases = "the cases of the app-server suite that fit the expression" if some else "the cases of the app-server suite"
+    cases = "the cases of the app-server suite that match the expression" if some else "the cases of the app-server suite"
     lines = [
-        f"# What Codex {after} does otherwise than {before}",
+        f"# What changed in behaviour from Codex {before} to {after}",
         "",
         f"Made by {made}: {cases}, run",
-        "offline on both binaries, their frames compared after normalisation. docs/behavioural-drift.md tells how to read it.",
+        "offline on both binaries. Their frames are compared after normalisation. docs/behavioural-drift.md explains this page.",
         "",
         summary(found) if not some else _cell(summary(found)),
         "",
@@ -44,7 +44,7 @@ def markdown(found: Mapping[str, Any]) -> str:
         lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
     if found["racy"]:
         lines += ["## Seen only where the server has more than one right way", ""]
-        lines += ["The cases themselves declare it (`racy`), so that another run may show something else.", ""]
+        lines += ["The cases declare it (`racy`), so another run may differ.", ""]
         lines += _table(found["racy"], found["cases"])
     if found["ended_early"]:
         lines += ["## Cases that end early", ""]
@@ -78,7 +78,7 @@ def summary(found: Mapping[str, Any]) -> str:
 
 
 def place(finding: Mapping[str, Any]) -> str:
-    """Return where a finding is: the path, and what stands to it."""
+    """Return where a finding is: the path, and what is to it."""
     return "; ".join(text for text in (finding["path"], finding.get("note", "")) if text)
 
 

@@ -1,12 +1,12 @@
 """One kept run of a case, made ready to be compared with the same case on another version.
 
-Strategy: as for any comparison the frames become events (output pieces put together), these are brought into the canonical order
+Strategy: as in every comparison the frames become events (output chunks joined), these are brought into the canonical order
 and normalised in it (`codex_replay.protocol.recordings.compare`). What is left out are the client's own frames and the model's
 answers, for
 those are the suite's; what is kept of each other event is where it was seen, for the order that no race excuses.
 
 A reply is labelled as one, whether it is a result or an error, so that a request which is refused from some version on is
-compared with itself. A run that ended early says how far its client came (`client`): the other one is held to that.
+compared with itself. A run that ended early records how far its client came (`client`): the other run is compared up to there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request of the server's that the client has answered, and what the model was then told of that call."""
+    """A request of the server that the client answered, and the output of that call for the model."""
 
     method: str
     reply: Any
@@ -60,7 +60,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One conversation as it is compared; `client` are the places of the client's frames, `calls` the calls by their id.
+    """One conversation in the form to compare; `client` are the places of the client's frames, `calls` the calls by their id.
 
     `closed` is the place of the first frame after the client ended its input, None if it never did.
     """
@@ -75,7 +75,7 @@ class Form:
     def end_for(self, other: Form) -> int | None:
         """Return the place from which on another run, which ended early, has nothing to show; None if it is as long.
 
-        That is the first thing that the other one's client did not come to: a frame, or the end of its input.
+        That is the first step that the other run's client did not reach: a frame, or the end of its input.
         """
         ends = [self.client[len(other.client)]] if len(other.client) < len(self.client) else []
         if self.closed is not None and other.closed is None:
@@ -126,7 +126,7 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
 
 
 def _label(label: str) -> str:
-    """Return a label without its lane, but for requests to the model; a reply is a reply, be it a result or an error."""
+    """Return a label without its lane, except for requests to the model; results and errors are both replies."""
     lane, _, rest = label.partition(" ")
     for sort in ("response to ", "error to "):
         if rest.startswith(sort):
@@ -135,7 +135,7 @@ def _label(label: str) -> str:
 
 
 def _outputs(request: Any) -> dict[str, Any]:
-    """Return what a request tells the model of its calls, by call id."""
+    """Return the tool outputs in a request to the model, by call id."""
     body = request.get("body") if isinstance(request, dict) else None
     items = body.get("input") if isinstance(body, dict) else None
     return {

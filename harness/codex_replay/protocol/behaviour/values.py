@@ -1,7 +1,7 @@
-"""Where two normalised values differ, told so that the same difference in another case is recognised as the same.
+"""Find where two normalised values differ, in a form in which the same difference in another case is recognised.
 
 A list is aligned by what its items are (type, role, name), not by their numbers, and a path names them so: the output that the
-model is told is `$.body.input[function_call_output].output` wherever in the list it stands. (deepdiff tells places by index,
+model gets is `$.body.input[function_call_output].output` at any index of the list. (deepdiff reports places by index,
 and an item that is put in front would be a difference of every item.) Names that the two runs have bound are compared as
 identities: what was one thing must still be one thing, whatever number it has got.
 """
@@ -29,7 +29,7 @@ ABSENT = Absent()
 
 
 class At(NamedTuple):
-    """One difference: where, and what stands there in each run (`ABSENT` for nothing). `identity` tells one of names only."""
+    """One difference: its place, and the value in each run (`ABSENT` for none). `identity` marks a difference of names only."""
 
     path: str
     before: Any
@@ -38,14 +38,14 @@ class At(NamedTuple):
 
 
 class Names:
-    """Which name of one run is which of the other; bound at first sight."""
+    """The mapping between the names of two runs; bound at first sight."""
 
     def __init__(self) -> None:
         self._there: dict[tuple[str, str], str] = {}
         self._back: dict[tuple[str, str], str] = {}
 
     def same(self, one: str, other: str) -> bool:
-        """Tell whether two texts that are equal but for the numbers of their names mean the same; new names are bound."""
+        """Return True if two texts that are equal except for the numbers of their names mean the same; new names are bound."""
         good = True
         for left, right in zip(NAME.finditer(one), NAME.finditer(other), strict=True):
             what = role(left[1])
@@ -85,7 +85,7 @@ def _lists(one: list[Any], other: list[Any], names: Names, path: str) -> Iterato
             for before, after in zip_longest(left.get(name, ()), right.get(name, ()), fillvalue=ABSENT):
                 yield from _member(before, after, names, f"{path}[{name}]")
         return
-    for left_item, right_item in aligned([_sort(item) for item in one], [_sort(item) for item in other]):
+    for left_item, right_item in aligned([_kind_of(item) for item in one], [_kind_of(item) for item in other]):
         before = ABSENT if left_item is None else one[left_item]
         after = ABSENT if right_item is None else other[right_item]
         yield from _member(before, after, names, f"{path}[{selector(after if before is ABSENT else before)}]")
@@ -120,8 +120,8 @@ def selector(item: Any) -> str:
     return blank(" ".join(word[:40] for word in words))
 
 
-def _sort(item: Any) -> tuple[str, str]:
-    """What an item of a list is, and how it begins; scalars are what they say, one of several alike is the one of its call."""
+def _kind_of(item: Any) -> tuple[str, str]:
+    """The kind of a list item and its beginning; a scalar is its own kind, and of equal kinds the call id decides."""
     if isinstance(item, dict):
         own = item.get("call_id") or item.get("text") or item.get("content") or ""
         first = own[0].get("text", "") if isinstance(own, list) and own and isinstance(own[0], dict) else own

@@ -1,8 +1,8 @@
-"""Which clients notice a change: all of them, only those that say the capability, or only those that do not.
+"""Which clients notice a change: all of them, only those that send the capability, or only those that do not.
 
-Strategy: whoever does not say it speaks the plain bundle (`experimental`), whoever says it the experimental one. So the wire is
-walked twice, and what only one walk has found is noticed only there. What went from the plain bundle alone has only moved behind
-the capability; what came to it alone was there before for whoever says it; and what changed inside of what is gated is found by
+Strategy: clients without the capability use the plain bundle, clients with it the experimental one (`experimental`). So the wire
+is walked twice, and what only one walk has found is noticed only there. What went from the plain bundle alone has only moved
+behind the capability; what is new in it alone was already there for clients with it; and changes inside gated parts are found by
 the second walk only. A change that is noticed by all at some places and not at others is one finding for each.
 """
 
@@ -18,14 +18,14 @@ from codex_replay.protocol.drift.shapes.change import Change, Path, Step
 from codex_replay.protocol.drift.shapes.compare import PATHS
 from codex_replay.protocol.drift.walk import Walk
 
-#: What is told of these by their names alone: what type they had or have may differ between the two bundles of one version.
+#: Compared only by name: their types may differ between the two bundles of one version.
 _NAMED = ("method-", "property-new", "property-gone", "property-required", "property-optional", "value-", "variant-")
 
 
 def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
     """Return what a walk over the plain bundles has found, and one over the experimental ones, if there is one."""
     if capable is None:
-        return [_finding(sender, change, places) for (sender, change), places in plain.places.items()]
+        return [_drift_finding(sender, change, places) for (sender, change), places in plain.places.items()]
     here, there = _Other(plain), _Other(capable)
     found: list[DriftFinding] = []
     for (sender, change), places in plain.places.items():
@@ -39,27 +39,27 @@ def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
 
 def _some(sender: Sender, change: Change, places: list[Place], clients: Clients) -> Iterator[DriftFinding]:
     if places:
-        yield _finding(sender, change, places, clients)
+        yield _drift_finding(sender, change, places, clients)
 
 
-def _finding(sender: Sender, change: Change, places: Iterable[Place], clients: Clients = "all") -> DriftFinding:
+def _drift_finding(sender: Sender, change: Change, places: Iterable[Place], clients: Clients = "all") -> DriftFinding:
     return DriftFinding(RULES[change.rule, sender], change, tuple(places), clients)
 
 
 class _Other:
-    """Tells whether a walk has found a change at a place too, wherever its definition is and whatever stands beside it."""
+    """Return True if a walk found a change at a place too, in any definition and with any neighbours."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
-        """Tell it; what could not be compared there, and places beyond those that are told of one type, count as found."""
+        """Look it up; parts that could not be compared, and places beyond the reported ones of a type, count as found."""
         if place in self._walk.places.get((sender, change), ()):
             return True
         skipped, under = self._walk.skipped, place.path[:1]
         if place.kind in skipped or (under == (("key", "result"),) and (place.kind, place.method) in skipped):
             return True
-        # Below, it is told in another way there, or not at all: that is rare, and so are these found.
+        # Below, the change may have another form, or be missing: that is rare, and it counts as found.
         paths = self._paths.get((_what(sender, change), place[:2], under), ())
         return len(paths) >= PATHS or any(_meet(place.path, path) for path in paths)
 
@@ -75,7 +75,7 @@ class _Other:
 
 
 def _what(sender: Sender, change: Change) -> tuple[Any, ...]:
-    """Return what a change says to people: its definition is left out, and of an object that was closed which keys it has."""
+    """Return a readable description of a change: without its definition, and for a closed object with its keys."""
     if not change.rule.startswith(_NAMED):
         return (sender, change.rule, change.what, change.before, change.after)
     # A variant without a name is called by its properties, of which the other bundle may have more.
@@ -83,13 +83,13 @@ def _what(sender: Sender, change: Change) -> tuple[Any, ...]:
 
 
 def _meet(one: Path, other: Path) -> bool:
-    """Tell whether two paths may lead to one value: a union all variants but one of which are gated names none."""
+    """Return True if two paths may lead to one value: a union all variants but one of which are gated names none."""
     (left, named), (right, called) = _parted(one), _parted(other)
     return left == right and all(named[at] <= called[at] or called[at] <= named[at] for at in named.keys() & called.keys())
 
 
 def _parted(path: Path) -> tuple[Path, dict[int, frozenset[tuple[str, str]]]]:
-    """Return the steps of a path without its variants, and the constants of these by how many steps stand before them."""
+    """Return the steps of a path without its variants, and the constants of these by how many steps are before them."""
     steps: list[Step] = []
     variants: dict[int, frozenset[tuple[str, str]]] = {}
     for step in path:

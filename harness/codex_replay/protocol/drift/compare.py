@@ -1,14 +1,14 @@
-"""Drift: what changed in the protocol between two schema bundles, judged by the rules.
+"""Drift: the changes of the protocol between two schema bundles, judged by the rules.
 
-Strategy: `drift_walk` goes over all that stands on the wire and notes each change with its places, `drift_rules` judges it by
-who sends it. A change in a type that many methods share is one finding with many places.
+Strategy: `drift_walk` walks over all types on the wire and notes each change with its places, `drift_rules` judges it by
+its sender. A change in a type that many methods share is one finding with many places.
 
-A version may keep a part of its protocol for clients that say a capability (`experimental`). It has a second bundle then, and
-such clients speak that one: so what they notice is compared too, and `drift_clients` tells who notices what.
+A version may reserve a part of its protocol for clients that send a capability (`experimental`). It then has a second bundle, and
+such clients use that one: so their view is compared too, and `drift_clients` finds who notices each change.
 
-Where to look: `drift_rules` what breaks whom; `drift_walk` methods, params, results, events; `drift_shapes` two types, with
+Where to look: `drift_rules` (who breaks); `drift_walk` (methods, params, results, events); `drift_shapes` (two types), with
 `drift_limits` (bounds, free keys) and `drift_variants` (unions); `drift_read` what a schema admits, with `drift_model` (its form)
-and `drift_sets` (unions and ``allOf``); `drift_same` what need not be compared; `drift_clients` who notices; `drift_findings`
+and `drift_sets` (unions and ``allOf``); `drift_same` (equal parts); `drift_clients` (who notices); `drift_findings`
 what is found, in its order; `drift_report` the JSON; `drift_use` which cassettes are hit.
 """
 
@@ -22,29 +22,27 @@ from codex_replay.protocol.drift.findings import Drift, counts
 from codex_replay.protocol.drift.walk import Walk
 from codex_replay.protocol.schema.bundle import Bundle
 
-#: Returns the experimental bundle beside a plain one, or None where there is none, or where it cannot be had and a sentence why.
-Beside = Callable[[Bundle], tuple[Bundle | None, str]]
+#: Returns the experimental bundle next to a plain one; None if there is none; None and a sentence if it is not available.
+ExperimentalOf = Callable[[Bundle], tuple[Bundle | None, str]]
 
 
-def compare(old: Bundle, new: Bundle, beside: Beside = lambda plain: (None, "")) -> Drift:
-    """Compare two bundles and what is `beside` them; raises `BundleError` when one of them turns out to be none."""
+def compare(old: Bundle, new: Bundle, experimental_of: ExperimentalOf = lambda plain: (None, "")) -> Drift:
+    """Compare two bundles and the experimental ones; raises `BundleError` if one is not a bundle."""
     walk = Walk(old, new)
     uncompared = list(walk.uncompared)
     capable = None
-    there, why = beside(new)
+    there, why = experimental_of(new)
     if why:
-        uncompared.append(
-            f"What a client that says {SAID} notices, and so whether what is gone is still there for it, is not known: {why}"
-        )
+        uncompared.append(f"Unknown: what a client that sends {SAID} notices, and whether it can still use what is gone: {why}")
     else:
-        before, unknown = beside(old)
+        before, unknown = experimental_of(old)
         if there is not None or before is not None:
             # What a version without the capability has is there for all.
             capable = Walk(before or old, there or new, like=walk)
             uncompared += [each for each in capable.uncompared if each not in uncompared]
         why = unknown
         if unknown:
-            uncompared.append(f"What a client that says {SAID} notices beyond all this is not known: {unknown}")
+            uncompared.append(f"Unknown: what else a client that sends {SAID} notices: {unknown}")
     found = findings(walk, capable)
     if why:
         # What there is for such a client now may have been there before.

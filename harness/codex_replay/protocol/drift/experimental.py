@@ -1,9 +1,9 @@
-"""What Codex keeps for clients that ask for it: the capability, how a client says it, and what a bundle has without it.
+"""The part of the protocol that Codex reserves for clients that ask for it: the capability, and how a client sends it.
 
 From 0.95 on the binary generates two bundles of itself. The plain one leaves out what is experimental, and ``--experimental``
-writes it too; a client that has not said ``capabilities.experimentalApi`` in its initialize is refused what only the second
+writes it too; the server refuses messages that only the second one has from a client without ``capabilities.experimentalApi``
 has (-32600, "thread/start.dynamicTools requires experimentalApi capability"), unless what it sends there is null, false or an
-empty list. Whether a version has such a second bundle tells the plain one: its initialize declares the capability.
+empty list. The plain bundle shows whether a version has a second one: its initialize declares the capability.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAID = f"capabilities.{CAPABILITY}"
 
 
 def declares(bundle: Bundle) -> bool:
-    """Tell whether the initialize of a bundle knows the capability: then there is an experimental bundle beside it."""
+    """Return True if the initialize of a bundle knows the capability: then there is an experimental bundle next to it."""
     params = bundle.params("client-request", "initialize")
     if params is None:
         return False
@@ -30,7 +30,7 @@ def declares(bundle: Bundle) -> bool:
 
 
 def asks(message: Any) -> bool:
-    """Tell whether a client's frame is an initialize that says the capability."""
+    """Return True if a client's frame is an initialize with the capability."""
     if not isinstance(message, dict) or message.get("method") != "initialize":
         return False
     params = message.get("params")
@@ -39,5 +39,5 @@ def asks(message: Any) -> bool:
 
 
 def refused(value: Any) -> bool:
-    """Tell whether the server refuses a client that sends this where only a client that asks may send something."""
+    """Return True if the server refuses a client that sends this where only a client that asks may send something."""
     return not (value is None or value is False or value == [])

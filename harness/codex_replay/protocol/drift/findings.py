@@ -1,4 +1,4 @@
-"""What a comparison of two bundles has found: findings, the places where they stand, and who notices them."""
+"""The result of a comparison of two bundles: findings, their places, and who notices them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from codex_replay.protocol.drift.shapes.change import Change, Path, show
 from codex_replay.protocol.schema.bundle import DIRECTIONS, Bundle, Direction
 
 Kind = Literal["client-request", "client-notification", "server-request", "server-notification", "event", "envelope"]
-#: Which clients notice a change: all, only those that say the capability (`experimental`), or only those that do not.
+#: The clients that notice a change: all, only those with the capability (`experimental`), or only those without it.
 Clients = Literal["all", "with", "without"]
 _KINDS: tuple[Kind, ...] = (*DIRECTIONS, "event", "envelope")
-#: What a report calls the count of each kind of method.
+#: The names of the counts in a report, by kind of method.
 COUNTED: dict[Direction, str] = {
     "client-request": "client_methods",
     "server-notification": "server_notifications",
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class DriftFinding(NamedTuple):
-    """One change judged: its `rule` (with the class), every place where it stands, and which clients notice it."""
+    """One judged change: its `rule` (with the class), all its places, and the clients that notice it."""
 
     rule: Rule
     change: Change
@@ -45,19 +45,19 @@ class DriftFinding(NamedTuple):
 
     @property
     def breaking(self) -> bool:
-        """True if somebody who relied on the old protocol is hit."""
+        """True if a program that relied on the old protocol breaks."""
         return self.rule.cls == "breaking"
 
     @property
     def hits(self) -> str:
-        """Who is hit: "senders", "readers" or "nobody". It is the client's side that relies, so it is clients."""
+        """Who is hit: "senders", "readers" or "nobody". Only clients can break, so these are clients."""
         if not self.breaking:
             return "nobody"
         return "senders" if self.rule.sender == "client" else "readers"
 
     @property
     def behind(self) -> str:
-        """The capability that a client must say for what is gone to be there all the same; "" if it is gone for all."""
+        """The capability with which a removed part is still available; "" if it is gone for all."""
         return CAPABILITY if self.clients == "without" and self.rule.id in GONE else ""
 
     @property
@@ -84,7 +84,7 @@ class DriftFinding(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """All findings between two bundles, the breaking ones first; `uncompared` are sentences on what could not be judged."""
+    """All findings between two bundles, the breaking ones first; `uncompared` are sentences on what could not be compared."""
 
     old: str
     new: str

@@ -31,9 +31,7 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
     names = {place.method for finding in drift.findings for place in finding.places}
     for pattern in patterns:
         if pattern not in IDS and not any(matches(name, [pattern]) for name in names):
-            raise BadPattern(
-                f"--ignore {pattern}: no change has this rule, or stands in this method. The rules are {', '.join(IDS)}."
-            )
+            raise BadPattern(f"--ignore {pattern}: no change has this rule or is in this method. The rules are {', '.join(IDS)}.")
     return _keep(
         drift,
         lambda finding: (

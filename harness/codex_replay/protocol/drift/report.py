@@ -1,6 +1,6 @@
 """A drift as data: the JSON of `codex-replay drift --json`, which every other form of the report is written from.
 
-``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md tells
+``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md explains
 what each key means.
 """
 
@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where: str = "") -> dict[str, Any]:
-    """Return `drift` as JSON; `used` are the cases looked at (in `where`), each with the numbers of the findings that hit it."""
+    """Return `drift` as JSON; `used` are the compared cases (in `where`), each with the numbers of the findings that hit it."""
     cases: dict[int, list[str]] = {}
     for case, numbers in (used or {}).items():
         for number in numbers:
@@ -34,7 +34,7 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
             **{key: sum(_mark(finding) == key for finding in drift.of("breaking")) for key in ("behind", "without", "with")},
         },
         "findings": [
-            _finding(finding)
+            _drift_finding(finding)
             | ({mark: CAPABILITY} if (mark := _mark(finding)) else {})
             | ({} if used is None or not finding.breaking else {"cases": cases.get(number, [])})
             for number, finding in enumerate(drift.findings)
@@ -49,11 +49,11 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
 
 
 def _mark(finding: DriftFinding) -> str:
-    """Return the key that tells of a finding which clients notice it; "" where all do."""
+    """Return the key that names the clients that notice a finding; "" if all do."""
     return "behind" if finding.behind else "" if finding.clients == "all" else finding.clients
 
 
-def _finding(finding: DriftFinding) -> dict[str, Any]:
+def _drift_finding(finding: DriftFinding) -> dict[str, Any]:
     change, rule, first = finding.change, finding.rule, finding.places[0]
     return {
         "class": rule.cls,
@@ -74,7 +74,7 @@ def _finding(finding: DriftFinding) -> dict[str, Any]:
 
 
 def encode(value: dict[str, Any]) -> str:
-    """Return JSON as it is written: one finding a line, so that a diff shows findings; the same for the same value."""
+    """Return formatted JSON with one finding per line, so that a diff shows findings; the same text for the same value."""
     lines = []
     for key, each in value.items():
         if isinstance(each, list) and each:

@@ -1,9 +1,9 @@
-"""Who uses what changed: the breaking findings held to the frames of recorded conversations.
+"""Find the users of a change: match the breaking findings with the frames of recorded conversations.
 
-Strategy: a finding names the frames it stands in (method and sender) and a path in them, so a case is hit when one of its
-frames holds there what no longer holds: the property that is gone, the value that is no longer accepted, a message without
+Strategy: a finding names the frames it is in (method and sender) and a path in them, so a case is hit when one of its
+frames has something that is no longer valid: the removed property, the value that is no longer accepted, a message without
 what is required now. Where the server's promise got weaker (null may come, another type may come), whoever read that place
-before is hit. What only those clients notice that say a capability, or only those that do not, hits no other's conversation.
+before is hit. A change that only clients with (or without) a capability notice does not hit other conversations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codex_replay.protocol.drift.rules import Sender
 from codex_replay.protocol.drift.shapes.change import Change, Path
 from codex_replay.protocol.drift.shapes.model import kind_of, text_of
 
-#: One message and who sent it.
+#: One message and its sender.
 Message = tuple[Sender, Any]
 _OTHER: dict[str, Sender] = {"client": "server", "server": "client"}
 _ENVELOPES = {
@@ -31,7 +31,7 @@ _ENVELOPES = {
 
 
 def values(value: Any, path: Path) -> Iterator[Any]:
-    """Yield each value that stands at `path` in `value`."""
+    """Yield each value that is at `path` in `value`."""
     if not path:
         yield value
         return
@@ -105,7 +105,7 @@ def _beyond(key: str, bounds: list[Any], value: Any) -> bool:
     if key[:3] in ("min", "max"):
         limit = json.loads(bounds[0])
         return hasattr(value, "__len__") and (len(value) < limit if key.startswith("min") else len(value) > limit)
-    return True  # a pattern or a format: whether it holds is not for this comparison to say
+    return True  # a pattern or a format: this comparison does not check it
 
 
 def _free_keys(change: Change, value: Any, path: Path) -> bool:
@@ -113,7 +113,7 @@ def _free_keys(change: Change, value: Any, path: Path) -> bool:
 
 
 Test = Callable[[Change, Any, Path], bool]
-#: Whether a frame holds what a breaking change takes away, by rule.
+#: The check of each rule: whether a frame has what the change removes.
 TESTS: dict[str, Test] = {
     "method-gone": _there,
     "property-gone": _there,
@@ -138,7 +138,7 @@ TESTS: dict[str, Test] = {
 
 
 class Usage:
-    """Finds which breaking findings hit a case; holds the findings by the frames in which they may be seen."""
+    """Find the breaking findings that hit a case; the findings are indexed by the frames that may show them."""
 
     def __init__(self, drift: Drift) -> None:
         self._by_frame: dict[tuple[Sender, str, str], list[tuple[int, DriftFinding, Place]]] = {}
@@ -151,7 +151,7 @@ class Usage:
         """Return the numbers (in ``drift.findings``) of the findings that hit one conversation, in order."""
         found: set[int] = set()
         asked: dict[tuple[Sender, str], str] = {}
-        spared = "with"  # which findings a client does not notice that has not said the capability
+        spared = "with"  # the findings that a client without the capability does not notice
         for sender, value in messages:
             if sender == "client" and asks(value):
                 spared = "without"
@@ -175,7 +175,7 @@ def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
 
 
 def _keys(sender: Sender, value: Any, asked: dict[tuple[Sender, str], str]) -> list[tuple[Sender, str, str]]:
-    """Return what a message may be looked up by; `asked` holds the open requests, by who sent them and their id."""
+    """Return the keys to look up a message by; `asked` has the open requests, by sender and id."""
     sort = kind(value)
     if not isinstance(value, dict):
         return []

@@ -1,4 +1,4 @@
-"""The walk over all that stands on the wire of two bundles: each root of the one beside that of the other.
+"""The walk over all that stands on the wire of two bundles: each root of the one next to that of the other.
 
 Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
 envelope. Each root has one sender. Methods are compared by their names, which stand on the wire; what hangs below a root is
@@ -20,12 +20,12 @@ from codex_replay.protocol.drift.shapes.same import Same
 from codex_replay.protocol.schema.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
 
 _ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
-#: One root: who writes what at which path of the frames of which method.
+#: One root: the sender, the path and the methods of a type.
 Root = tuple[Sender, Kind, str, Path]
 
 
 class Walk:
-    """The comparison of two bundles: `places` holds where each change of each sender stands, in the order of the wire.
+    """The comparison of two bundles: `places` has the places of each change of each sender, in the order of the wire.
 
     `like` is another walk, over bundles most of which is the same: what both sides of a root share with it is not compared again.
     """
@@ -65,7 +65,7 @@ class Walk:
         self._found[root] = (old, new, found)
         for path, change in found:
             if change.owner == "EventMsg" and not change.local and change.rule.startswith("variant-"):
-                continue  # an EventMsg may hold others; that one came or went is told as the notification that it is
+                continue  # an EventMsg may contain others; an added or removed one is reported as a notification
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
     def _known(self, root: Root, old: Schema, new: Schema) -> list[Placed] | None:
@@ -73,9 +73,9 @@ class Walk:
         if self._like is None or root not in self._like._found:
             return None
         one, other, found = self._like._found[root]
-        return found if self._alike(one, old) and self._alike(other, new) else None
+        return found if self._equal_parts(one, old) and self._equal_parts(other, new) else None
 
-    def _alike(self, one: Schema, other: Schema) -> bool:
+    def _equal_parts(self, one: Schema, other: Schema) -> bool:
         if one.document is other.document and one.node is other.node:
             return True
         key = (id(one.document), id(other.document))  # both bundles keep their documents
@@ -102,9 +102,11 @@ def _methods(walk: Walk, direction: Direction) -> None:
     sender: Sender = "client" if direction.startswith("client") else "server"
     lacking = [bundle.version for bundle in (walk.old, walk.new) if bundle.type(_UNIONS[direction]) is None]
     if lacking:
-        # A version has all four; somebody's export may hold a part, which says nothing of the rest.
+        # A version has all four; a partial export may have fewer, which proves nothing about the rest.
         walk.skipped.add(direction)
-        walk.uncompared.append(f"{_UNIONS[direction]} was not compared: {' and '.join(lacking)} does not define it.")
+        walk.uncompared.append(
+            f"{_UNIONS[direction]} was not compared: the bundle of {' and '.join(lacking)} does not define it."
+        )
         return
     old, new = walk.old.methods(direction), walk.new.methods(direction)
     for method in old:
@@ -124,7 +126,7 @@ _PARAMS: Path = (("key", "params"),)
 
 
 def _params(walk: Walk, sender: Sender, direction: Direction, method: str) -> None:
-    """Compare the params of one method: whether there are any, whether they must be there, and what they hold."""
+    """Compare the params of one method: whether they exist, are required, and what they contain."""
     old, new = (_params_of(bundle, direction, method) for bundle in (walk.old, walk.new))
     place = Place(direction, method, _PARAMS)
     if old is not None and new is not None:
@@ -158,7 +160,7 @@ def _results(walk: Walk, sender: Sender, direction: Direction, methods: list[str
             walk.skipped.add((direction, method))
             which = " and ".join(bundle.version for bundle, it in ((walk.old, one), (walk.new, other)) if it is None)
             walk.uncompared.append(
-                f"The result of {method} was not compared: the bundle of {which} does not tell which type answers."
+                f"The result of {method} was not compared: the bundle of {which} does not name the type of the response."
             )
         else:
             walk.roots(sender, direction, method, (("key", "result"),), one, other)

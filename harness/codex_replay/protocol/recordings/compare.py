@@ -1,8 +1,8 @@
-"""Two recordings compared: equal up to what two runs of one scenario may differ in, or the differences, smallest first.
+"""Compare two recordings: equal except for the allowed differences of two runs, or the differences, smallest first.
 
-Strategy: each run is brought into events (output pieces put together), these into the canonical order, and then normalised in
+Strategy: each run becomes events (output chunks joined), these are brought into the canonical order, and then normalised in
 that order, so that names are given alike. Two runs are equal if the resulting lines are. Where they are not, the two lines
-are aligned by label; events of one label are compared inside with deepdiff, the others are missing or extra.
+are aligned by label; deepdiff compares events of one label inside, the others are missing or extra.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from codex_replay.core.text.truncate import excerpts
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol import data_tables, versions
 
-#: So many unequal events are looked at closely; a pair of recordings that differs more often has nothing in common.
+#: The maximum number of unequal events to compare in detail; recordings with more have nothing in common.
 CLOSE_LOOKS = 200
 #: Aligning costs up to the square of what is to be aligned.
 ALIGNED = 5000
-#: Of a value longer than this, in characters of JSON, a part is shown: what stands so much before the first difference, and on.
+#: Of a value longer than this, in characters of JSON, a part is shown: what is so much before the first difference, and on.
 SHOWN = 120
 BEFORE = 30
-#: Objects that have a smaller share of their keys in common are told as a whole.
+#: Objects with a smaller share of common keys are reported as a whole.
 COMMON = 0.33
-#: What stands behind the path of a payload of which not the value differs but the text that it was written as.
+#: What is behind the path of a payload of which not the value differs but the text that it was written as.
 WRITTEN = " (as written)"
 
 
 @dataclass(frozen=True, slots=True)
 class NormalEvent:
-    """One event as it is compared: `numbers` of its frames, `label`, and as JSON its normalised value with all that counts."""
+    """One event in the form to compare: `numbers` of its frames, `label`, and its normalised value as JSON with all that
+    counts."""
 
     numbers: tuple[int, ...]
     label: str
@@ -54,8 +55,8 @@ class NormalEvent:
 class Difference:
     """One difference: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
 
-    `a` and `b` are the frame numbers (None where there is none), `path` is the JSON path inside the frame ("$" for all of
-    it), `left` and `right` are the normalised values there (None where there is none). `only` is "a" or "b" where one of two
+    `a` and `b` are the frame numbers (None if missing), `path` is the JSON path inside the frame ("$" for all of
+    it), `left` and `right` are the normalised values there (None if missing). `only` is "a" or "b" if one of two
     frames alone has anything at that path: null in the one and nothing in the other is a difference, too.
     """
 
@@ -74,16 +75,16 @@ class Difference:
         return _size(self.left) + _size(self.right)
 
     def sentence(self, first: str = "the first", second: str = "the second") -> str:
-        """Say the difference in one line; `first` and `second` are what the two sides are called."""
+        """Describe the difference in one line; `first` and `second` are the names of the two sides."""
         if self.kind == "missing":
             return f"{self.label}: frame {self.a} of {first} has no counterpart in {second}"
         if self.kind == "extra":
             return f"{self.label}: frame {self.b} of {second} has no counterpart in {first}"
         places = f"frame {self.a} of {first} and frame {self.b} of {second}"
         if self.path.endswith(WRITTEN):
-            return f"{self.label}: {places} are written otherwise: their spaces, the order of their keys or their escapes"
+            return f"{self.label}: {places} have the same content but other bytes: spaces, order of keys or escapes"
         if self.path == "$" and self.left == self.right:
-            return f"{self.label}: {places} stand in different places"
+            return f"{self.label}: {places} are in different positions"
         if self.only is not None:
             value, has, lacks = (self.left, first, second) if self.only == "a" else (self.right, second, first)
             [shown] = _short(value)
@@ -106,7 +107,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """True if the runs differ in nothing but what two runs of one scenario may differ in."""
+        """True if the runs differ only in the allowed differences of two runs of one scenario."""
         return not self.differences
 
 
@@ -160,7 +161,7 @@ def ruler(version: str, other: str) -> tuple[Any, str]:
     for each in (version, other):
         if data_tables.has("normalise", each):
             names = f"{data_tables.named(version)} and {data_tables.named(other)}"
-            return data_tables.load("normalise", each), f"The runs are of {names}; the table of {each} normalises both."
+            return data_tables.load("normalise", each), f"The runs are of {names}; both are normalised with the table of {each}."
     (table, note), (_, more) = data_tables.choose("normalise", version), data_tables.choose("normalise", other)
     return table, f"{note} {more}"
 
@@ -175,7 +176,7 @@ def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFA
 
 
 def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT) -> bool:
-    """Tell whether two runs are the same run up to timing and names: then re-recording leaves a file alone."""
+    """Return True if two runs are the same run up to timing and names: then re-recording leaves a file alone."""
     left, right = normal_form(a, version), normal_form(b, version)
     return [one.key for one in left] == [one.key for one in right]
 
@@ -212,7 +213,7 @@ def _common(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> tuple[int, in
 
 
 def _aligned(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> Iterator[tuple[NormalEvent | None, NormalEvent | None]]:
-    """Pair the events of one label; what has no partner is paired with None."""
+    """Pair the events of one label; an event without a partner is paired with None."""
     matcher = SequenceMatcher(None, [one.label for one in a], [one.label for one in b], autojunk=False)
     for _, from_a, to_a, from_b, to_b in matcher.get_opcodes():
         if to_a - from_a == to_b - from_b and [x.label for x in a[from_a:to_a]] == [x.label for x in b[from_b:to_b]]:
@@ -230,8 +231,8 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
         if values[0] == values[1]:
             return
     named, common = _by_name(*values), COMMON
-    if named != values and named[0] != named[1]:  # else the order alone differs, and only by their places is that to be seen
-        values, common = named, 0.0  # each header is told, be they ever so different
+    if named != values and named[0] != named[1]:  # otherwise only the order differs, which only their places show
+        values, common = named, 0.0  # each differing header is reported
     found = DeepDiff(*values, view="tree", ignore_type_in_groups=[], verbose_level=2, threshold_to_diff_deeper=common)
     inner = [level for levels in found.values() for level in levels]
     for level in inner:
@@ -246,10 +247,10 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 
 
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
-    """Return two events with their values in one place, and where one has its own text beside it the path and the two texts.
+    """Return two events with their values in one place, and where one has its own text next to it the path and the two texts.
 
     What re-encodes to the bytes that were seen is kept as a value (`data`, `body`), all else as its text, the value as its
-    `view`: compared as they stand, two that say the same would have nothing in common.
+    `view`: a direct comparison of two texts with the same content would find nothing in common.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)
@@ -263,7 +264,7 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
     """Return two events with their headers by name, where they have not the same names in the same order.
 
-    By their places, one header more makes each behind it another: `"etag" and "date"` tells nothing of either.
+    Compared by their places, one more header would change all later ones: `"etag" and "date"` describes neither.
     """
     for kind in ("response", "request"):
         sides = one.get(kind), other.get(kind)
@@ -284,13 +285,13 @@ def _joined(headers: list[list[str]]) -> dict[str, str]:
 
 
 def _written(side: Any, name: str) -> tuple[str | None] | None:
-    """Return the text of a payload that has its value beside it, None for one that is nothing but its value; or no tuple."""
+    """Return the text of a payload that has its value next to it, None for one that is nothing but its value; or no tuple."""
     if type(side) is dict and "view" in side and type(side.get("text")) is str:
         return (side["text"],)
     return (None,) if type(side) is dict and name in side else None
 
 
-#: Where an event of the http seam has a value that may have a text beside it, and what it is called there without one.
+#: The places of a value that may have a text next to it, and the name of the place without one.
 _VALUES = (("sse", "data"), ("request", "body"), ("response", "body"), ("chunk", "body"))
 
 

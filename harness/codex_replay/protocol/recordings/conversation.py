@@ -1,6 +1,6 @@
 """A conversation that a test has seen: its frames, in order, and as text that people read and compare.
 
-A conversation holds what passed, secrets included. `text` is for files and terminals: it is redacted and normalised.
+A conversation has the raw traffic, secrets included. `text` is for files and terminals: it is redacted and normalised.
 """
 
 from __future__ import annotations

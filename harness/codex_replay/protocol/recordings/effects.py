@@ -24,7 +24,7 @@ from codex_replay.core.wire.sse import Decoder
 
 #: Items of an answer that the server carries out, and where each has what it is to do.
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
-#: Tools with which the server only tells its client something, or asks it.
+#: Tools with which the server only informs or asks its client.
 HARMLESS = {"update_plan", "request_user_input"}
 #: Methods by which a client has the server run a command without a model.
 COMMANDS = {"command/exec", "execOneOffCommand"}
@@ -35,7 +35,7 @@ SHOWN = 100
 
 @dataclass(frozen=True)
 class Effect:
-    """One thing that a live server would do: `where` it stands in the cassette, and `what` is asked, short and printable."""
+    """One thing that a live server would do: `where` it is in the cassette, and `what` is asked, short and printable."""
 
     where: str
     what: str
@@ -59,7 +59,7 @@ def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> 
             bodies.setdefault(frame.conn, _Body(frame.n)).add(frame)
     for body in bodies.values():
         found += _body_calls(body)
-    once = {effect.what: effect for effect in reversed(found)}  # a call is told as it begins, and again when it is whole
+    once = {effect.what: effect for effect in reversed(found)}  # a call is reported when it begins, and again when it is complete
     return [effect for effect in found if once[effect.what] is effect]
 
 
@@ -86,12 +86,12 @@ def _calls(value: Any, where: str) -> Iterator[Effect]:
         kind = one.get("type")
         if isinstance(kind, str) and kind in CALLS and one.get("name") not in HARMLESS:
             what = one.get(CALLS[kind])
-            if what not in (None, ""):  # as it is announced, a call has nothing yet; it comes again
+            if what not in (None, ""):  # an announced call is still empty; it comes again
                 yield Effect(where, f"{one.get('name', kind)} {_short(what)}")
 
 
 class _Body:
-    """The body of one answer, joined from its frames; `n` is the number of its first."""
+    """The body of one answer, joined from its frames; `n` is the number of its first frame."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -129,7 +129,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _short(value: Any) -> str:
-    """One line of a value, without control characters: what is shown on a terminal is somebody else's."""
+    """One line of a value, without control characters, since the value comes from another program."""
     text = value if isinstance(value, str) else compact(value)
     text = escape(text)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -1,7 +1,7 @@
 """Differences that follow from one: an id that is another in one frame is another in each frame that names it.
 
-Two recordings of which one has a turn more differ in the id of every later turn, in each of its frames: told one by one, dozens
-of `"2" and "3"` hide what is to be seen. So of the differences of one id the first is told, and the others are counted.
+If one of two recordings has one more turn, the id of every later turn differs, in each of its frames: listed one by one, dozens
+of `"2" and "3"` hide the cause. So of the differences of one id, the first is listed and the others are counted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codex_replay.protocol.recordings.compare import Difference
 
 
 def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
-    """Return the differences in their order, those that say of one id the same as an earlier one only as its count."""
+    """Return the differences in their order; repeated differences of one id become a count."""
     found: list[Difference] = []
     counts: list[int] = []
     first: dict[tuple[str, str], int] = {}
@@ -26,12 +26,12 @@ def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
 
 
 def following(count: int) -> str:
-    """Say behind a difference how many more there are of its id; nothing for none."""
-    return f" (and so in {count} more place{'s' if count > 1 else ''} that name{'' if count > 1 else 's'} it)" if count else ""
+    """Return the note with the number of further differences of an id; "" for none."""
+    return f" (and in {count} more place{'s' if count > 1 else ''} with this id)" if count else ""
 
 
 def _is_id(one: Difference) -> bool:
-    """Tell whether two ids were compared, by the last key of the path."""
+    """Return True if two ids were compared, by the last key of the path."""
     key = one.path.rpartition(".")[2]
     return (
         one.kind == "changed"

@@ -1,6 +1,6 @@
 """One event of a Responses stream against its type: the shapes of the `openai` package, and what only the Codex backend sends.
 
-The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay beside the Codex
+The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay next to the Codex
 version adds what Codex's own backend sends. Objects are closed: a key that no type knows is a problem, because a client that
 reads it would read nothing from the real service. This module shares nothing with the one that builds events.
 """
@@ -17,7 +17,7 @@ from codex_replay.protocol import data_tables, versions
 
 
 class EventSchemas:
-    """The types of all events, ready to judge one; `openai` and `codex` are the versions whose data is read."""
+    """The types of all events, compiled; `openai` and `codex` are the versions of the data."""
 
     def __init__(self, openai: str = versions.OPENAI, codex: str = versions.DEFAULT) -> None:
         vendored = data_tables.load("events", f"openai-{openai}")
@@ -36,14 +36,14 @@ class EventSchemas:
         return sorted(self._names)
 
     def problems(self, event: object) -> list[str]:
-        """Judge one decoded event: a sentence for each fault, none when it is what its type says."""
+        """Check one decoded event: return one sentence per fault, none if it conforms to its type."""
         if not isinstance(event, Mapping):
             return ["The data of the event is not a JSON object."]
         kind = event.get("type")
         if not isinstance(kind, str):
             return ['The event has no "type".']
         if kind not in self._names:
-            return [f"{kind} is no event type that openai {self.version} knows."]
+            return [f"{kind} is not an event type of the openai package {self.version}."]
         return [_sentence(kind, error) for error in self._validator(kind).iter_errors(event)]
 
     def _validator(self, kind: str) -> Draft202012Validator:
@@ -94,7 +94,7 @@ def _by_type(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _tags(members: Any, definitions: Mapping[str, Any]) -> dict[str, str] | None:
-    """Map each `type` to its member, when all members of the union (but null) are told apart by it."""
+    """Map each `type` to its member, if it distinguishes all members of the union (except null)."""
     if not isinstance(members, list):
         return None
     tags: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""From what a model says to what a Responses backend streams: items -> the whole, faithful event sequence.
+"""Turn the items of a scripted model into the event stream of a Responses backend.
 
 `reply` is pure: a turn of a script and the request's body in, a list of steps out. A step is an event to send, raw bytes, or a
 reason to wait; the caller moves bytes and clocks. The order of events is that of the Responses API (LITE-48 to LITE-62; shapes:
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from codex_replay.protocol.responses.steps import Step
     from codex_replay.protocol.script.script import Turn
 
-#: Every response says it was made at this moment (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ by it.
+#: The creation time of every response (2025-01-01T00:00:00Z, in seconds), so that recordings do not differ in it.
 CREATED_AT = 1735689600
 
 
 def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
     """Build all steps of a turn's reply, from `response.created` to the event that ends it.
 
-    `label` tells this reply from all others of its session and goes into every id; `body` is the request's body, some settings
-    of which a response repeats.
+    `label` distinguishes this reply from the others of its session and is part of every id; `body` is the request's body, some
+    settings of which a response repeats.
     """
     return _Reply(turn, body, label).steps()
 
@@ -108,7 +108,7 @@ class _Reply:
         return self.send("response.output_item.done", output_index=index, item=item)
 
     def pieces(self, item: Mapping[str, Any], text: str) -> list[str]:
-        """Cut a text into deltas: as the item says, else every `delta` characters; an empty text has none."""
+        """Split a text into deltas: as the item specifies, else every `delta` characters; an empty text has none."""
         self.characters += len(text)
         if "deltas" in item:
             return list(item["deltas"])
@@ -116,11 +116,11 @@ class _Reply:
         return [text[i : i + size] for i in range(0, len(text), size)]
 
     def finished(self, status: str, **fields: Any) -> dict[str, Any]:
-        """Return the response as it stands at its end: its status, its whole output, its usage."""
+        """Return the final response: its status, its whole output, its usage."""
         return {**self.response, "status": status, **fields, "output": [i for i in self.output if i], "usage": self.usage()}
 
     def usage(self) -> dict[str, Any] | None:
-        """Return what the script says, and for what it does not say a count that two runs share: four characters a token."""
+        """Return the usage of the script; missing counts are computed, the same in every run: four characters a token."""
         given = self.turn.usage
         if given is None:
             return None

@@ -22,7 +22,7 @@ class Send(Value):
 
 
 class Raw(Value):
-    """Send these bytes as they stand."""
+    """Send these bytes unchanged."""
 
     data: bytes
 

@@ -1,7 +1,7 @@
 """A whole stream of Responses events: does it hang together?
 
 One event may be valid and the stream still be wrong: a delta before its item was added, a text whose deltas do not join to it,
-a number left out, something after the end. `StreamChecker` takes the events in order and says what is wrong, in sentences with
+a number left out, something after the end. `StreamChecker` takes the events in order and reports problems as sentences with
 the number of the event. Sources: LITE-48 to LITE-56;
 the `sequence_number` of the openai package's types. It shares nothing with the module that builds streams.
 """
@@ -26,7 +26,7 @@ _SEARCH = ["response.web_search_call." + status for status in ("in_progress", "s
 
 
 class StreamChecker:
-    """Feed it the decoded events of one stream in order, then `close` it; each call returns the problems it found."""
+    """Give it the decoded events of one stream in order, then call `close`; each call returns the problems that it found."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -52,7 +52,7 @@ class StreamChecker:
         return said
 
     def close(self) -> list[str]:
-        """Say that the stream has ended; return what is missing."""
+        """End the stream; return what is missing."""
         if self.end is None:
             return [f"The stream ended after {self.count} events without any of {', '.join(ENDS)}."]
         if self.end == "response.completed" and (left := sorted(set(self._added) - set(self._done))):
@@ -64,10 +64,10 @@ class StreamChecker:
         if event.get("sequence_number") != self.count:
             problems.append(f"sequence_number is {event.get('sequence_number')!r}, expected {self.count}.")
         if self.end is not None:
-            problems.append(f"It comes after {self.end}, which ends the stream.")
+            problems.append(f"It follows {self.end}, which ends the stream.")
         first = {0: "response.created", 1: "response.in_progress"}.get(self.count)
         if first is not None and kind != first:
-            problems.append(f"It stands where {first} is expected.")
+            problems.append(f"Expected {first} here.")
         return problems
 
     def _item(self, event: Mapping[str, Any], kind: str) -> list[str]:
@@ -108,13 +108,13 @@ class StreamChecker:
         else:
             return []
         sent = [text for key, text in self._pieces.items() if key[1] == item.get("id")]
-        return [] if "".join(sent) == "".join(wholes) else ["The item is not what its deltas join to."]
+        return [] if "".join(sent) == "".join(wholes) else ["The item differs from its joined deltas."]
 
     def _within(self, event: Mapping[str, Any], kind: str) -> list[str]:
         index = event.get("output_index")
         item = self._added.get(index) if isinstance(index, int) else None
         if item is None:
-            return [f"It belongs to the item {index}, which was not added yet."]
+            return [f"It belongs to the item {index}, which was not yet added."]
         problems = (
             [] if event["item_id"] == item.get("id") else [f"item_id is {event['item_id']!r}, the item's is {item.get('id')!r}."]
         )
@@ -124,14 +124,14 @@ class StreamChecker:
         if kind.endswith("part.added"):
             self._parts.add(part)
         elif part[1:] != (None, None) and part not in self._parts:
-            problems.append("It belongs to a part that was not added yet.")
+            problems.append("It belongs to a part that was not yet added.")
         if kind in JOINED:
             key = (kind, *part)
             self._pieces[key] = self._pieces.get(key, "") + str(event.get("delta"))
         elif kind in _WHOLES:
             piece, name = _WHOLES[kind]
             if self._pieces.get((piece, *part), "") != event.get(name):
-                problems.append(f"Its {name} is not what the deltas join to.")
+                problems.append(f"Its {name} differs from the joined deltas.")
         elif kind in _SEARCH:
             self._searches.setdefault(event["item_id"], []).append(kind)
         return problems
@@ -148,7 +148,7 @@ class StreamChecker:
             problems.append(f"The response's status is {response.get('status')!r}.")
         if kind == "response.completed":
             if response.get("output") != [self._done[index] for index in sorted(self._done)]:
-                problems.append("The response's output is not the items that were done.")
+                problems.append("The response's output differs from the items that were done.")
             problems += _usage(response.get("usage"))
         return problems
 

@@ -1,1 +1,1 @@
-"""Frames held to a schema bundle: valid (the JSON Schema holds) and known (no other key)."""
+"""Check frames with a schema bundle: valid (the JSON Schema matches) and known (no other key)."""

@@ -3,7 +3,7 @@
 Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file a
 type. We read the single files wherever they exist, because the primary file of 0.92.0 is wrong where two types share a
 name: seven references of its ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...),
-while the binary writes, and the single files say, the snake_case ones. A lone primary file (a user's own) is read too,
+while the binary writes the snake_case ones, as the single files specify. A single primary file (a user's own) works too,
 those references turned to the types that they mean.
 
 Everything is lazy: a document is parsed when a payload of it is first asked for. Which result type answers which
@@ -42,7 +42,7 @@ _UNION: dict[Direction, str] = {
 
 
 class BundleError(ValueError):
-    """A bundle cannot be read or is not one; the message is a sentence that says which and why."""
+    """A bundle cannot be read or is not one; the message is a sentence with the name and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def lookup(document: Mapping[str, Any], reference: str) -> Any:
         try:
             found = found[step.replace("~1", "/").replace("~0", "~")]
         except (KeyError, TypeError):
-            raise BundleError(f"The reference {reference} leads nowhere in its schema document.") from None
+            raise BundleError(f"The reference {reference} has no target in its schema document.") from None
     return found
 
 
@@ -130,7 +130,7 @@ class Bundle:
         return found
 
     @cached_property
-    def _mended(self) -> dict[str, Any]:
+    def _corrected(self) -> dict[str, Any]:
         """The definitions of a lone primary file, references from outside v2 turned away from types v2 only shares."""
         definitions: dict[str, Any] = self.primary["definitions"]
         shared = {f"#/definitions/v2/{name}": f"#/definitions/{name}" for name in definitions.get("v2", {})}
@@ -165,7 +165,7 @@ class Bundle:
             return found if isinstance(found, dict) else None
         if self._single:
             return None
-        definitions = self._mended
+        definitions = self._corrected
         found = definitions.get("v2", {}).get(name) or definitions.get(name)
         return {**found, "definitions": definitions} if isinstance(found, dict) else None
 
@@ -191,12 +191,12 @@ class Bundle:
         return None if node is None or document is None else Schema(node, document)
 
     def envelope(self, direction: Direction) -> dict[str, Schema]:
-        """Return what every frame of `direction` may have beside its method and params, by key (``emittedAtMs``)."""
+        """Return what every frame of `direction` may have next to its method and params, by key (``emittedAtMs``)."""
         document = self._document(_UNION[direction]) or {}
         return {key: Schema(node, document) for key, node in document.get("properties", {}).items()}
 
     def params_required(self, direction: Direction, method: str) -> bool:
-        """Tell whether a frame of `method` must have a ``params`` key."""
+        """Return True if a frame of `method` must have a ``params`` key."""
         return "params" in self._entries(direction).get(method, {}).get("required", ())
 
     def describe(self, direction: Direction, method: str) -> str:
@@ -244,7 +244,7 @@ def load(version: str = DEFAULT) -> Bundle:
         return Bundle(version, data_tables.schema(version))
     except data_tables.MissingTable:
         raise BundleError(
-            f"No bundle of Codex {version} is vendored (there are: {', '.join(data_tables.versions())}). Generate it with "
+            f"No bundle of Codex {version} is packaged (packaged: {', '.join(data_tables.versions())}). Generate it with "
             f"`codex-replay schema regen {version} --out DIR` and name that directory."
         ) from None
 

@@ -1,10 +1,10 @@
 """Why a value does not satisfy a schema: each fault with its path and kind, never "valid under none of 29".
 
-Strategy: a plain walk over schema and value together, used only when the fast check has said no. Unions are entered by
-what tells their members apart: the JSON type, an internal tag (a property that each member fixes to one string), an
+Strategy: a plain walk over schema and value together, used only after the fast check has failed. Unions are entered by
+the mark that distinguishes their members: the JSON type, an internal tag (a property that each member fixes to one string), an
 external tag (members that are objects with one required key), or, for untagged ones, the member with the fewest faults.
 The walk never descends into values that the schema leaves open. A member of a union knows the keys around it
-(`codex_replay.protocol.schema.beside`).
+(`codex_replay.protocol.schema.union_keys`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from codex_replay.core.text.truncate import truncate
-from codex_replay.protocol.schema.beside import ANY_KEY, NO_KEYS, groups, has_union
 from codex_replay.protocol.schema.bundle import branches, constant, lookup
 from codex_replay.protocol.schema.known import nearest, takes_objects
+from codex_replay.protocol.schema.union_keys import ANY_KEY, NO_KEYS, groups, has_union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from codex_replay.protocol.schema.beside import Keys
+    from codex_replay.protocol.schema.union_keys import Keys
 
 Kind = Literal[
     "not-json-rpc",
@@ -38,7 +38,7 @@ Verdict = Literal["valid", "known"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a value: `verdict` says which of the two verdicts it fails, `message` is a sentence."""
+    """One fault of a value: `verdict` names the failed check, `message` is a sentence."""
 
     kind: Kind
     verdict: Verdict
@@ -228,7 +228,7 @@ def _admits(types: list[str], value: Any) -> bool:
 
 
 def _among(value: Any, allowed: list[Any]) -> bool:
-    """Tell whether `value` is one of `allowed`, as JSON has it: 1 is not true."""
+    """Return True if `value` is one of `allowed`, as JSON has it: 1 is not true."""
     return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed)
 
 

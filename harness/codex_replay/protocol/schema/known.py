@@ -1,11 +1,11 @@
 """The closed world: which keys a bundle knows, and the nearest known name for one that it does not.
 
 Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation is vacuous about
-unknown keys. `extract` gives a copy of a schema in which every object that does not say otherwise is closed; a value that
+unknown keys. `extract` returns a copy of a schema in which every object is closed unless it allows other keys; a value that
 satisfies it is valid *and* known, which is the one check that a good frame needs. Open maps (``additionalProperties``
 true or a schema, ``true`` schemas) stay open. A closed oneOf or anyOf is stricter than the open one only in its members;
-where a value fits two open members at once, `codex_replay.protocol.schema.explain` has the last word. Of keys beside a union
-each member knows them all (`codex_replay.protocol.schema.beside`).
+where a value fits two open members at once, `codex_replay.protocol.schema.explain` has the last word. Of keys next to a union
+each member knows them all (`codex_replay.protocol.schema.union_keys`).
 
 This module also cuts a type and what it refers to out of its document, so that a validator is built of little, and
 applies the corrections: the few places where the real binary departs from its own bundle.
@@ -17,13 +17,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.protocol import data_tables
-from codex_replay.protocol.schema.beside import ANY_KEY, NO_KEYS, UNIONS, groups, has_union
 from codex_replay.protocol.schema.bundle import branches, constant, lookup
+from codex_replay.protocol.schema.union_keys import ANY_KEY, NO_KEYS, UNIONS, groups, has_union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from codex_replay.protocol.schema.beside import Find, Keys
+    from codex_replay.protocol.schema.union_keys import Find, Keys
 
 _ONE = ("items", "additionalProperties")
 _SILENT = frozenset({"title", "description", "default", "$schema", "writeOnly", "definitions", "format"})
@@ -52,10 +52,10 @@ def plain(node: Any) -> Any:
 
 
 def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...] = ()) -> Any:
-    """Return a copy of the schema `node`, without its prose, in which every object is closed that does not say otherwise.
+    """Return a copy of the schema `node`, without its prose, in which every object is closed unless it allows other keys.
 
     `around` are the keys that `node` gets from around it if it is a member of a union; `above` the references behind which it
-    stands as such.
+    counts as such.
     """
     if not isinstance(node, dict):
         return node
@@ -77,7 +77,7 @@ def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...]
 
 
 def takes_objects(node: Mapping[str, Any]) -> bool:
-    """Tell whether the ``type`` of `node` names objects (alone or among others)."""
+    """Return True if the ``type`` of `node` names objects (alone or among others)."""
     named = node.get("type")
     return named == "object" or (isinstance(named, list) and "object" in named)
 
@@ -85,7 +85,7 @@ def takes_objects(node: Mapping[str, Any]) -> bool:
 def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool) -> dict[str, Any]:
     """Return `node` as a schema of its own, with only the definitions that it reaches in `document`.
 
-    Prose is dropped, the corrections of `version` are applied, and with `close` every object is closed unless it says
+    Prose is dropped, the corrections of `version` are applied, and with `close` every object is closed unless it allows
     otherwise.
     """
 
@@ -145,7 +145,7 @@ def _correct_branch(branch: dict[str, Any], rule: Mapping[str, Any]) -> dict[str
 
 
 def _plain(name: str) -> str:
-    """Return `name` without the marks that tell snake_case, camelCase and kebab-case apart."""
+    """Return `name` without the characters that distinguish snake_case, camelCase and kebab-case."""
     return name.replace("_", "").replace("-", "").lower()
 
 

@@ -1,11 +1,11 @@
-"""Every frame against the bundle: *valid* (the JSON schema holds) and *known* (no key that the bundle does not know).
+"""Check every frame against the bundle: *valid* (the JSON schema matches) and *known* (no key that the bundle does not list).
 
-Strategy: one frame schema a method and direction is put together from the JSON-RPC envelope and the method's params (or
+Strategy: the frame schema of each method and direction is built from the JSON-RPC envelope and the method's params (or
 result), closed, and compiled by jsonschema-rs when the first such frame passes. A frame that satisfies it is valid and
 known, and that is all that a good frame costs. Any other goes to `codex_replay.protocol.schema.explain`, which names each fault
 with
-its path and says which of the two verdicts fails; should it find nothing in a frame that plain jsonschema-rs calls
-invalid, that is said as well.
+its path and names the failed check; if it finds nothing in a frame that plain jsonschema-rs calls
+invalid, it reports that as well.
 
 Paths begin with the method: ``sendUserTurn.params.choiceCount``, ``thread/start.result.thread.id``.
 """
@@ -39,8 +39,8 @@ _OTHER: dict[str, Sender] = {"client": "server", "server": "client"}
 class Violation:
     """One thing wrong with a frame.
 
-    `verdict` tells which of the two verdicts failed: "valid" or "known". `path` names the place, `message` is a
-    sentence, and `blame` is who wrote the frame: "client" or "server".
+    `verdict` names the failed check: "valid" or "known". `path` names the place, `message` is a
+    sentence, and `blame` is the writer of the frame: "client" or "server".
     """
 
     kind: Kind
@@ -51,17 +51,17 @@ class Violation:
 
 
 class FrameSchema:
-    """The schema of one sort of frame; `name` is the root of the paths, `build(close)` puts the schema together."""
+    """The schema of one kind of frame; `name` is the root of the paths, `build(close)` builds the schema."""
 
     def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:
         self.name = name
         self._build = build
-        #: Tells whether a frame is valid and known, in one check: the schema with every object closed.
+        #: Check in one step whether a frame is valid and known: the schema with every object closed.
         self.holds: Callable[[Any], bool] = Draft7Validator(build(True)).is_valid
 
     @cached_property
     def closed(self) -> dict[str, Any]:
-        """The schema with every object closed that does not say otherwise."""
+        """The schema with every object closed unless it allows other keys."""
         return self._build(True)
 
     @cached_property
@@ -74,7 +74,7 @@ class FrameSchema:
         return Draft7Validator(self.opened)
 
     def is_valid(self, value: Any) -> bool:
-        """Tell whether `value` satisfies the bundle's own schema, unknown keys allowed."""
+        """Return True if `value` satisfies the bundle's own schema, unknown keys allowed."""
         return self._plain.is_valid(value)
 
     def faults(self, value: Any) -> list[Fault]:
@@ -87,8 +87,8 @@ class FrameSchema:
             plain = None
         try:
             found = Explainer(self.opened).faults(value, self.name)
-        except RecursionError:  # EventMsg may hold EventMsgs
-            return [Fault("other", "valid", self.name, f"The frame {self.name} is nested too deeply to be judged.")]
+        except RecursionError:  # EventMsg may contain EventMsgs
+            return [Fault("other", "valid", self.name, f"The frame {self.name} is nested too deeply to be validated.")]
         if plain is None:
             return found
         if not any(fault.verdict == "valid" for fault in found):
@@ -100,7 +100,7 @@ class FrameSchema:
 
 
 class Validator:
-    """The frame schemas of one bundle, built as they are needed; holds no state of a connection."""
+    """The frame schemas of one bundle, built on demand; without the state of a connection."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -228,10 +228,10 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 class RpcChecker:
-    """Follows one JSON-RPC connection: remembers each side's requests so that replies are judged by their method.
+    """Follow one JSON-RPC connection: remember the requests of each side to check replies by their method.
 
     The ids of the two sides are separate name spaces. An id used twice before it is answered stands for both requests.
-    Each side's frames are judged by its own validator: the two may be of the plain and of the experimental bundle.
+    Each side's frames have their own validator: one may use the plain and the other the experimental bundle.
     """
 
     def __init__(self, bundle: Bundle, validator: Validator | None = None, of_server: Validator | None = None) -> None:
@@ -269,7 +269,7 @@ class RpcChecker:
         if sort in ("response", "error"):
             return self._reply(sender, value, sort)
         said = "an object without a method, a result or an error" if type(value) is dict else f"a JSON {type_name(value)}"
-        return [Fault("not-json-rpc", "valid", "(frame)", f"The frame is no JSON-RPC message but {said}.")]
+        return [Fault("not-json-rpc", "valid", "(frame)", f"The frame is not a JSON-RPC message but {said}.")]
 
     def _call(self, sender: Sender, value: dict[str, Any]) -> list[Fault]:
         method = value["method"]

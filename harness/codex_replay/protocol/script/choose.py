@@ -1,6 +1,6 @@
 """Which turn of a script answers a request, and how far the script is used: one rule for the fake backend and the fake Codex.
 
-A turn whose `match` holds goes before one that has no `match`; among equals the first that is left (docs/scripts.md).
+A turn with a matching `match` goes before one without `match`; among equals the first unused one (docs/scripts.md).
 
 A script may serve a thousand cases at once, by a marker each. So markers are looked for once in a text, and not once a turn; and
 what was found in a text is remembered, for most texts of a request (instructions, permissions) come again in the next.
@@ -33,7 +33,8 @@ class Choice:
         self._found: dict[str, frozenset[str]] = {}
 
     def choose(self, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] | None) -> tuple[int, Turn, str] | str:
-        """Choose the turn for a request and use it: its index, itself and the label for its ids, or a sentence why there is none.
+        """Choose the turn for a request and use it: return its index, itself and the label for its ids, or a sentence on why
+        there is none.
 
         `headers` is None where the request has none (a model that is asked in the same process).
         """
@@ -83,4 +84,4 @@ def _used_up(turns: int) -> str:
     if not turns:
         return "The script has no turns: add one."
     said = "The only turn of the script is used" if turns == 1 else f"All {turns} turns of the script are used"
-    return f"{said}: add a turn, or let the last one be used again (times)."
+    return f"{said}: add a turn, or set `times` of the last one."

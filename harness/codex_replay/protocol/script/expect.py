@@ -1,6 +1,6 @@
-"""What a request to the model must look like: one small vocabulary, used to choose a turn and to judge a request.
+"""The expectations on a request to the model: one small vocabulary, used to choose a turn and to check a request.
 
-    {"prompt": "marker" | ["a", "b"],        each stands in some text of the request's input
+    {"prompt": "marker" | ["a", "b"],        each is in some text of the request's input
      "model": "gpt-5.2-codex",
      "body": {...},                          a part of the body: named keys must be equal, other keys are free
      "absent": ["previous_response_id"],     keys that the body must not have
@@ -24,7 +24,7 @@ KEYS = ("prompt", "model", "body", "absent", "headers", "outputs")
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
-    """Say what is wrong with an expectation itself, or None."""
+    """Return what is wrong with an expectation itself, or None."""
     for key in wanted:
         if key not in KEYS:
             return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
@@ -47,7 +47,7 @@ def mismatch(
     headers: Sequence[tuple[str, str]] | None,
     texts: Sequence[str] | None = None,
 ) -> str | None:
-    """Compare a request with an expectation: None when it holds, else a sentence that says where it does not.
+    """Compare a request with an expectation: None if it matches, else a sentence with the difference.
 
     `headers` is None where a request has none: then what is wanted of them is neither met nor missed. `texts` is
     `list(input_texts(body))`, for a caller who compares one request with many expectations.
@@ -105,7 +105,7 @@ def input_items(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of one message item, whether its content is a string or a list of parts."""
+    """Yield the texts of one message item, from a string or a list of parts."""
     content = item.get("content")
     if isinstance(content, str):
         yield content

@@ -1,4 +1,4 @@
-"""The keys of a script, of its turns and of its items: which there are, what each must hold, and what is wrong where it does not.
+"""The keys of a script, of its turns and of its items: their names, the type of each, and the error for a wrong one.
 
 The tables are the whole format (docs/scripts.md); `codex_replay.protocol.script.script` reads a script by them.
 """
@@ -103,7 +103,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_answers(value: object) -> bool:
-    """Tell whether this is method -> an answer or a list of them, each with exactly one of `result` and `error`."""
+    """Return True if this is method -> an answer or a list of them, each with exactly one of `result` and `error`."""
     if not isinstance(value, dict):
         return False
     for given in value.values():
@@ -129,7 +129,7 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "list": ("a list", lambda v: isinstance(v, list)),
     "strings": ("a list of strings", _is_strings),
     "text or texts": ("a string or a list of strings", lambda v: isinstance(v, str) or _is_strings(v)),
-    "arguments": ("an object, or a string that is sent as it stands", lambda v: isinstance(v, dict | str)),
+    "arguments": ("an object, or a string that is sent unchanged", lambda v: isinstance(v, dict | str)),
     "auth": ('"auto", "none", "api_key", "chatgpt" or an object', lambda v: isinstance(v, dict | str)),
     "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
     "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
@@ -158,7 +158,7 @@ CHECKS: dict[str, tuple[str, Any]] = {
 
 
 def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> str | None:
-    """Say which key of an object at `where`, which is `what`, is none of its table, not what it must be, or missing; or None."""
+    """Return the error for an unknown, invalid or missing key of an object at `where`, which is `what`; or None."""
     for key, given in value.items():
         if key not in table:
             return f'{where}: "{key}" is not a key of {what}{near(key, table) or elsewhere(key)}. Its keys are {listed(table)}.'
@@ -177,7 +177,7 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
 
 
 def elsewhere(word: str) -> str:
-    """Return a question for a key that belongs to another object of a script, or is near such a key; "" if there is none."""
+    """Return a question for a key of another object of a script, or a similar key; "" if there is none."""
     tables = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
     for exact in (True, False):
         for what, table in tables.items():
@@ -188,7 +188,7 @@ def elsewhere(word: str) -> str:
 
 
 def near(word: str, words: Iterable[str]) -> str:
-    """Return a question for a word that may be meant, of some known ones; "" if none is near."""
+    """Return a question with the most similar known word; "" if none is similar."""
     import difflib  # only for a mistake: it would cost every start
 
     # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.

@@ -2,7 +2,7 @@
 
 A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. A turn answers one request; it is chosen by order, or by a marker in the
 prompt. docs/scripts.md is the page to learn it from; the tables of `script_keys` are the whole format. Nothing is read or
-sent here: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence that says where and
+sent here: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence with the place and
 what to do. The item kinds are those a model sends (LITE-48 to LITE-62, and the types of the
 openai package).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BadScript(ValueError):
-    """The script cannot be used; the text is a sentence that says where it is wrong and what would be right."""
+    """The script cannot be used; the text is a sentence with the place and the correct form."""
 
 
 class Turn(Value):
@@ -28,7 +28,7 @@ class Turn(Value):
 
     `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`; `usage` is None for "leave it out" and
     an empty
-    mapping for "count it"; `write` says how the reply is cut into HTTP chunks: "event", "whole" or a number of bytes.
+    mapping for "count it"; `write` is the way to cut the reply into HTTP chunks: "event", "whole" or a number of bytes.
     """
 
     items: tuple[Mapping[str, Any], ...] = ()
@@ -54,7 +54,7 @@ _AUTO = {"mode": "auto"}
 
 
 class Script(Value):
-    """All turns of one session; `otherwise` tells what a request gets that no turn is left for: "miss" (501) or "default"."""
+    """All turns of one session; `otherwise` is the answer after the last turn: "miss" (501) or "default"."""
 
     turns: tuple[Turn, ...] = ()
     otherwise: str = "miss"
@@ -74,7 +74,7 @@ FINAL_KINDS = ("failed", "incomplete", "error")
 def parse(value: object) -> Script:
     """Read a decoded script; raises `BadScript` (a sentence) when it is not one.
 
-    A bare list is taken for the list of turns, and a string in place of an item for a text item.
+    A bare list counts as the list of turns, and a string in place of an item as a text item.
     """
     if isinstance(value, list):
         value = {"turns": value}
@@ -114,9 +114,9 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
                 f'{where}.items[{i}] is "{item["type"]}", which ends a reply, but more items follow: make it the last item.'
             )
     if turn.get("status", 200) == 200 and (turn.get("error") is not None or turn.get("body") is not None):
-        raise BadScript(f'{where} has an "error" or a "body" but no "status": give the HTTP status, for instance 500.')
+        raise BadScript(f'{where} has an "error" or a "body" but no "status". Add the HTTP status, for example 500.')
     if items and turn.get("status", 200) != 200:
-        raise BadScript(f'{where} has "items" and status {turn["status"]}: an error answer carries no items, leave one out.')
+        raise BadScript(f'{where} has "items" and status {turn["status"]}: an error response has no items. Remove one of them.')
     fields: dict[str, Any] = {k: v for k, v in turn.items() if k not in ("about", "items", "match", "headers", "fault")}
     fields["items"] = items
     fields["headers"] = _headers(turn.get("headers", {}))
@@ -138,7 +138,9 @@ def _item(value: object, where: str) -> Mapping[str, Any]:
     item = _expect_object(value, where)
     kind = item.get("type")
     if not isinstance(kind, str) or kind not in ITEM_KEYS:
-        raise BadScript(f'{where}: "{kind}" is no kind of item{near(str(kind), ITEM_KEYS)}. The kinds are {listed(ITEM_KEYS)}.')
+        raise BadScript(
+            f'{where}: "{kind}" is not a kind of item{near(str(kind), ITEM_KEYS)}. The kinds are {listed(ITEM_KEYS)}.'
+        )
     rest = {key: given for key, given in item.items() if key != "type"}
     _check_keys(rest, ITEM_KEYS[kind], where, f"a {kind} item")
     whole = {"text": "text", "refusal": "refusal", "function_call": "arguments", "custom_tool_call": "input"}.get(kind)

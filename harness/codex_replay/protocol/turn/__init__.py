@@ -1,1 +1,1 @@
-"""What happens in a turn, as frames of one Codex version."""
+"""The events of a turn, as frames of one Codex version."""

@@ -1,7 +1,7 @@
 """Patches and the diff of a turn, computed from texts alone: no file is read or written.
 
-`changes_of` says what an apply_patch call changes: as the script's `result.changes` has it, else as far as the patch itself
-tells. `TurnDiff` adds the changes of a turn up to one diff in git's form, as the real binary shows it after each patch
+`changes_of` returns the changes of an apply_patch call: from the script's `result.changes`, else as far as the patch itself
+shows them. `TurnDiff` joins the changes of a turn into one diff in git's form, as the real binary sends it after each patch
 (recordings: paths doubled behind a//, blob ids in full, files sorted). On fake-codex's start-up path.
 """
 
@@ -19,13 +19,13 @@ _HEADERS = "Valid hunk headers: '*** Add File: {path}', '*** Delete File: {path}
 
 
 class BadPatch(ValueError):
-    """The patch cannot be read; the text is what the real binary tells the model."""
+    """The patch cannot be read; the text is the real binary's output for the model."""
 
 
 def parse_patch(text: str) -> dict[str, dict[str, Any]]:
     """Return path -> change of a patch in apply_patch's language; raises `BadPatch`.
 
-    What the patch does not tell stays empty: a deleted file's content, the line numbers of an updated one.
+    What the patch does not contain stays empty: a deleted file's content, the line numbers of an updated one.
     """
     lines = text.strip().split("\n")
     if lines[0].strip() != "*** Begin Patch":
@@ -58,7 +58,7 @@ def _change(sort: str, body: list[str]) -> dict[str, Any]:
 
 
 def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return absolute path -> change of one call; raises `BadPatch` when neither the script nor the patch tells."""
+    """Return absolute path -> change of one call; raises `BadPatch` if neither the script nor the patch has the changes."""
     given = result["changes"] if "changes" in result else parse_patch(patch)
     changes = {resolve(cwd, path): dict(change) for path, change in given.items()}
     for change in changes.values():

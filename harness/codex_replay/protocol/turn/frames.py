@@ -1,7 +1,7 @@
-"""What a happening of a turn becomes on the wire: the frames of one Codex version, filled from its table.
+"""Turn the events of a turn into the frames of one Codex version, from its table.
 
 The knowledge is `data/<version>/turn.json`; here is only how to read it: find the rows of a happening, leave out those that are
-meant for another kind of listener, and put the values in. On fake-codex's start-up path: no imports but the core.
+meant for another kind of listener, and insert the values. On fake-codex's start-up path: no imports but the core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...}   one frame an entry
@@ -58,7 +58,7 @@ def _text(template: str, values: Mapping[str, Any]) -> str:
 
 
 def frames(rows: list[dict[str, Any]], api: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the frames of one happening for a listener of `api` ("v1" or "v2").
+    """Return the frames of one event for a listener of `api` ("v1" or "v2").
 
     A frame that is a request of the server has an `id` of None, for the caller to number (REAL-36: its
     own ids are integers from 0). `values` must have "thread" and "turn".
@@ -95,9 +95,9 @@ def camel(value: Any) -> Any:
 
 
 def limits_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the windows of the rate limits (in minutes, and seconds since the epoch) that an answer's headers tell.
+    """Return the windows of the rate limits (in minutes, and seconds since the epoch) from an answer's headers.
 
-    The names of `headers` are in lower case; None if they tell nothing. What is no number is taken for absent.
+    The names of `headers` are in lower case; returns None if they have no limits. An invalid number counts as absent.
     """
 
     def number(name: str, kind: type[int] | type[float]) -> Any:
@@ -126,9 +126,9 @@ def _window_v2(window: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def usage_values(
     total: Mapping[str, int] | None, last: Mapping[str, int] | None, window: int | None, told: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the values of the happening "usage": what v1 and v2 are told of the tokens (counts) and rate limits.
+    """Return the values of the event "usage": the token counts and rate limits for v1 and v2.
 
-    `told` is what answers of the model have told of the limits, if it be nothing; None while there was no answer.
+    `told` are the limits in the model's answers so far, perhaps empty; None while there was no answer.
     """
     info = tokens = None
     if total is not None and last is not None:

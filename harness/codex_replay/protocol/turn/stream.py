@@ -1,7 +1,7 @@
 """One reply of the model, read as Codex reads it: events of the Responses stream in, happenings out.
 
 A state machine over decoded events: it knows the item that is open, collects what goes into the history, the calls that are to
-be run and the usage, and says how the reply ended. Which event becomes what is the table's ("model" in turn.json); the rules
+be run and the usage, and report how the reply ended. The table maps the events ("model" in turn.json); the rules
 here are those of the real binary: a delta without an open item is lost, an item that was not announced is announced when it is
 done, an item of an unknown shape is ignored (recordings; REAL-110). On fake-codex's start-up path.
 """
@@ -17,7 +17,7 @@ _KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call
 
 
 class Sampling:
-    """One reply: feed its events to `receive`, then look at `calls`, `history`, `usage`, `last_message` and `end`.
+    """One reply: pass its events to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
 
     `end` is None while the reply is open, then {"completed": True} or the cause of a failure as `turn.failure` takes it.
     """
@@ -89,7 +89,7 @@ class Sampling:
             self.usage = usage_of(response.get("usage"))
 
     def close(self, how: str = "closed") -> None:
-        """The stream has ended; if no event said so, it broke off: `how` is one of the table's "breaks"."""
+        """The stream has ended; if no event ended it, it was cut off: `how` is one of the table's "breaks"."""
         if self.end is None:
             self.end = {"break": how}
 
@@ -121,7 +121,7 @@ _MEMBERS: dict[str, dict[str, type]] = {
 
 
 def well_formed(item: Mapping[str, Any]) -> bool:
-    """Tell whether the real binary takes an item of a known type for one, by its members."""
+    """Return True if the real binary takes an item of a known type for one, by its members."""
     if any(type(item.get(name)) is not kind for name, kind in _MEMBERS[item["type"]].items()):
         return False
     parts: list[Any] = []
@@ -176,7 +176,7 @@ _HISTORY = {
 
 
 def history_item(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item as it stands in the next request's input: without its id and what only the reply has."""
+    """Return an item in the form for the next request's input: without its id and the members of a reply."""
     names = _HISTORY.get(item["type"])
     if names is None:
         return {key: value for key, value in item.items() if key != "id"}

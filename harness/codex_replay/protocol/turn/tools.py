@@ -1,7 +1,7 @@
 """A call of the model's, taken apart as Codex takes it apart: the shell command, its approval, the arguments.
 
 Nothing is executed here or anywhere: what a call gives comes from the script's `result`. What is computed is what the frames
-show beside it: the argv, its one-line form, whether the policy asks for an approval and which rule is proposed (recordings of
+show next to it: the argv, its one-line form, whether the policy asks for an approval and which rule is proposed (recordings of
 the real binary; REAL-65 to REAL-67). On fake-codex's start-up path.
 """
 
@@ -19,7 +19,7 @@ _IN_DOUBLE = '$`"\\'
 
 
 class BadArguments(ValueError):
-    """A call's arguments cannot be used; the text is what the real binary tells the model after "failed to parse ...: "."""
+    """A call's arguments cannot be used; the text is the real binary's output for the model after "failed to parse ...: "."""
 
 
 def arguments_of(call: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _word(line: str, i: int) -> tuple[str, int] | None:
 
 
 def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Tell whether the real binary runs this command without asking even when nothing is trusted."""
+    """Return True if the real binary runs this command without asking even when nothing is trusted."""
     program = argv[0].rpartition("/")[2]
     if program in settings["knownSafe"]:
         return True
@@ -144,7 +144,7 @@ def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
 
 
 def dangerous(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Tell whether the real binary asks before this command unless nobody is to be asked."""
+    """Return True if the real binary asks before this command (unless its policy forbids questions)."""
     words = list(argv[1:]) if argv[0] == "sudo" else list(argv)
     return any(words[: len(prefix)] == prefix for prefix in settings["dangerous"])
 
@@ -173,7 +173,7 @@ class ShellCall:
         self.line = join(self.command)
 
     def asks(self, policy: str, sandbox: str, settings: Mapping[str, Any], allowed: Sequence[Sequence[str]] = ()) -> bool:
-        """Tell whether the policy wants an approval before the command runs; `allowed` are the prefixes granted so far."""
+        """Return True if the policy requires an approval before the command runs; `allowed` are the prefixes granted so far."""
         return any(self._asks(argv, policy, sandbox, settings, allowed) for argv in self.commands or [self.command])
 
     def _asks(
@@ -188,7 +188,7 @@ class ShellCall:
         return policy == "on-request" and sandbox != "dangerFullAccess" and self.escalated
 
     def blocked(self, policy: str, settings: Mapping[str, Any]) -> bool:
-        """Tell whether the policy neither lets the command run nor asks: it is dangerous, and nobody may be asked."""
+        """Return True if the policy neither lets the command run nor asks: it is dangerous, and questions are forbidden."""
         return policy == "never" and any(dangerous(argv, settings) for argv in self.commands or [self.command])
 
     def amendment(self, settings: Mapping[str, Any]) -> list[str]:
@@ -225,7 +225,7 @@ def plan_of(given: Mapping[str, Any], text: str = "") -> list[dict[str, str]]:
     for step in given["plan"]:
         if step.get("status") not in ("pending", "in_progress", "completed"):
             status = step.get("status")
-            # serde tells where the word ends: the first time that it stands in the arguments, which is near enough.
+            # serde reports where the word ends: at its first place in the arguments, which is close enough.
             column = text.find(f'"{status}"') + len(f'"{status}"')
             words = f"unknown variant `{status}`, expected one of `pending`, `in_progress`, `completed`"
             raise BadArguments(f"{words} at line 1 column {column}" if column > len(f'"{status}"') else words)

@@ -7,7 +7,7 @@ of docs/editor-client.md on its own stdin and stdout. It imports the standard li
 loads no more than a turn needs: `TYPE_CHECKING` is a name that type checkers know, with or without `typing`.
 
     __main__     one loop over the two inputs, the driver's and the server's
-    connection   JSON-RPC with the server: lines, ids, who waits for which answer (connection.lua)
+    connection   JSON-RPC with the server: lines, ids, pending requests (connection.lua)
     process      the server as a program: its pipes, its start and its end
-    session      one thread and its turns: prompts, approvals, what is shown (session.lua)
+    session      one thread and its turns: prompts, approvals, output (session.lua)
 """

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class NoCommand(ValueError):
-    """The driver's line is none of docs/editor-client.md."""
+    """The driver's line is not a command of docs/editor-client.md."""
 
 
 def report(what: str, **fields: Any) -> None:
-    """Tell the driver what the user sees."""
+    """Report to the driver what the user sees."""
     os.write(1, dumps({"report": what, **fields}).encode() + b"\n")
 
 
 def obey(session: Session, line: bytes) -> bool:
-    """Do what a line of the driver says; False when it was the last. Raises `NoCommand`."""
+    """Execute a line of the driver; return False after the last one. Raises `NoCommand`."""
     try:
         command = loads(line) if line.strip() else {"do": "nothing"}
         what = command["do"]
@@ -44,7 +44,7 @@ def obey(session: Session, line: bytes) -> bool:
 
 
 def run(session: Session) -> None:
-    """Serve the driver and the server until the driver says shutdown or ends its side."""
+    """Serve the driver and the server until the driver sends shutdown or closes its side."""
     rest = b""
     while True:
         inputs: list[Any] = [0] if session.connection is None else [0, session.connection]

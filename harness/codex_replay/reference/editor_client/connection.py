@@ -26,7 +26,7 @@ GRACE = 5.0
 
 
 class Disconnected(Exception):
-    """The server is no longer there, or could not be started; the text says what happened."""
+    """The server has exited, or could not be started; the text has the reason."""
 
 
 class Connection:
@@ -43,7 +43,7 @@ class Connection:
             raise Disconnected(f"{command[0]} cannot be started ({error.strerror}).") from None
 
     def fileno(self) -> int:
-        """The descriptor to wait on until the server says something."""
+        """The descriptor to wait on for output of the server."""
         return self._process.stdout
 
     # -- out -------------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class Connection:
         self.write({"id": request["id"], "result": result})
 
     def refuse(self, request: Message) -> None:
-        """Tell the server that its request is none that we know. Raises `Disconnected`."""
+        """Answer an unknown request of the server with an error. Raises `Disconnected`."""
         error = {"code": METHOD_NOT_FOUND, "message": f"Method not found: {request['method']}"}
         self.write({"id": request["id"], "error": error})
 
@@ -110,7 +110,7 @@ class Connection:
             self.answered(message)
 
     def decode(self, line: bytes) -> Message | None:
-        """Return the message of a line, or None if it is none: a stray line is no reason to give up."""
+        """Return the message of a line, or None for an invalid line, which is ignored."""
         try:
             message = loads(line)
         except ValueError:

@@ -1,8 +1,8 @@
 """One thread and its turns: prompts in, text out, approvals in between.
 
 Strategy: prompts wait in a queue; `_advance` does the next step that is possible: start the server, shake hands, start the
-thread, start the turn. A server that is gone resets all of it, so that the next prompt begins anew. Fields are read in either
-spelling, thread_id or threadId: the document says the one, the real server the other. What codex/event/* notifications tell
+thread, start the turn. A server that is gone resets all of it, so that the next prompt starts over. Fields are read in either
+spelling, thread_id or threadId: the document uses the one, the real server the other. What codex/event/* notifications contain
 comes as item/* and turn/* as well, so they are left alone.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CLIENT_INFO = {"name": "codex-replay-editor", "title": "The reference editor client", "version": "0.1.0"}
 APPROVALS = {"item/commandExecution/requestApproval": "command", "item/fileChange/requestApproval": "fileChange"}
-#: What the user chose -> what the server is told. Dismissing the picker cancels.
+#: The user's choice -> the decision for the server. Dismissing the picker cancels.
 DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
@@ -76,7 +76,7 @@ class Session:
         self._guarded(lambda: connection.answer(request, {"decision": DECISIONS[decision]}))
 
     def interrupt(self) -> None:
-        """Interrupt the turn that runs; without one there is nothing to do."""
+        """Interrupt the running turn; without one there is nothing to do."""
         if self._running or self._prompts:
             self._interrupting = True
             self._guarded(self._interrupt)
@@ -96,12 +96,12 @@ class Session:
             self.gone(str(gone))
 
     def receive(self) -> None:
-        """Take in what the server says."""
+        """Process a message of the server."""
         if self.connection is not None:
             self._guarded(self.connection.receive)
 
     def gone(self, why: str) -> None:
-        """The server is gone: say so, end the turn that it leaves open, and begin anew with the next prompt."""
+        """The server has exited: report it, end the open turn, and start again with the next prompt."""
         self.close()
         waiting = len(self._prompts) + self._running
         self._prompts.clear()
@@ -172,7 +172,7 @@ class Session:
 
     def _interrupt(self) -> None:
         if self._turn is None or self.connection is None:
-            return  # its id is not known yet: as soon as it is
+            return  # its id is not known yet: interrupt as soon as it is
         self._interrupting = False
         params = {"threadId": self._thread, "turnId": self._turn}
         self.connection.request("turn/interrupt", params, lambda result: None, self._complain)
@@ -190,7 +190,7 @@ class Session:
         self._report("end", status=status)
         self._advance()
 
-    # -- what the server says ----------------------------------------------------------------------------------------------
+    # -- messages of the server ----------------------------------------------------------------------------------------------
 
     def _message(self, message: Message) -> None:
         method, params = message["method"], message.get("params")
@@ -216,7 +216,7 @@ class Session:
         self._report("approval", id=self._approvals, kind=kind, **told)
 
     def on_turn_started(self, params: Message) -> None:
-        """turn/started: may stand before the response."""
+        """turn/started: may be before the response."""
         self._know_turn(field(field(params, "turn"), "id"))
 
     def on_item_agentMessage_delta(self, params: Message) -> None:  # noqa: N802 - the method's name
@@ -254,12 +254,12 @@ class Session:
         self._report("diff", diff=str(params.get("diff", "")))
 
     def on_turn_plan_updated(self, params: Message) -> None:
-        """The plan as it stands now."""
+        """Show the new plan."""
         steps = [{"step": step.get("step"), "status": step.get("status")} for step in params.get("plan", [])]
         self._report("plan", steps=steps)
 
     def on_error(self, params: Message) -> None:
-        """Something went wrong; whether the turn is over, turn/completed will say."""
+        """Report an error; turn/completed shows whether the turn is over."""
         self._complaint = str(field(field(params, "error"), "message") or params.get("message") or "codex reports an error.")
         self._report("error", message=self._complaint)
 

@@ -32,7 +32,7 @@ def answer(prompt: str) -> str:
 
 
 def fail(problem: Problem) -> int:
-    """Say what went wrong."""
+    """Print an error."""
     sys.stderr.buffer.write(f"{problem}\n".encode("utf-8", "replace"))
     return 1
 

@@ -1,4 +1,4 @@
-"""auth.json: who we are, and where rotated tokens are kept (LITE-03 to LITE-08)."""
+"""auth.json: the identity, and the place of rotated tokens (LITE-03 to LITE-08)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOG_IN = "Log in again (codex login) to make a new one."
 
 
 class Auth:
-    """The content of auth.json; raises `Problem` when it says of nobody who we are."""
+    """The content of auth.json; raises `Problem` if it has no identity."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class Auth:
 
     @property
     def tokens(self) -> dict[str, Any]:
-        """The tokens of the ChatGPT login; empty when there are none."""
+        """The tokens of the ChatGPT login; empty if there are none."""
         found = self.document.get("tokens")
         return found if isinstance(found, dict) else {}
 
@@ -50,7 +50,7 @@ class Auth:
         return found if isinstance(found, str) else None
 
     def refresh_token(self) -> str:
-        """Return the refresh token; raises `Problem` when there is none."""
+        """Return the refresh token; raises `Problem` if there is none."""
         found = self.tokens.get("refresh_token")
         if not isinstance(found, str) or not found:
             raise Problem(f"The access token is not accepted, and {self.path} has no refresh token. {LOG_IN}")
@@ -68,7 +68,8 @@ class Auth:
 
 
 def uses_chatgpt(document: dict[str, Any]) -> bool:
-    """Tell which auth holds: `auth_mode` says it; a file without one (as Codex 0.92 writes it) is a key if it has one."""
+    """Return the kind of auth: `auth_mode` names it; a file without it (as Codex 0.92 writes it) means an API key if it has
+    one."""
     mode = document.get("auth_mode")
     if mode in ("chatgpt", "api_key"):
         return bool(mode == "chatgpt")
@@ -78,7 +79,7 @@ def uses_chatgpt(document: dict[str, Any]) -> bool:
 
 
 def account_of(id_token: object) -> str | None:
-    """Return the account that an id token is for, be it an object or a JWT."""
+    """Return the account of an id token, which is an object or a JWT."""
     if isinstance(id_token, dict):
         found = id_token.get("chatgpt_account_id")
         return found if isinstance(found, str) else account_of(id_token.get("raw_jwt"))
@@ -90,7 +91,7 @@ def account_of(id_token: object) -> str | None:
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
-    """Return the claims of a JWT, whose signature nobody here can check; none when it is not one."""
+    """Return the claims of a JWT, without a check of its signature; empty if it is not one."""
     import base64  # late: few logins need to be asked for their account
 
     parts = token.split(".")

@@ -1,4 +1,4 @@
-"""One conversation: send the input, answer the calls, send everything again, until the model has only text to say."""
+"""One conversation: send the input, answer the calls, send everything again, until the model sends only text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 VERSION = "0.92.0"
 ORIGINATOR = "codex_cli_rs"
-#: A model that calls tools for ever is stopped after so many requests.
+#: The maximum number of requests, to stop a model that calls tools forever.
 MOST_REQUESTS = 100
 
 
@@ -45,7 +45,7 @@ class Client:
         raise Problem(f"The model still calls tools after {MOST_REQUESTS} requests.")
 
     def follow_up(self, input_: list[Item], answer: Reply) -> list[Item]:
-        """Return the next input: all so far, what the model said, and the output of each of its calls."""
+        """Return the next input: all so far, the reply of the model, and the output of each of its calls."""
         said = [item for item in map(sent_back, answer.items) if item is not None]
         return [*input_, *said, *self.tools.outputs(answer.calls)]
 
@@ -80,7 +80,7 @@ class Client:
             answer.close()
 
     def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
-        """Yield the events of an answer; a hook for those who want to watch."""
+        """Yield the events of an answer; a hook for observers."""
         return sse.events(answer.chunks())
 
     def url(self) -> str:
@@ -152,7 +152,7 @@ def sent_back(item: Item) -> Item | None:
 
 
 def refusal(status: int, reason: str, body: bytes) -> Problem:
-    """Say what an error answer says."""
+    """Return the message of an error answer."""
     try:
         error = loads(body).get("error")
     except (ValueError, AttributeError):

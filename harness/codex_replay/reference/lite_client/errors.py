@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class Problem(Exception):
-    """The prompt cannot be answered; the text says what happened, and what to do where something can be done.
+    """The prompt cannot be answered; the text has what happened and, if possible, what to do.
 
-    `status` is that of the HTTP answer, if one said so.
+    `status` is that of the HTTP answer, if there was one.
     """
 
     status: int | None = None

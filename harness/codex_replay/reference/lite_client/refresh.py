@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
 SCOPE = "openid profile email"
-#: code of a refused refresh -> why, as it stands in the sentence.
+#: code of a refused refresh -> why, unchanged in the sentence.
 REASONS = {
     "refresh_token_expired": " because your refresh token has expired",
     "refresh_token_reused": " because your refresh token was already used",
@@ -55,7 +55,7 @@ def log_in() -> str:
 
 
 def complaint(status: int, reason: str, body: bytes) -> str:
-    """Say why a refresh was refused."""
+    """Return why a refresh was refused."""
     if status == 401:
         why = REASONS.get(code_of(_object(body)), "")
         return f"Your access token could not be refreshed{why}. Please log out and sign in again."

@@ -1,4 +1,4 @@
-"""One streamed response: deltas are joined as they come, and the end is told apart from breaking off.
+"""One streamed response: join deltas, and distinguish its end from an interruption.
 
 Pieces belong to an item by its id, whatever comes between them, so that two calls may stream side by side.
 """
@@ -23,7 +23,7 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
 class Reply:
-    """What the model has said: `items` in the order of the response, finished ones only, and whether it is `completed`."""
+    """The reply of the model: `items` in the order of the response, finished ones only, and whether it is `completed`."""
 
     def __init__(self) -> None:
         self.completed = False
@@ -43,10 +43,10 @@ class Reply:
     @property
     def text(self) -> str:
         """The text of all messages."""
-        return "".join(map(words, self.items))
+        return "".join(map(text_of, self.items))
 
     def feed(self, name: str, data: str) -> None:
-        """Take in one event; raises `Problem` when it cannot be read or says that the response failed."""
+        """Process one event; raises `Problem` if it cannot be read or reports a failed response."""
         event = decode(data)
         kind = event.get("type") or name
         if kind in DELTAS:
@@ -67,7 +67,7 @@ class Reply:
         self._pieces.setdefault(_key(event), []).append(str(event.get("delta", "")))
 
     def done(self, event: dict[str, Any]) -> None:
-        """Keep a finished item; what its deltas join to must be what it says."""
+        """Keep a finished item; its joined deltas must equal its text."""
         item = event.get("item")
         if not isinstance(item, dict):
             return
@@ -84,11 +84,11 @@ class Reply:
         return "".join(self._pieces[key]) if key in self._pieces else None
 
     def failed(self, event: dict[str, Any]) -> None:
-        """Raise what `response.failed` says."""
+        """Raise the error of `response.failed`."""
         raise Problem(f"The response failed: {said((event.get('response') or {}).get('error'))}.")
 
     def incomplete(self, event: dict[str, Any]) -> None:
-        """Raise what `response.incomplete` says."""
+        """Raise the reason of `response.incomplete`."""
         details = (event.get("response") or {}).get("incomplete_details") or {}
         raise Problem(f"The response is incomplete: {details.get('reason', 'no reason is given')}.")
 
@@ -129,8 +129,8 @@ def message_text(item: dict[str, Any]) -> str:
     return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict) and part.get("type") == "output_text")
 
 
-def words(item: dict[str, Any]) -> str:
-    """Return what a message says, a refusal included; nothing for other items."""
+def text_of(item: dict[str, Any]) -> str:
+    """Return the text of a message, a refusal included; "" for other items."""
     parts = item.get("content") or [] if item.get("type") == "message" else []
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict))
 

@@ -20,7 +20,7 @@ TIMEOUT = 300.0
 
 
 class Settings:
-    """Where to send, as whom, what to ask for; `timeout` in seconds without a byte, `schema` that of the answer."""
+    """The server, the identity and the request: `timeout` in seconds without a byte, `schema` that of the answer."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         schema = given.get("LITE_OUTPUT_SCHEMA")
@@ -31,7 +31,7 @@ class Settings:
         self.instructions = given.get("LITE_INSTRUCTIONS", INSTRUCTIONS)
         self.tools_file = given.get("LITE_TOOLS")
         self.schema: Any = read_json(schema, "The output schema") if schema else None
-        self.timeout = _seconds(given.get("LITE_TIMEOUT"))
+        self.timeout = _timeout(given.get("LITE_TIMEOUT"))
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
@@ -50,7 +50,7 @@ def read_json(path: str, what: str) -> Any:
         raise Problem(f"{what} {path} is not JSON: {error}.") from error
 
 
-def _seconds(text: str | None) -> float:
+def _timeout(text: str | None) -> float:
     try:
         found = float(text) if text else TIMEOUT
     except ValueError:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield whole lines without their end, which is LF or CRLF; an unfinished last line is no line."""
+    """Yield whole lines without their end, which is LF or CRLF; an unfinished last line is not a line."""
     pieces: list[bytes] = []
     for chunk in chunks:
         head, *rest = chunk.split(b"\n")

@@ -25,7 +25,7 @@ OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_
 
 
 class Tools:
-    """Tool specs, sent as they stand in the file, and canned results."""
+    """Tool specs, sent as they are in the file, and canned results."""
 
     def __init__(self, path: str | None) -> None:
         document = {} if path is None else read_json(path, "The tools file")

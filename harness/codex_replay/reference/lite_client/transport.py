@@ -22,11 +22,11 @@ LONGEST_LINE = 1 << 16
 
 
 class Broken(Exception):
-    """The answer is no HTTP, or breaks off; the text is the end of a sentence."""
+    """The answer is not HTTP, or breaks off; the text is the end of a sentence."""
 
 
 class Address:
-    """The parts of a URL that a request needs; raises ValueError when it is no HTTP address."""
+    """The parts of a URL that a request needs; raises ValueError when it is not an HTTP address."""
 
     def __init__(self, url: str) -> None:
         self.scheme, _, rest = url.partition("#")[0].partition("://")
@@ -51,13 +51,13 @@ class Reader:
         self._rest = b""
 
     def some(self, most: int = PIECE) -> bytes:
-        """Return what is there, at most so much, waiting for the first byte; b"" at the end."""
+        """Return the available bytes, at most so many, waiting for the first; b"" at the end."""
         found = self._rest or self._connection.recv(PIECE)
         self._rest = found[most:]
         return found[:most]
 
     def line(self) -> bytes:
-        """Return the next line without its end; raises `Broken` when there is none."""
+        """Return the next line without its end; raises `Broken` if there is none."""
         while b"\n" not in self._rest:
             piece = self._connection.recv(PIECE)
             if not piece or len(self._rest) > LONGEST_LINE:
@@ -67,7 +67,7 @@ class Reader:
         return found.removesuffix(b"\r")
 
     def exactly(self, length: int) -> Iterator[bytes]:
-        """Yield so many bytes as they come; raises `Broken` when they do not."""
+        """Yield so many bytes as they come; raises `Broken` if the connection ends first."""
         while length:
             piece = self.some(length)
             if not piece:
@@ -199,7 +199,7 @@ def encrypted(address: Address, timeout: float) -> socket.socket:
 
 
 def broken(url: str, error: Exception) -> Problem:
-    """Say in a sentence how a connection failed."""
+    """Return a sentence on how a connection failed."""
     if isinstance(error, TimeoutError):
         return Problem(f"Nothing came from {url} for too long (LITE_TIMEOUT). Try again.")
     if isinstance(error, Broken):

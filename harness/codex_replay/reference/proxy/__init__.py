@@ -1,14 +1,14 @@
 """A small, honest proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m codex_replay.reference.proxy` runs it.
 
-It exists to be judged: the suite for proxies is proven on it, and its broken variants prove the suite's checks. It shares no
+It exists to be tested: it must pass the suite for proxies, and its broken variants must fail the suite's checks. It shares no
 module with that suite. Written from the statements PAY and HAND (profile `as-specified`), and from what the
 real Codex does (profile `works-on-0.92`). docs/reference-proxy.md is its manual.
 
     __main__  app  http                     a request comes in, an answer goes out
     chat  responses  sse                    the two shapes of an answer
     normalise  tools  models  intercept     what was asked
-    instructions  parameters  examples  payloads   what the app-server is told
+    instructions  parameters  examples  payloads   messages to the app-server
     exchange  events  appserver  pool       the conversation with the app-server
-    toolcalls  pieces  textjson             what the model said
+    toolcalls  pieces  textjson             the output of the model
     settings  errors  jsontext              beneath all of them
 """

@@ -1,4 +1,4 @@
-"""`python -m codex_replay.reference.proxy`: listen, say where in one line of JSON, serve until SIGTERM or SIGINT."""
+"""`python -m codex_replay.reference.proxy`: listen, print the address in one line of JSON, serve until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codex_replay.reference.proxy.wire.pool import Pool
 
 
 async def serve(settings: Settings) -> int:
-    """Serve until told to end; leaves no process behind."""
+    """Serve until a signal comes; leaves no process behind."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end.set)
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     with suppress(OSError):
-        os.makedirs(settings.workdir, exist_ok=True)  # Codex wants a folder that is there
+        os.makedirs(settings.workdir, exist_ok=True)  # Codex requires an existing folder
     return asyncio.run(serve(settings))
 
 

@@ -1,4 +1,4 @@
-"""The routes: who may ask, what is asked, and how the answer is carried. It knows HTTP and the modules, nothing else."""
+"""The routes: access, request, and the form of the answer. It knows HTTP and the modules, nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One request's conversation with the app-server: opened, submitted, followed to its end, and never left running.
 
 as-specified  newConversation, addConversationListener, sendUserTurn and sendUserMessage in one go. Both carry the same items, so
-              the server may make one call of the model or two; what it says to either is passed on.
+              the server may make one call of the model or two; all its text is passed on.
 works-on-0.92 thread/start, turn/start. When the model calls the client's tools, the turn is ended: the client runs them and comes
               back with a new request. The calls come as raw items, because the server asks for their outputs one after the other.
 """
@@ -50,7 +50,7 @@ class Exchange:
         spent = early = False
         twice = not self._v2 and not self._skips_turn()
         accepted = not twice
-        failed: ProxyError | None = None  # in v1 the end of a failed turn is said apart
+        failed: ProxyError | None = None  # v1 reports the end of a failed turn separately
         replies = Replies()
         while True:
             wait = self._settings.idle
@@ -139,7 +139,7 @@ class Exchange:
         opened = payloads.new_conversation(asked, settings)
         await server.request("newConversation", opened, lambda result: self._opened(_at(result, "conversationId")))
         self._checked()
-        # 0.92 says nothing about a conversation without a listener; a server that knows no listeners may refuse
+        # 0.92 sends nothing about a conversation without a listener; a server without listeners may refuse
         with contextlib.suppress(ProxyError):
             await server.request("addConversationListener", {"conversationId": self._thread})
         self._submitted = True

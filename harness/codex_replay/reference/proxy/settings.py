@@ -13,11 +13,11 @@ SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 
 
 class BadSetting(ValueError):
-    """A variable has a value that it cannot have; the text says which, and what it may be."""
+    """A variable has an invalid value; the text has its name, and the valid values."""
 
 
 class Settings(NamedTuple):
-    """What the environment says. Times in seconds; `idle` is how long the app-server may be silent within a turn."""
+    """The settings from the environment. Times in seconds; `idle` is the longest silence of the app-server within a turn."""
 
     codex: str = "codex"
     profile: str = WORKS

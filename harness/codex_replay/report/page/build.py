@@ -1,8 +1,8 @@
 """One HTML file that shows a whole report, or one cassette: no network, no framework, nothing to build.
 
 Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is the joined files of `page/` named in
-`SCRIPTS`. The data stand beside them as text that no browser runs: what the lists need as one JSON text, and for each case and
-each story a chunk (JSON, deflated, base64), which the script opens only when its reader does. So a page of thousands of cases
+`SCRIPTS`. The data are next to them as text that no browser runs: what the lists need as one JSON text, and for each case and
+each trace a chunk (JSON, deflated, base64), which the script opens only when its reader does. So a page of thousands of cases
 is there at once.
 
 Everything in frames and messages is untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can end its
@@ -49,10 +49,10 @@ AHEAD = 16
 LEVEL = 3
 
 
-def write_html(report: Report, stories: Iterable[Trace | TraceText], path: Path | str) -> Path:
-    """Write the page of a whole report; a story of no case of the report is left out. OSError when it cannot be written.
+def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str) -> Path:
+    """Write the page of a whole report; a trace of no case of the report is left out. OSError when it cannot be written.
 
-    `stories` may come in any order and are taken one at a time; of two with one key the first counts.
+    `traces` may come in any order and are taken one at a time; of two with one key the first counts.
     """
     cases = report["cases"]
     places = {key: i for i, key in enumerate(dict.fromkeys(case["story"] for case in cases if case["story"] is not None))}
@@ -66,18 +66,18 @@ def write_html(report: Report, stories: Iterable[Trace | TraceText], path: Path 
         for number, (_, indexes) in enumerate(said):
             for i in indexes:
                 data["cases"][i]["alike"] = number
-    chunks: Iterable[tuple[str, bytes]] = _chunks(cases, stories, places)
+    chunks: Iterable[tuple[str, bytes]] = _chunks(cases, traces, places)
     if "drift" in report:
         data["drift"] = _glance(report["drift"])
         chunks = chain([("d0", _dumps(report["drift"]).encode("ascii"))], chunks)
     return _write(data, chunks, f"codex-replay: {report['verdict']}, {len(cases)} cases", Path(path))
 
 
-def write_cassette_html(story: Trace, about: Mapping[str, str], out: Path | IO[str]) -> None:
-    """Write the page of one cassette to a file or a stream; `about` is what to say of it, by name. OSError when it cannot be."""
-    data = {"mode": "cassette", "about": dict(about), "cases": [{"id": story["case"], "story": 0}]}
-    chunks = [("s0", as_text(story).text)]
-    title = f"codex-replay: {story['case']}"
+def write_cassette_html(trace: Trace, about: Mapping[str, str], out: Path | IO[str]) -> None:
+    """Write the page of one cassette to a file or a stream; `about` is its description, by name. Raises OSError."""
+    data = {"mode": "cassette", "about": dict(about), "cases": [{"id": trace["case"], "story": 0}]}
+    chunks = [("s0", as_text(trace).text)]
+    title = f"codex-replay: {trace['case']}"
     if isinstance(out, Path):
         _write(data, chunks, title, out)
     else:
@@ -85,7 +85,7 @@ def write_cassette_html(story: Trace, about: Mapping[str, str], out: Path | IO[s
 
 
 def drift_html(found: Mapping[str, Any]) -> str:
-    """Return the page of one drift, of schemas or of behaviour: of what `drift --json` says."""
+    """Return the page of one drift, of schemas or of behaviour: of the output of `drift --json`."""
     out = io.StringIO()
     title = f"codex-replay: drift from {found['from']} to {found['to']}"
     data = {"mode": "drift", "drift": _glance(found), "cases": []}
@@ -112,21 +112,19 @@ def _light(case: Case, places: Mapping[str, int]) -> dict[str, Any]:
     return light
 
 
-def _chunks(
-    cases: Iterable[Case], stories: Iterable[Trace | TraceText], places: Mapping[str, int]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield (id of its element, JSON) of every case, then of every story that a case has."""
+def _chunks(cases: Iterable[Case], traces: Iterable[Trace | TraceText], places: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Yield (id of its element, JSON) of every case, then of every trace that a case has."""
     for i, case in enumerate(cases):
         yield f"c{i}", _dumps(case).encode("ascii")
     seen: set[str] = set()
-    for story in map(as_text, stories):
-        if story.key in places and story.key not in seen:
-            seen.add(story.key)
-            yield f"s{places[story.key]}", story.text
+    for trace in map(as_text, traces):
+        if trace.key in places and trace.key not in seen:
+            seen.add(trace.key)
+            yield f"s{places[trace.key]}", trace.text
 
 
 def _packed(chunks: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
-    """Yield (id, base64 of the deflated text) of each chunk, in order; zlib works beside us, on the other cores."""
+    """Yield (id, base64 of the deflated text) of each chunk, in order; zlib works next to us, on the other cores."""
     waiting: deque[tuple[str, Future[bytes]]] = deque()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for name, text in chunks:
@@ -184,7 +182,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _parts() -> tuple[str, str, str]:
-    """Return the skeleton, the style sheet and the script; all ASCII, so that no encoding can change what they say."""
+    """Return the skeleton, the style sheet and the script; all ASCII, so that they are the same in every encoding."""
     folder = resources.files("codex_replay.report") / "page"
     script = "".join((folder / name).read_text("ascii") for name in SCRIPTS)
     return (
@@ -195,14 +193,14 @@ def _parts() -> tuple[str, str, str]:
 
 
 def _json(value: Any) -> str:
-    """Return JSON that can stand in a script element: no character of it means anything to an HTML parser."""
+    """Return JSON that can be in a script element: no character of it means anything to an HTML parser."""
     return _dumps(value).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _dumps(value: Any) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
-    except ValueError:  # JSON has no word for these numbers, and a page that cannot be read helps nobody
+    except ValueError:  # JSON has no form for these numbers, and an unreadable page is useless
         return json.dumps(finite(value), separators=(",", ":"), allow_nan=False)
 
 

@@ -42,7 +42,7 @@ def lint(
 ) -> Report:
     """Check one cassette, as `codex-replay cassette lint` does; return a report with `ok`, `findings` and `unreadable`.
 
-    The frames of `judge` ("server", "client" or "both") must be valid by the bundle of `codex`, a version or a path (default:
+    The frames of `judge` ("server", "client" or "both") must be valid in the bundle of `codex`, a version or a path (default:
     the version in the header); what the other side does wrong is a note. What `redactor` would replace is a secret (default:
     a fresh `Redactor`). Never raises for a bad file; raises `CassetteError` for a path that no file can have, `BundleError` for
     a `codex` without a bundle and `ValueError` for another `judge`.
@@ -51,17 +51,17 @@ def lint(
     from codex_replay.shell.cassettes.lint import lint as check
 
     if judge not in bundle_check.SIDES:
-        raise ValueError(f"judge is {judge!r}; it must be one of {', '.join(bundle_check.SIDES)}.")
+        raise ValueError(f"`judge` is {judge!r}; it must be one of {', '.join(bundle_check.SIDES)}.")
     if codex is not None:
         bundle_check.bundle_of(codex)
     return check(_path(path), bundle_check.bundle_checks(codex, judge), redactor=redactor)
 
 
 def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalEvent]:
-    """Return the events of a recording without what two runs of one scenario may differ in; equal lists mean equal runs.
+    """Return the events of a recording without the allowed differences of two runs of a scenario; equal lists mean equal runs.
 
     `recording` is a path, an open cassette, a `Conversation` or any iterable of frames. Ids are bound to names
-    (`<thread:1>`), times and durations are masked, output in pieces is put together, and declared races have one order: each
+    (`<thread:1>`), times and durations are masked, output chunks are joined, and declared races have one order: each
     request is followed by what the server sent because of it. `codex` is the version whose tables are used (default: the one
     of the recording, or the default version for bare frames). A recording whose version has no tables gives a warning; a `codex`
     without tables is a `ValueError`. Raises `CassetteError`.
@@ -78,7 +78,7 @@ def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
     """Compare two recordings after normalisation; return `equal` and `differences`, the smallest first.
 
     `a` and `b` are recordings as for `normalise`; `codex` is the version whose tables are used (default: that of `a`, or else
-    that of `b`). `note`, which is a warning too, says if these are not the tables of both. Each difference has a `kind`, the
+    that of `b`). `note`, which is a warning too, reports if these are not the tables of both. Each difference has a `kind`, the
     frame numbers `a` and `b`, a JSON `path`, the values `left` and `right`, and `sentence()`. Raises `CassetteError`, and
     `ValueError` for a `codex` without tables.
     """

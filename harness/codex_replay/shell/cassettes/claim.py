@@ -1,4 +1,4 @@
-"""Which file a recording gets: one that is new, or that nobody records to."""
+"""Choose the file of a recording: a new one, or one that no process records to."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import fcntl
 import os
 import stat
 
-#: What a sentence says of a file that somebody else writes to.
-BUSY = "another process records to this file; choose another one, or put {pid} in its name, which stands for the process id"
+#: The end of the message about a file that another process writes to.
+BUSY = "another process records to this file; choose another file, or put {pid} (the process id) in its name"
 
 
 def claim(path: str, force: bool = False) -> str:
@@ -25,7 +25,8 @@ def claim(path: str, force: bool = False) -> str:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
             return path
         except FileExistsError:
-            # What is there and is no file (/dev/null, a named pipe) holds no recording; a directory will say so itself.
+            # A path that exists and is not a file (/dev/null, a named pipe) holds no recording; for a directory, opening it
+            # fails.
             if not stat.S_ISREG(os.lstat(path).st_mode) and not os.path.isfile(path):
                 return path
         if force:
@@ -36,7 +37,7 @@ def claim(path: str, force: bool = False) -> str:
 
 
 def _remove_idle(path: str) -> None:
-    """Remove a file to which nobody records; raises OSError."""
+    """Remove a file that no process records to; raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

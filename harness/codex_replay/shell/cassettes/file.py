@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CassetteError(Exception):
-    """A cassette cannot be read or written; the text says which file, which line, and what to do."""
+    """A cassette cannot be read or written; the text has the file, the line, and what to do next."""
 
 
 def open_file(path: str) -> BinaryIO:
@@ -47,10 +47,10 @@ def open_file(path: str) -> BinaryIO:
 def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
     """Return the cassettes in a folder and below it (all `*.ndjson`), sorted, and a sentence for each file that is left out.
 
-    The folder may be an archive. The stories of a report are left out: `--report` may have put one there. Raises `CassetteError`
+    The folder may be an archive. The traces of a report are left out: `--report` may have put one there. Raises `CassetteError`
     for a folder that cannot be read.
     """
-    import os  # not needed by who has one cassette, and it costs a tenth of fake-codex's start-up
+    import os  # not needed for one cassette, and it costs a tenth of fake-codex's start-up
 
     def unreadable(error: OSError) -> None:
         raise CassetteError(f"{error.filename}: the folder cannot be read ({error.strerror}); check the path.") from None
@@ -64,24 +64,24 @@ def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
             unreadable(error)
     walked = os.walk(folder, onerror=unreadable)
     paths = sorted(os.path.join(where, name) for where, _, names in walked for name in names if name.endswith(".ndjson"))
-    stories = [path for path in paths if os.path.basename(path) == "stories.ndjson" and _are_stories(path)]
-    notes = [f"{path}: left out, for it holds the stories of a report, and is no cassette." for path in stories]
-    return [path for path in paths if path not in stories], notes
+    traces = [path for path in paths if os.path.basename(path) == "stories.ndjson" and _are_traces(path)]
+    notes = [f"{path}: skipped; it holds the traces of a report and is not a cassette." for path in traces]
+    return [path for path in paths if path not in traces], notes
 
 
-def _are_stories(path: str) -> bool:
+def _are_traces(path: str) -> bool:
     try:
         with open(path, "rb") as file:
-            return file.read(8) in (b"", b'{"case":')  # a run whose cases tell nothing leaves an empty file
+            return file.read(8) in (b"", b'{"case":')  # a run whose cases have no trace leaves an empty file
     except OSError:
         return False  # for the reader to complain of
 
 
 class CassetteReader:
-    """Reads one cassette as a stream: the header at once, the frames as they are asked for.
+    """Read one cassette as a stream: the header at once, the frames on demand.
 
-    After the last frame `footer` is set, or `truncated` holds a sentence: a recording that was cut short is readable to its
-    last whole frame. A file that is no cassette, or a broken line before the last one, raises `CassetteError`.
+    After the last frame `footer` is set, or `truncated` has a sentence: a recording that was cut short is readable to its
+    last whole frame. A file that is not a cassette, or a broken line before the last one, raises `CassetteError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -106,12 +106,12 @@ class CassetteReader:
             raise CassetteError(f"{self.path}: the cassette cannot be read ({error.strerror}).") from None
         self._line = 1
         if not line:
-            raise CassetteError(f"{self.path}: the file is empty, so it is no cassette; record it again.")
+            raise CassetteError(f"{self.path}: the file is empty, so it is not a cassette; record it again.")
         try:
             header = parse_line(line)
         except BadLine as error:
             raise CassetteError(
-                f"{self.path}, line 1: this is no cassette header: {error}; see docs/cassette-format.md."
+                f"{self.path}, line 1: this is not a cassette header: {error}; see docs/cassette-format.md."
             ) from None
         if not isinstance(header, Header):
             raise CassetteError(f"{self.path}, line 1: the first line is not a cassette header; record it again.")
@@ -155,14 +155,14 @@ class CassetteReader:
         frame = self.parse(self.read_line())
         if self.footer and self.read_line():
             raise CassetteError(
-                f"{self.path}, line {self._line}: more lines follow the footer; one file holds one recording, so split it."
+                f"{self.path}, line {self._line}: more lines follow the footer; split the file: one file holds one recording."
             )
         return frame
 
     def parse(self, line: bytes, damaged: bool = False) -> Frame | None:
         """Return the frame of a line from `read_line`, or None if it ends the cassette.
 
-        With `damaged`, a frame whose message is no JSON is returned all the same, for whoever looks into that.
+        With `damaged`, a frame whose message is not JSON is still returned, for callers that examine it.
         """
         if not line:
             self.truncated = f"{self.path}: the recording was cut short after line {self._line - 1} (it has no footer)."
@@ -171,14 +171,14 @@ class CassetteReader:
             item = parse_line(line)
         except BadLine as error:
             if not line.endswith(b"\n"):
-                self.truncated = f"{self.path}: the recording was cut short in line {self._line}; that line is left out."
+                self.truncated = f"{self.path}: the recording was cut short in line {self._line}; that line is ignored."
                 return None
             raise self._damaged(str(error)) from None
         if isinstance(item, Footer):
             self.footer = item
             return None
         if isinstance(item, Header):
-            raise CassetteError(f"{self.path}, line {self._line}: a second header; one file holds one recording.")
+            raise CassetteError(f"{self.path}, line {self._line}: a second header; split the file: one file holds one recording.")
         if not damaged and (why := why_no_message(item, line)):
             raise self._damaged(why)
         return item
@@ -236,8 +236,8 @@ class CassetteWriter:
             raise
 
     @classmethod
-    def beside(cls, path: str, header: Header, redactor: Redactor | None = None) -> CassetteWriter:
-        """Return a writer of a file of its own: `path` (see `claim`), or numbered where a file is there already."""
+    def claimed(cls, path: str, header: Header, redactor: Redactor | None = None) -> CassetteWriter:
+        """Return a writer with its own file: `path` (see `claim`), or a numbered one if the file exists."""
         from contextlib import suppress
 
         from codex_replay.shell.cassettes.claim import claim
@@ -324,7 +324,7 @@ class CassetteWriter:
             self._fd = -1
 
     def abandon(self) -> None:
-        """Close the file as it is, without a footer, so that it counts as truncated."""
+        """Close the file without a footer, so that it counts as truncated."""
         if self._fd >= 0:
             self._os.close(self._fd)
             self._fd = -1

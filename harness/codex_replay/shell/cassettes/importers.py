@@ -1,8 +1,8 @@
 """Recordings of other tools, made into cassettes: a tee's log, and a proxy's proto-events.
 
-Both formats are read line by line and tolerantly, for their writers vary; what is accepted is told in docs/cassette-format.md.
-What such a log does not tell is never invented: a payload that was cut for size is marked `"truncated": true`, and the header
-says where the frames came from (`"imported"`).
+Both formats are read line by line and tolerantly, since their writers vary; docs/cassette-format.md lists the accepted forms.
+Missing data are never invented: a payload that was cut for size is marked `"truncated": true`, and the header
+has the source of the frames (`"imported"`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
-#: What stands at the end of a string that a logger has cut.
+#: What is at the end of a string that a logger has cut.
 _CUT = re.compile(r"(?:<truncated[^<>]*>|\[truncated[^\[\]]*\]|\(truncated[^()]*\))\s*\Z", re.IGNORECASE)
 _MILLISECONDS = 1e11  # as seconds that would be in the year 5138
 
@@ -25,7 +25,7 @@ class ImportFailed(Exception):
 
 
 class Source:
-    """Counts what an import leaves out: `skipped` lines that hold no traffic, by why."""
+    """The count of what an import leaves out: `skipped` lines without traffic, by reason."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class Source:
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
     def fail(self, number: int, why: str) -> ImportFailed:
-        """Return the error that says what is wrong with a line."""
+        """Return the error for a line."""
         return ImportFailed(f"{self.path}, line {number}: {why}; correct the line or choose another --format.")
 
 
@@ -46,13 +46,13 @@ Reader = Callable[[Iterable[bytes], Source], Iterator[Frame]]
 def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
     """Yield the frames of a tee's log: `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
 
-    `msg` is the message; a string is taken for the very line that was on the wire. Raises `ImportFailed`.
+    `msg` is the message; a string counts as the exact line on the wire. Raises `ImportFailed`.
     """
     clock = _Clock()
     for number, entry in _objects(lines, source):
         sender = {"c2s": "client", "s2c": "server"}.get(str(entry.get("dir")))
         if sender is None:
-            raise source.fail(number, f'\'dir\' is {entry.get("dir")!r} where "c2s" or "s2c" is expected')
+            raise source.fail(number, f'\'dir\' is {entry.get("dir")!r} and must be "c2s" or "s2c"')
         if "msg" not in entry:
             raise source.fail(number, "there is no 'msg'")
         message = entry["msg"]
@@ -61,10 +61,10 @@ def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
             raw = raw if raw.endswith(b"\n") else raw + b"\n"
         else:
             raw = _line(message, source, number)
-        yield Frame(0, clock.seconds(entry.get("t")), "rpc", sender, "msg", raw, extra=_mark(message))
+        yield Frame(0, clock.time_of(entry.get("t")), "rpc", sender, "msg", raw, extra=_mark(message))
 
 
-#: How a proxy names the sort of an event -> (who sent it, the key of its payload in the message).
+#: A proxy's name for the kind of an event -> (sender, key of its payload in the message).
 _SORTS = {
     "rpc_request": ("client", "params"),
     "rpc_notification": ("server", "params"),
@@ -80,8 +80,8 @@ _DIRECTIONS = {
 def proto_events(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
     """Yield the frames of a proxy's proto-events: `backend_submission` and `backend_io` events; others are skipped.
 
-    The messages are put together again from method, id and payload, so their bytes are not those of the wire.
-    Raises `ImportFailed` for a line that is no JSON object.
+    The messages are rebuilt from method, id and payload, so their bytes differ from those on the wire.
+    Raises `ImportFailed` for a line that is not a JSON object.
     """
     clock = _Clock()
     for number, event in _objects(lines, source):
@@ -89,18 +89,18 @@ def proto_events(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
         if phase not in ("backend_submission", "backend_io"):
             source.skip(f"no backend traffic ({phase or 'unnamed'})")
             continue
-        t = clock.seconds(_first(event, "ts", "t", "time", "timestamp"))
+        t = clock.time_of(_first(event, "ts", "t", "time", "timestamp"))
         whole = _first(event, "msg", "message", "frame")
-        sender, key = _sort(event, phase)
+        sender, key = _kind_of(event, phase)
         if type(whole) is dict and ("method" in whole or "id" in whole):
             message: dict[str, Any] = whole
         elif sender is None or key is None:
-            source.skip(f"an event of no known kind ({event.get('kind') or event.get('direction') or 'unnamed'})")
+            source.skip(f"an event of an unknown kind ({event.get('kind') or event.get('direction') or 'unnamed'})")
             continue
         else:
             found = _message(event, key)
             if found is None:
-                raise source.fail(number, f"a {phase} event names neither a method nor an id")
+                raise source.fail(number, f"a {phase} event has neither a method nor an id")
             message = found
         if sender is None:
             sender = "client" if phase == "backend_submission" else "server"
@@ -110,8 +110,8 @@ def proto_events(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
 READERS: dict[str, Reader] = {"tee": tee, "proto-events": proto_events}
 
 
-def _sort(event: dict[str, Any], phase: str) -> tuple[str | None, str | None]:
-    """Return who sent an event's message, and the key that its payload has there; None if it is none of ours."""
+def _kind_of(event: dict[str, Any], phase: str) -> tuple[str | None, str | None]:
+    """Return the sender of an event's message and the key of its payload; None for an unknown event."""
     if "kind" in event:
         return _SORTS.get(str(event["kind"]), (None, None))
     sender = _DIRECTIONS.get(str(_first(event, "direction", "dir")).lower())
@@ -122,7 +122,7 @@ def _sort(event: dict[str, Any], phase: str) -> tuple[str | None, str | None]:
             return sender or "server", key
     if sender is None and _first(event, "direction", "dir") is not None:
         return None, None
-    # A reply is logged with the method that it answers, so only an id without a direction of its own tells it.
+    # A reply is logged with the method that it answers, so only an id without its own direction marks it.
     is_reply = sender == "server" and _first(event, "rpc_id", "id") is not None
     return sender or "server", "result" if is_reply else "params"
 
@@ -200,7 +200,7 @@ class _Clock:
         self._start: float | None = None
         self._last = 0.0
 
-    def seconds(self, given: Any) -> float:
+    def time_of(self, given: Any) -> float:
         """Return the time of an entry; one without a time has that of the entry before."""
         stamp = _stamp(given)
         if stamp is None:

@@ -1,4 +1,4 @@
-"""Whether a cassette is what it says it is: every check on one streamed file.
+"""Check that a cassette is sound: every check on one streamed file.
 
 Strategy: `lint` reads a file line by line and hands each frame to small checks, each of which keeps only what it needs to
 remember. What is wrong is a `LintFinding`: an "error" (the file is not to be trusted) or a "note" (worth knowing, harmless).
@@ -28,14 +28,14 @@ from codex_replay.shell.codex.origin import bundle_of
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a further check has to say about one frame: `level` and `check` as in `LintFinding`."""
+    """The result of a further check for one frame: `level` and `check` as in `LintFinding`."""
 
     level: str
     check: str
     message: str
 
 
-#: A further check, which sees the frames of one file in order.
+#: A further check; it sees the frames of one file in order.
 Check = Callable[[Frame], Iterable[Remark]]
 
 
@@ -52,7 +52,7 @@ class LintFinding:
 
 @dataclass(slots=True)
 class Report:
-    """What linting one file found; `unreadable` is a sentence if it is no cassette at all."""
+    """What linting one file found; `unreadable` is a sentence if it is not a cassette at all."""
 
     path: str
     frames: int = 0
@@ -81,7 +81,7 @@ def lint(
     step: Callable[[], None] = lambda: None,
     redactor: Redactor | None = None,
 ) -> Report:
-    """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report says it.
+    """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report has the error.
 
     `checks` makes the further checks of a file from its header. What `redactor` would take out is a secret.
     """
@@ -106,7 +106,7 @@ class _Linter:
         self._unseen = Unseen()
         self._time = 0.0
         self._number = 0  # of the frame before
-        self._asked: dict[tuple[str, str], list[Frame]] = {}  # (who asked, id) -> requests that wait for a reply
+        self._asked: dict[tuple[str, str], list[Frame]] = {}  # (sender, id) -> requests without a reply
         self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
         self._conns: dict[int | None, str] = {}  # connection -> kind of its latest frame
         self._seen: set[str] = set()  # "rpc.client" and so on
@@ -117,9 +117,7 @@ class _Linter:
         self._line_checks(header, 1, None)
         with open_file(reader.path) as file:
             if file.readline().rstrip(b" \n") != header.rstrip(b"\n"):  # a recorder leaves room for a version
-                self._add(
-                    "error", "form", 1, None, "the header is not written as this format writes it: keys in order, no spaces"
-                )
+                self._add("error", "form", 1, None, "the header is not in canonical form: keys in order, no spaces")
         if wrong := _foreign_bundle(reader.header):
             self._add("error", "version", 1, None, wrong)
         try:
@@ -146,11 +144,13 @@ class _Linter:
         readable = self._line_checks(line, number, frame)
         if frame.n != self._number + 1:
             # Told where the numbers break off, and not of every frame that follows.
-            before = f"frame {self._number} stands before it" if self._number else "it is the first"
-            self._add("error", "numbering", number, frame, f"the frame has number {frame.n}, but {before}")
+            before = f"frame {self._number} precedes it" if self._number else "it is the first"
+            self._add("error", "numbering", number, frame, f"the frame has the number {frame.n}, but {before}")
         self._number = frame.n
         if frame.t < self._time:
-            self._add("error", "time", number, frame, f"the frame is of {frame.t:g} s, but the one before it of {self._time:g} s")
+            self._add(
+                "error", "time", number, frame, f"the frame has t = {frame.t:g} s, but the frame before it has {self._time:g} s"
+            )
         self._time = max(self._time, frame.t)
         if readable and encode_frame(frame) != line:
             self._add("error", "form", number, frame, _form(line))
@@ -158,7 +158,7 @@ class _Linter:
         self._streams.add(frame, self._report.frames)
         self._bodies(frame, number)
         if not frame.whole:
-            self._add("note", "cut-payload", number, frame, "the payload was cut for size where it was taken from")
+            self._add("note", "cut-payload", number, frame, "the payload was already cut for size in the imported file")
         if frame.seam == "rpc":
             self._pairing(frame, number)
         else:
@@ -168,7 +168,7 @@ class _Linter:
                 self._add(remark.level, remark.check, number, frame, remark.message)
 
     def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> bool:
-        """Check a line as it stands; tell whether it is JSON, without which there is no more to say of it."""
+        """Check the raw line; return True if it is JSON (other checks need that)."""
         try:
             value = loads(line)
         except NotJson as reason:
@@ -183,23 +183,23 @@ class _Linter:
             found = self._redactor.findings(frame.raw if frame.seam == "rpc" else inside(frame) or b"")
         for what, start, end in found:
             # Never the secret itself: what lint prints ends up in logs.
-            text = f"a secret ({what}) of {end - start} bytes stands at byte {start}; use `codex-replay cassette redact`"
+            text = f"a secret ({what}) of {end - start} bytes is at byte {start}; remove it with `codex-replay cassette redact`"
             self._add("error", "secret", number, frame, text)
         return True
 
     def _bodies(self, frame: Frame, number: int) -> None:
-        """Tell the bodies of which nobody knows what is in them."""
+        """Report the bodies that cannot be searched for secrets."""
         if encoding := self._unseen.encoding(frame):
-            text = f"a body in the content-encoding {encoding!r} cannot be looked into for secrets"
-            self._add("error", "unseen", number, frame, f"{text}; `codex-replay cassette redact` leaves it out")
+            text = f"a body in the content-encoding {encoding!r} cannot be searched for secrets"
+            self._add("error", "unseen", number, frame, f"{text}; remove it with `codex-replay cassette redact`")
         elif frame.seam == "http" and type(frame.payload) is dict and "omitted" in frame.payload:
-            self._add("note", "omitted", number, frame, "a body was left out, because it could not be looked into for secrets")
+            self._add("note", "omitted", number, frame, "a body was left out because it could not be searched for secrets")
 
     def _streamed(self) -> None:
-        """Tell the secrets that stand in no single frame, but in the pieces of a stream."""
+        """Report the secrets that only the joined chunks of a stream show."""
         for what, size, first, last in self._streams.secrets(self._redactor):
-            where = f"in pieces in the frames {first} to {last}" if first != last else f"in what frame {first} carries"
-            text = f"a secret ({what}) of {size} bytes stands {where}; use `codex-replay cassette redact`"
+            where = f"split across the frames {first} to {last}" if first != last else f"in the payload of frame {first}"
+            text = f"a secret ({what}) of {size} bytes is {where}; remove it with `codex-replay cassette redact`"
             # A frame's number is its place in a sound file, and its line the one after that.
             self._report.findings.append(LintFinding("error", "secret", first + 1, first, text))
 
@@ -214,7 +214,7 @@ class _Linter:
             if waiting := self._asked.get(key):
                 waiting.pop(0)
             elif sort == "response" or frame.value["id"] is not None:
-                why = "was answered already" if key in self._ids else "was never asked"
+                why = "was already answered" if key in self._ids else "was never sent"
                 text = f"{label(frame.value)} from the {frame.sender}: that request {why}"
                 self._add("note" if frame.sender == "client" else "error", "pairing", number, frame, text)
 
@@ -240,7 +240,7 @@ class _Linter:
         report = self._report
         self._streamed()
         if not report.frames:
-            self._add("note", "empty", reader.line, None, "the cassette holds no frame, so it proves nothing")
+            self._add("note", "empty", reader.line, None, "the cassette has no frame, so it proves nothing")
         if reader.truncated:
             report.truncated = reader.truncated
             self._add("error", "truncated", reader.line, None, "the recording was cut short: it has no footer")
@@ -252,7 +252,7 @@ class _Linter:
                 self._add("error", "footer", reader.line, None, "lines follow the footer")
         for seen in sorted(self._seen):
             if origin_of(reader.header, *seen.split(".")) is None:
-                text = f"the header tells no origin (recorded or authored) of the {seen.replace('.', ' ')} frames"
+                text = f"the header has no origin (recorded or authored) for the {seen.replace('.', ' ')} frames"
                 self._add("error", "origin", 1, None, text)
         for (sender, _), waiting in self._asked.items():
             for frame in waiting:
@@ -260,7 +260,7 @@ class _Linter:
 
 
 def origin_of(header: Header, seam: str, sender: str) -> str | None:
-    """Return the origin of one direction of a seam, "recorded" or "authored", or None if the header does not tell."""
+    """Return the origin of one direction of a seam, "recorded" or "authored", or None if the header does not have it."""
     origin: Any = header.origin
     return origin.get(f"{seam}.{sender}") or origin.get(seam) if type(origin) is dict else None
 
@@ -270,22 +270,22 @@ def _foreign_bundle(header: Header) -> str | None:
     known = {version: bundle_of(version) for version in data_tables.versions()}
     whose = next((version for version, identity in known.items() if identity == header.bundle), None)
     if whose is not None and whose != header.codex:
-        return f"the header says that Codex {header.codex} was recorded, but its bundle is that of {whose}: record it again"
+        return f"the header names Codex {header.codex}, but its bundle is that of {whose}; record the cassette again"
     if header.bundle.startswith("sha256:") and header.codex in known and whose is None:
-        return f"the header's bundle is not that of Codex {header.codex}, which it names: record it again"
+        return f"the header's bundle is not that of Codex {header.codex}, which the header names; record the cassette again"
     return None
 
 
 def _form(line: bytes) -> str:
     if b',"msg":' in line:
-        return "the message is not in the form that serde_json writes; kept under 'msg' its bytes are lost: use 'text'"
-    return "the line is not written as this format writes it: keys in order, no spaces, 'msg' for canonical bytes"
+        return "the message is not in the form that serde_json writes, so 'msg' loses its bytes; use 'text'"
+    return "the line is not in canonical form: keys in order, no spaces, 'msg' for canonical bytes"
 
 
 def find_files(paths: Iterable[str], note: Callable[[str], None] = lambda text: None) -> Iterator[str]:
-    """Yield the cassettes among `paths`: files as they are, of folders those in them, sorted. Raises `CassetteError`.
+    """Yield the cassettes among `paths`: files, and the cassettes in folders, sorted. Raises `CassetteError`.
 
-    `note` is told in a sentence of each file in a folder that is left out.
+    `note` is called with a sentence for each skipped file in a folder.
     """
     for path in paths:
         if not os.path.isdir(path):

@@ -28,9 +28,9 @@ class Writer(Protocol):
 
 
 class Log:
-    """The recording side of a tee: frames go to a cassette until that fails, which is said once; then it is `on` no more.
+    """The recording side of a tee: frames go to a cassette until writing fails; that is reported once, and `on` becomes False.
 
-    `say` takes that sentence. A frame that could not be redacted or written is left out, with all that follow, so that the
+    `say` is called with that sentence. A frame that cannot be redacted or written is left out with all later ones, so that the
     cassette is truncated but never wrong.
     """
 
@@ -69,7 +69,7 @@ class Log:
                 self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
 
     def give_up(self, why: str) -> None:
-        """Stop recording; the cassette stays as it is, without a footer."""
+        """Stop recording; the cassette stays without a footer."""
         with self._lock:
             self._stop(why)
 
@@ -77,7 +77,7 @@ class Log:
         if self.on:
             self.on = False
             self._writer.abandon()
-            self._say(f"{why} Nothing more is recorded; the traffic goes on.")
+            self._say(f"{why} Recording stops here; the traffic continues.")
 
     def close(self) -> None:
         """Write the footer, unless the recording is broken."""

@@ -1,7 +1,7 @@
-"""A cassette that is written as a stream, and freed at its end of the secrets that were streamed in pieces.
+"""A cassette that is written as a stream, and freed at its end of the secrets that were streamed in chunks.
 
 Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. What no single frame
-shows is known only at the end: then the frames that hold a part of it are written anew, in a copy that takes the file's
+shows is known only at the end: then the frames with a part of it are rewritten, in a copy that replaces the file under its
 place in one step. The redactor is the one of the frames, so that a secret has one placeholder in all of the file.
 """
 
@@ -28,21 +28,22 @@ _MOST = 5  # places that a sentence names
 
 
 class Rewritten(NamedTuple):
-    """What `rewrite` did: the secrets that stood in pieces, and the numbers of the frames that were written anew."""
+    """What `rewrite` did: the secrets that stood in pieces, and the numbers of the frames that were rewritten."""
 
     secrets: list[Secret]
     frames: list[int]
 
 
 class NotRewritten(CassetteError):
-    """A cassette holds a secret in pieces and could not be written anew; `secrets` says which, never what they are."""
+    """A cassette contains a secret in chunks and could not be rewritten; `secrets` has their kinds and places, never their
+    text."""
 
     def __init__(self, path: str, secrets: list[Secret], why: str) -> None:
         self.secrets = secrets
         literal = " --literal TEXT" if any(one.kind == "literal" for one in secrets) else ""
         super().__init__(
-            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it holds {told(secrets)}, and could not "
-            f"be written anew ({why}); run `codex-replay cassette redact {path}{literal} --out G`, and keep only G."
+            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it contains {told(secrets)}, and could not "
+            f"be rewritten ({why}); run `codex-replay cassette redact {path}{literal} --out G`, and keep only G."
         )
 
 
@@ -52,7 +53,7 @@ def told(secrets: list[Secret]) -> str:
     places = list(dict.fromkeys(f"{one.first} to {one.last}" if one.first != one.last else f"{one.first}" for one in secrets))
     more = f" and in {len(places) - _MOST} more places" if len(places) > _MOST else ""
     where = f"frame{'s' if len(places) > 1 or ' ' in places[0] else ''} {', '.join(places[:_MOST])}{more}"
-    return f"{'a secret' if len(secrets) == 1 else f'{len(secrets)} secrets'} ({kinds}) streamed in pieces in {where}"
+    return f"{'a secret' if len(secrets) == 1 else f'{len(secrets)} secrets'} ({kinds}) streamed in chunks in {where}"
 
 
 class WholeWriter:
@@ -70,12 +71,12 @@ class WholeWriter:
         self._redactor = redactor
         self._streams = Streams()
         self._unseen = Unseen()
-        self._kept = writer.keep()  # the lock: nobody else writes to the file before `rewrite` is done
+        self._kept = writer.keep()  # the lock: no other process writes to the file before `rewrite` is done
 
     def write(self, frame: Frame) -> bool:
         """Take one frame, as it came, and write it without its secrets; return whether it has any.
 
-        A body that cannot be looked into is left out.
+        A body that cannot be searched is left out.
         """
         self.frames += 1
         if frame.seam == "rpc" and self._streams.carry_on(frame.raw, self.frames):
@@ -101,9 +102,9 @@ class WholeWriter:
         self._writer.close()
 
     def rewrite(self) -> Rewritten:
-        """Take the secrets that were streamed in pieces out of the file, which has been ended.
+        """Take the secrets that were streamed in chunks out of the file, which has been ended.
 
-        What is no file (a pipe, a device) cannot be written anew and is left. Raises `NotRewritten`.
+        What is not a file (a pipe, a device) cannot be rewritten and is left. Raises `NotRewritten`.
         """
         try:
             return self._rewrite()
@@ -123,7 +124,7 @@ class WholeWriter:
         secrets = list(self._streams.secrets(self._redactor))
         try:
             if self._kept >= 0 and not os.path.samestat(os.fstat(self._kept), os.stat(path)):
-                raise ValueError("another file has taken its place, and is left as it is")
+                raise ValueError("another file now has this name; it is left unchanged")
             changed = self._changed(path, pieces)
             if changed:
                 with replacing(path) as draft:

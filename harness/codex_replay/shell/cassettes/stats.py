@@ -1,4 +1,4 @@
-"""What a cassette holds, counted in one pass."""
+"""Count the frames of a cassette in one pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sort = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Stats:
-    """The counts of one cassette: `by` maps (seam, sender, what) to frames and bytes; `size` is bytes, `duration` seconds."""
+    """The counts of one cassette: `by` maps (seam, sender, kind) to frames and bytes; `size` is bytes, `duration` seconds."""
 
     path: str
     codex: str = ""
@@ -68,7 +68,7 @@ def count(path: str, step: Callable[[], None] = lambda: None) -> Stats:
 
 
 def _what(frame: Frame, methods: dict[tuple[str, str], str]) -> str:
-    """Say what a frame is; a reply by the method of its request."""
+    """Return the kind of a frame; a reply by the method of its request."""
     value = frame.value
     if frame.seam == "http":
         payload = value if type(value) is dict else {}

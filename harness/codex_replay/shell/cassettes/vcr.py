@@ -9,7 +9,7 @@
 
 Or, where another persister is wanted, `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`: this module is a
 serializer too.
-What is written is redacted, and is read by all our tools. What vcrpy never sees cannot stand in it: when anything came, where
+What is written is redacted, and is read by all our tools. What vcrpy never sees cannot be in it: when anything came, where
 the chunks of a stream began and ended, streams that were cut or reset, order and case of headers as they were sent.
 """
 
@@ -81,7 +81,7 @@ class NdjsonPersister:
 
 
 def serialize(cassette_dict: Mapping[str, Any]) -> str:
-    """Return vcrpy's dictionary of a cassette as the text of one of ours (a serializer's half)."""
+    """Return vcrpy's dictionary of a cassette as the text of a codex-replay cassette (a serializer's half)."""
     exchanges = (
         (found["request"]["method"], found["request"]["uri"], _pairs(found["request"]["headers"]),
          _bytes(found["request"]["body"]), found["response"])
@@ -134,10 +134,10 @@ def _frames(
 
 
 def _encoding(raw: bytes, named: str) -> str:
-    """Return the encoding of a body: what a client's library has decompressed stands plain, whatever its header says."""
+    """Return the encoding of a body: a body that the client's library decompressed is plain, whatever its header."""
     if content_encoding.detect(raw) == named.removeprefix("x-"):
         return named
-    if named.removeprefix("x-") in ("identity", "gzip", "zstd"):  # of the latter two the first bytes tell
+    if named.removeprefix("x-") in ("identity", "gzip", "zstd"):  # the first bytes distinguish the latter two
         return ""
     try:
         raw.decode()

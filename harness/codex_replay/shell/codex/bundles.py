@@ -32,10 +32,10 @@ from codex_replay.shell.files.folder import Folder
 Told = Callable[[str], None]
 
 
-#: Where a bundle of one's own comes from, for whoever names something else.
+#: The source of your own bundle, for messages about a wrong path.
 MADE = (
-    f"A bundle is what `codex app-server generate-json-schema --out DIR` writes: name DIR, or {data_tables.PRIMARY} in it. "
-    f"A version such as {versions.DEFAULT} will do as well."
+    f"A bundle is the output of `codex app-server generate-json-schema --out DIR`: name DIR, or {data_tables.PRIMARY} in it. "
+    f"A version such as {versions.DEFAULT} works too."
 )
 
 
@@ -54,7 +54,7 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     """Return the bundle that `named` is: a Codex version, or the path of a bundle file or folder of the user's own.
 
     A version's bundle is the vendored one, else the cached one, else generated now (which installs the binary if need
-    be, and removes it again). Raises `BundleError`, a sentence, if there is none to be had.
+    it, and removes it again). Raises `BundleError`, a sentence, if it is not available.
     """
     if named in data_tables.versions():
         return load(named)
@@ -69,10 +69,10 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
 
 
 def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -> tuple[Bundle | None, str]:
-    """Return the experimental bundle beside the `plain` one of the Codex version `named`, cached or generated now.
+    """Return the experimental bundle next to the `plain` one of the Codex version `named`, cached or generated now.
 
-    None where there is none: of a version that has not got the capability, and of what is no version but a bundle of the user's
-    own. None and a sentence that says why where there is one and it cannot be had.
+    None if there is none: for a version without the capability, and for the user's
+    own bundle. None and a sentence with the reason if there is one and it is not available.
     """
     if (os.path.exists(named) and named not in data_tables.versions()) or not declares(plain):
         return None, ""
@@ -83,7 +83,7 @@ def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -
 
 
 def load_own(path: str) -> Bundle:
-    """Return the bundle in a file or folder of the user's own, every schema of it looked at.
+    """Return the bundle in a file or folder of the user, after a check of every schema.
 
     A generated bundle is trusted; one that somebody exported, edited or mistook for one is not. Raises `BundleError`.
     """
@@ -106,7 +106,7 @@ def load_own(path: str) -> Bundle:
     except OSError as error:
         raise BundleError(f"The bundle {path} cannot be read: {error.strerror or error}.") from None
     if not bundle.methods("client-request"):
-        raise BundleError(f"{path} is not a bundle of the app-server protocol: its ClientRequest names no method.")
+        raise BundleError(f"{path} is not a bundle of the app-server protocol: ClientRequest names no method.")
     return _whole(bundle)
 
 
@@ -114,14 +114,14 @@ def _unlike(path: str) -> str | None:
     """Return what is the matter with a file or folder that is nothing like a bundle; None where only its content is wrong."""
     if os.path.isdir(path):
         primary = os.path.join(path, data_tables.PRIMARY)
-        return None if os.path.exists(primary) else f"{path} is no schema bundle: it holds no {data_tables.PRIMARY}."
+        return None if os.path.exists(primary) else f"{path} is not a schema bundle: it has no {data_tables.PRIMARY}."
     try:
         with open(path, "rb") as file:
             json.load(file)
     except ValueError:
-        return f"{path} is no schema bundle: it is not JSON."
+        return f"{path} is not a schema bundle: it is not JSON."
     except (OSError, RecursionError):
-        pass  # the reader has said so
+        pass  # the reader has raised the error
     return None
 
 
@@ -150,7 +150,7 @@ _DRAFT = "http://json-schema.org/draft-07/schema#"
 def _documents(value: Any) -> list[dict[str, Any]]:
     """Return what must be schemas in one file: the file, and the definitions of v2, which stand one level deeper."""
     if not isinstance(value, dict):
-        raise TypeError("the file holds no JSON object")
+        raise TypeError("the file is not a JSON object")
     nested = value.get("definitions", {}).get("v2") if isinstance(value.get("definitions"), dict) else None
     return [value, {"definitions": nested}] if nested is not None else [value]
 
@@ -177,7 +177,7 @@ def generate(version: str, told: Told = lambda text: None, *, experimental: bool
         place = _generate(version, binary, experimental)
         if not experimental and declares(load_file(place, version)):
             # The binary may be gone afterwards, and to fetch it again for the other bundle takes minutes. Who needs that one
-            # is told if it cannot be had.
+            # receives the reason if it is not available.
             with contextlib.suppress(BundleError):
                 _generate(version, binary, True)
         return place

@@ -1,7 +1,7 @@
 """The folder in which installed Codex binaries lie, and what counts as installed.
 
 Strategy: one folder per version and platform, put in place by a single rename and described by a manifest that is
-inside it. So a folder either is whole or is not there; what has been damaged since is told by size at each look-up
+inside it. So a folder either is complete or does not exist; later damage is detected by size at each look-up
 (cheap, `find_installed`) and by hash before an install is skipped (`damage`).
 
     <cache>/codex/<version>-<target triple>/manifest.json
@@ -41,7 +41,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?", re.ASCI
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an installed folder holds: each file's size in bytes and SHA-256 (hex), and where all of it came from."""
+    """The contents of an installed folder: each file's size in bytes and SHA-256 (hex), and their source."""
 
     version: str
     package: str
@@ -70,7 +70,7 @@ class Manifest:
             raise ValueError("another manifest format")
         files = {str(name): (int(it["size"]), str(it["sha256"])) for name, it in value["files"].items()}
         if value["binary"] not in files or any(_leaves(name) for name in files):
-            raise ValueError("the manifest names files outside of its folder")
+            raise ValueError("the manifest names files outside its folder")
         texts = {key: str(value[key]) for key in ("version", "package", "integrity", "triple", "binary")}
         return cls(**texts, files=files)
 
@@ -113,18 +113,18 @@ def check_version(version: str) -> str:
     """`version` itself if it is written as the packages write theirs ("0.92.0"); else CodexInstallError."""
     if not _VERSION.fullmatch(version):
         raise CodexInstallError(
-            f"{version!r} is not a Codex version: give the full number of one that was published, such as {DEFAULT}."
+            f"{version!r} is not a Codex version: give the full number of a published version, such as {DEFAULT}."
         )
     return version
 
 
 def place_of(version: str) -> Path:
-    """The folder that holds `version` for this platform, whether it exists or not."""
+    """The folder of `version` for this platform, whether it exists or not."""
     return cache_folder() / "codex" / f"{check_version(version)}-{this_platform()[0]}"
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of an installed folder, or None where there is none that can be read."""
+    """The manifest of an installed folder, or None if it cannot be read."""
     try:
         return Manifest.decode((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -132,9 +132,9 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def find_installed(version: str) -> Path | None:
-    """The path of the installed binary of `version`, or None; looks at names and sizes, changes and hashes nothing.
+    """The path of the installed binary of `version`, or None; checks names and sizes, changes and hashes nothing.
 
-    CodexInstallError for what is no version or an unsupported platform.
+    CodexInstallError for what is not a version or an unsupported platform.
     """
     folder = place_of(version)
     manifest = read_manifest(folder)
@@ -170,7 +170,7 @@ def damage(folder: Path) -> str | None:
         return misfit
     for name, (_, expected) in manifest.files.items():
         if sha256_of(folder / name) != expected:
-            return f"{name} does not have the SHA-256 that it was installed with"
+            return f"the SHA-256 of {name} has changed since the install"
     return None
 
 
@@ -182,7 +182,7 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of one version's folder; `waiting` is called once if another install holds it.
+    """Lock one version's folder; `waiting` is called once if another install has the lock.
 
     The system frees the lock when its holder dies, however it dies.
     """
@@ -197,7 +197,7 @@ def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
                     waiting()
                 told = True
                 fcntl.flock(file, fcntl.LOCK_EX)
-            # The holder before us removed the file; a lock on a file without a name excludes nobody.
+            # The previous owner removed the file; a lock on a file without a name excludes no process.
             if not _is_still(path, file.fileno()):
                 continue
             try:
@@ -223,7 +223,7 @@ def _misfit(folder: Path, manifest: Manifest) -> str | None:
         if actual != size:
             return f"{name} has {actual} bytes instead of {size}"
     if not os.access(folder / manifest.binary, os.X_OK):
-        return f"{manifest.binary} may not be executed"
+        return f"{manifest.binary} is not executable"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong while the real Codex is installed, each told in one sentence.
+"""The errors of an install of the real Codex, each as one sentence.
 
 CodexInstallError            the install cannot succeed until somebody acts
   FlakyDownload              the same attempt, made again, may well succeed
@@ -14,7 +14,7 @@ _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXI
 
 
 class CodexInstallError(Exception):
-    """The binary is not there and cannot be had; its text says what happened, where, and what to do."""
+    """The binary is missing and cannot be installed; the text has what happened, where, and what to do next."""
 
 
 class FlakyDownload(CodexInstallError):
@@ -24,7 +24,7 @@ class FlakyDownload(CodexInstallError):
 def disk_full(folder: Path) -> CodexInstallError:
     """The error for a full disk or quota under `folder`."""
     return CodexInstallError(
-        f"The disk that holds {folder} is full: free about 500 MB, or set CODEX_REPLAY_CACHE to a folder on another disk,"
+        f"The disk of {folder} is full. Free about 500 MB, or set CODEX_REPLAY_CACHE to a folder on another disk,"
         " and install again; nothing was installed."
     )
 
@@ -35,8 +35,8 @@ def from_os_error(error: OSError, folder: Path) -> CodexInstallError:
         return disk_full(folder)
     if error.errno in _UNWRITABLE:
         return CodexInstallError(
-            f"The cache folder {folder} cannot be written ({error.strerror or error}): make it writable, or set"
-            " CODEX_REPLAY_CACHE to a folder that is."
+            f"The cache folder {folder} cannot be written ({error.strerror or error}): make it writable, or set "
+            f"CODEX_REPLAY_CACHE to a writable folder."
         )
     return CodexInstallError(
         f"The install failed in the cache folder {folder} ({error.strerror or error}); nothing was installed."

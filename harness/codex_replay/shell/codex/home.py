@@ -1,7 +1,7 @@
 """A hermetic home for the real Codex: its config, its credentials, and the whole environment it is started with.
 
 With it the binary talks to one upstream, which should be on loopback, and looks up no name. What the configuration
-must say, and from which version on, is the table ``data/any/hermetic-config.json``; it comes from REAL-01 to REAL-11, and
+must contain, and from which version on, is the table ``data/any/hermetic-config.json``; it comes from REAL-01 to REAL-11, and
 each row was watched with strace.
 
     root/home   CODEX_HOME and HOME: config.toml, auth.json
@@ -51,7 +51,7 @@ class ApiKey:
     key: str = FAKE_KEY
 
     def encode(self) -> dict[str, object]:
-        """What auth.json says."""
+        """The content of auth.json."""
         return {"OPENAI_API_KEY": self.key}
 
 
@@ -70,7 +70,7 @@ class ChatGpt:
     last_refresh: str | None = ""
 
     def encode(self) -> dict[str, object]:
-        """What auth.json says."""
+        """The content of auth.json."""
         tokens = {
             "id_token": self.id_token or make_id_token(account_id=self.account_id),
             "access_token": self.access_token,
@@ -88,7 +88,7 @@ class HermeticHome:
 
     `upstream_url` is the base without a path ("http://127.0.0.1:1234"): the Responses API is expected under /v1, the
     ChatGPT API under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here (the
-    default if it is no version number): its table rows are merged first, then `features`, then `extra_config` (nested tables
+    default if it is not a version number): its table rows are merged first, then `features`, then `extra_config` (nested tables
     as mappings), the later winning.
     `auth` None writes no auth.json. Making the object writes the files; OSError if that cannot be done.
     """
@@ -132,7 +132,7 @@ class HermeticHome:
         return self.home / "auth.json"
 
     def write_auth(self, value: Mapping[str, object]) -> None:
-        """Write `value` as auth.json, in one step and readable by nobody else; Codex may be running meanwhile."""
+        """Write `value` as auth.json, in one step and readable only by its owner; Codex may be running meanwhile."""
         draft = self.home / ".auth.json.new"
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -153,7 +153,7 @@ class HermeticHome:
 
 
 def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = FAKE_ACCOUNT) -> str:
-    """An id_token that Codex can parse and nobody can take for a real one: unsigned, from an issuer that cannot exist.
+    """An id_token that Codex can parse and that is clearly not real: unsigned, from an issuer that cannot exist.
 
     Claims as REAL-08 names them.
     """
@@ -179,4 +179,4 @@ def toml(config: Mapping[str, Any]) -> str:
     try:
         return tomli_w.dumps(config)
     except TypeError as error:
-        raise ValueError(f"TOML has no form for a value ({error}); leave its key out of the Codex configuration.") from None
+        raise ValueError(f"A value cannot be written as TOML ({error}); remove its key from the Codex configuration.") from None

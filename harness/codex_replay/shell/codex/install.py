@@ -1,6 +1,6 @@
 """Install one Codex version: resolve, download, check, unpack, put in place.
 
-Strategy: everything happens in a temporary folder beside the final place, under that place's lock; the last step is
+Strategy: everything happens in a temporary folder next to the final place, under that place's lock; the last step is
 one rename. Whatever goes wrong before it, an interrupt included, removes the temporary folder and leaves no trace.
 A process that was killed outright leaves a temporary folder, which the next install of that version removes.
 """
@@ -130,7 +130,7 @@ def _package_for(npm: Npm, version: str, suffix: str) -> Package:
 
 
 def _put_in_place(files: Path, place: Path, aside: Path) -> None:
-    """One rename; a damaged folder that stands in the way is moved aside first (its files may be running)."""
+    """One rename; a damaged folder that is in the way is moved aside first (its files may be running)."""
     if place.exists():
         os.replace(place, aside)
     os.replace(files, place)
@@ -139,5 +139,5 @@ def _put_in_place(files: Path, place: Path, aside: Path) -> None:
 def _binary(place: Path) -> Path:
     manifest = read_manifest(place)
     if manifest is None:
-        raise CodexInstallError(f"{place} was removed while it was looked at: install again.")
+        raise CodexInstallError(f"{place} was removed while it was checked: install again.")
     return place / manifest.binary

@@ -1,4 +1,4 @@
-"""The npm client as we use it: ask about one package version, fetch its tarball, and say plainly what went wrong.
+"""The npm client: look up one package version, download its tarball, and report errors plainly.
 
 Strategy: npm runs as a program in a process group of its own, in a folder of ours and with a download cache in that
 folder. So a broken download leaves nothing in the user's npm cache, progress is the growth of that folder, and one
@@ -26,7 +26,7 @@ from codex_replay.shell.codex.errors import CodexInstallError, FlakyDownload, di
 PACKAGE = "@openai/codex"
 
 _POLL_SECONDS = 0.1
-# npm waits for ever on a connection that has gone quiet; this many seconds without one new byte end the attempt.
+# npm waits forever on a silent connection; this many seconds without a new byte end the attempt.
 _STALL_SECONDS = 120.0
 _FLAGS = (
     "--json",
@@ -81,13 +81,13 @@ class Npm:
     grown: Callable[[str, int], None]
 
     def view(self, spec: str) -> Package:
-        """What the registry says of `spec`, "@openai/codex@VERSION"."""
+        """The registry's entry of `spec`, "@openai/codex@VERSION"."""
         fields = ("name", "version", "dist.integrity", "optionalDependencies")
         value = self._run(("view", spec, *fields), spec)
         if not isinstance(value, dict) or not isinstance(value.get("dist.integrity"), str):
             raise CodexInstallError(
-                f"The npm registry has no integrity hash for {spec}, so a download could not be checked: ask another"
-                " registry (npm config get registry shows which one is asked)."
+                f"The npm registry has no integrity hash for {spec}, so a download cannot be checked. Use another"
+                " registry (`npm config get registry` shows the current one)."
             )
         optional = value.get("optionalDependencies")
         pairs = optional.items() if isinstance(optional, dict) else ()
@@ -152,13 +152,13 @@ class Npm:
                     last_growth = now
                 elif now - last_growth > _STALL_SECONDS:
                     raise FlakyDownload(
-                        f"The download of {spec} stood still for {_STALL_SECONDS:.0f} seconds: check the network and"
+                        f"The download of {spec} received nothing for {_STALL_SECONDS:.0f} seconds: check the network and"
                         " install again; nothing was installed."
                     ) from None
 
 
 def find_npm() -> str:
-    """The path of the npm program on PATH; CodexInstallError where there is none."""
+    """The path of npm on PATH; raises CodexInstallError if there is none."""
     program = shutil.which("npm")
     if program is None:
         raise CodexInstallError(
@@ -186,7 +186,8 @@ def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError
     because = f" ({summary})" if summary else ""
     if code in _UNKNOWN:
         return CodexInstallError(
-            f"There is no Codex version {version} in the npm registry: `npm view {PACKAGE} versions` lists those there are."
+            f"There is no Codex version {version} in the npm registry: `npm view {PACKAGE} versions` lists the published "
+            f"versions."
         )
     if code in _FULL:
         return disk_full(cache_folder())
@@ -203,7 +204,7 @@ def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError
 
 
 def _failure(out: bytes, err: bytes) -> tuple[str, str]:
-    """npm's error code and its one-line summary; newer versions say it as JSON, all say it on stderr."""
+    """npm's error code and its one-line summary; newer versions write it as JSON, all write it to stderr."""
     text = err.decode(errors="replace")
     for candidate in (out, err):
         try:
@@ -216,6 +217,6 @@ def _failure(out: bytes, err: bytes) -> tuple[str, str]:
 
 
 def _one_line(text: str) -> str:
-    """The first line that says something, cut to a readable length and without its full stop."""
+    """The first line with content, cut to a readable length and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return truncate(line, 200).rstrip(".")

@@ -12,7 +12,7 @@ from codex_replay.protocol import data_tables
 def version_of(command: Sequence[str]) -> str | None:
     """Return the version of the Codex that `command` starts, or None.
 
-    The first two words are looked at (the second for `node codex.js`). `manifest.json` is what our installer writes,
+    Only the first two words count (the second for `node codex.js`). Our installer writes `manifest.json`,
     `package.json` what npm does.
     """
     for word in command[:2]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GenerateError(RuntimeError):
-    """Codex did not write its schemas; the message says what was run and what came of it."""
+    """Codex did not write its schemas; the message has the command and its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def manifest(files: Mapping[str, bytes]) -> str:
 
 
 def verify_manifest(version: str) -> list[FileDifference]:
-    """Return which vendored files of `version` are not what ``schema.sha256`` says; empty when all are.
+    """Return the vendored files of `version` that differ from ``schema.sha256``; empty if all match.
 
     Raises `MissingTable` when there is no manifest.
     """

@@ -1,7 +1,7 @@
-"""The suite run on one real Codex, and what was said in each case kept: by the plugin part
+"""Run the suite on one real Codex, and keep the traffic of each case: by the plugin part
 `codex_replay.plugin.app_server.kept_runs`.
 
-A run takes minutes, so what it kept is kept, in the cache beside the binaries, under a key over everything that takes part:
+A run takes minutes, so what it kept is kept, in the cache next to the binaries, under a key over everything that takes part:
 the suite's files of every kind, the library and the fake backend with their tables, the binary, the Python. What only compares
 (`harness/codex_replay/protocol/behaviour/*.py`) takes no part in a run and is left out of the key.
 
@@ -36,7 +36,7 @@ from codex_replay.shell.process.guard import descendants, sweep
 SUITE = "app_server"
 #: So many kept runs stay in the cache; the oldest go first.
 STAY = 12
-#: What takes part in a run, beside the suites: packages and what of them is left out.
+#: What takes part in a run, next to the suites: packages and what of them is left out.
 PARTS = (
     "codex_replay/core",
     "codex_replay/protocol",
@@ -57,7 +57,7 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What to run: the folder that holds the suites, the Codex version, which of its runs (1, or 2 for the control), which cases.
+    """A run: the folder of the suites, the Codex version, the number of its run (1, or 2 for the control), and the cases.
 
     `chosen` is an expression as pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is how many seconds a
     case waits for one frame, `jobs` how many cases run at a time.
@@ -111,10 +111,10 @@ def key(run: Run) -> str:
 
 
 def kept(run: Run, step: Step = lambda done, total: None) -> Path:
-    """Return the folder of what was said in each case, running the suite if it has not been run before.
+    """Return the folder with the traffic of each case; run the suite if there is none yet.
 
-    `step` is told how many cases are done, of how many (None: not known yet). Raises `CannotRun`; an interrupt ends all that was
-    started and keeps nothing.
+    `step` gets the number of finished cases and their total (None: not known yet). Raises `CannotRun`; an interrupt ends all
+    that was started and keeps nothing.
     """
     place = run.place
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -144,11 +144,11 @@ def _run(run: Run, draft: Path, step: Step) -> None:
         status, said = _guarded(_pytest(run, draft, Path(scratch)), draft / "output.txt", lambda: _count(draft, step))
     cases = _cases(draft)
     if status == 5 and run.chosen:
-        raise CannotRun(f"No case of the suite fits -k {run.chosen!r}: say words of the names of cases, such as test_turns.")
+        raise CannotRun(f"No case of the suite matches -k {run.chosen!r}. Use words of case names, such as test_turns.")
     if status not in (0, 1) or not cases:
         tail = " ".join(said.decode("utf-8", "replace").split()[-60:]) or "nothing"
-        what = "no case fits" if status == 5 else f"pytest ended with status {status}"
-        raise CannotRun(f"The suite could not be run on Codex {run.version}: {what}. It said last: {tail}")
+        what = "no case matches" if status == 5 else f"pytest ended with status {status}"
+        raise CannotRun(f"The suite could not be run on Codex {run.version}: {what}. Last output: {tail}")
     value = {"version": run.version, "cases": len(cases), "chosen": run.chosen}
     (draft / "run.json").write_text(json.dumps(value) + "\n", encoding="utf-8")
 
@@ -196,7 +196,7 @@ def _end(guard: subprocess.Popen[bytes]) -> None:
     """Let the guard end what it runs, and itself; a second interrupt does not hurry it past its children."""
     assert guard.stdin is not None
     with contextlib.suppress(OSError):
-        guard.stdin.close()  # which tells it
+        guard.stdin.close()  # which raises the error
     deadline = time.monotonic() + 30
     while guard.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):

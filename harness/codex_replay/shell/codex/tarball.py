@@ -1,8 +1,8 @@
-"""From a package tarball to the files of one platform: check every byte, then unpack only what is ours.
+"""Unpack the files of one platform from a package tarball: check every byte first, then unpack only those.
 
 Strategy: where the files lie is read from the tarball (each package has `vendor/<target triple>/...`, and there one
 executable named `codex`), not known by version. The tarball is read as a stream, and each path in it is taken apart
-and put together again below the target folder; links and special files are refused.
+and rebuilt below the target folder; links and special files are refused.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ def check_integrity(tarball: Path, integrity: str, spec: str) -> None:
     """Raise unless the file's SHA-512 is the one in `integrity` ("sha512-BASE64", maybe among other hashes)."""
     expected = [part.partition("-")[2] for part in integrity.split() if part.startswith("sha512-")]
     if not expected:
-        raise CodexInstallError(f"The registry gives no SHA-512 for {spec} (only {integrity!r}), so it cannot be checked.")
+        raise CodexInstallError(
+            f"The registry has no SHA-512 for {spec} (only {integrity!r}), so the download cannot be checked."
+        )
     with tarball.open("rb") as file:
         digest = hashlib.file_digest(file, "sha512").digest()
     actual = base64.b64encode(digest).decode()
     if actual not in [value.partition("?")[0] for value in expected]:
         raise FlakyDownload(
-            f"The download of {spec} is damaged: its SHA-512 is {actual[:12]}..., the registry says {expected[0][:12]}...;"
+            f"The download of {spec} is damaged: its SHA-512 is {actual[:12]}..., expected {expected[0][:12]}...;"
             " install again; nothing was installed."
         )
 
@@ -40,7 +42,7 @@ def unpack(
 ) -> tuple[str, dict[str, tuple[int, str]]]:
     """Unpack the files of `triple` into the folder `into`.
 
-    Returns the binary's path and {path: (size in bytes, SHA-256 in hex)}, paths relative to `into`. `advanced` is told
+    Returns the binary's path and {path: (size in bytes, SHA-256 in hex)}, paths relative to `into`. `advanced` is called
     how many bytes of the tarball have been read.
     """
     files: dict[str, tuple[int, str]] = {}
@@ -60,7 +62,7 @@ def unpack(
                 pass
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FlakyDownload(
-            f"The tarball of {spec} cannot be read to its end ({error}): install again; nothing was installed."
+            f"The tarball of {spec} is cut short or damaged ({error}): install again; nothing was installed."
         ) from error
     return _find_binary(files, into, triple, spec), files
 
@@ -69,12 +71,14 @@ def _inside(member: tarfile.TarInfo, triple: str, spec: str) -> str | None:
     """The member's path below vendor/<triple>, or None if it belongs to something else."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
-        raise CodexInstallError(f"The tarball of {spec} holds the unsafe path {member.name!r}; nothing was installed.")
+        raise CodexInstallError(f"The tarball of {spec} contains the unsafe path {member.name!r}; nothing was installed.")
     # npm ignores what the first folder is called; it is "package" in practice.
     if len(path.parts) < 4 or path.parts[1:3] != ("vendor", triple) or member.isdir():
         return None
     if not member.isreg():
-        raise CodexInstallError(f"The tarball of {spec} holds {member.name!r}, which is no file; nothing was installed.")
+        raise CodexInstallError(
+            f"The tarball of {spec} contains {member.name!r}, which is not a regular file; nothing was installed."
+        )
     return str(PurePosixPath(*path.parts[3:]))
 
 
@@ -98,5 +102,5 @@ def _find_binary(files: dict[str, tuple[int, str]], into: Path, triple: str, spe
     found = [name for name in files if PurePosixPath(name).name == "codex" and (into / name).stat().st_mode & 0o100]
     if len(found) != 1:
         what = "no executable named codex" if not found else f"more than one ({', '.join(sorted(found))})"
-        raise CodexInstallError(f"The tarball of {spec} holds {what} for {triple}; this version cannot be installed.")
+        raise CodexInstallError(f"The tarball of {spec} contains {what} for {triple}; this version cannot be installed.")
     return found[0]

@@ -16,7 +16,7 @@ SUFFIX = ".wheel.zip"
 
 
 def packed(path: str) -> str:
-    """Return the path of the archive that stands for a folder in a wheel, or of the folder where there is none.
+    """Return the path of the archive that replaces a folder in a wheel, or of the folder itself.
 
     The archive comes first: an update of an older installation can leave the empty folder behind.
     """

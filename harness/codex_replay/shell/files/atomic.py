@@ -1,4 +1,4 @@
-"""Files that are whole at every moment: what is written goes to a draft beside its place, and is put there by one rename."""
+"""Files that are whole at every moment: what is written goes to a draft next to its place, and is put there by one rename."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def named(draft: str, place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give the path of a draft beside `path`; what the body makes there (a file or a folder) becomes `path` at its end.
+    """Give the path of a draft next to `path`; what the body makes there (a file or a folder) becomes `path` at its end.
 
     If the body fails, the draft is removed and `path` is as it was. Missing folders above `path` are made. Of two that
     make one folder at once the first wins, and the other's draft is dropped: both made the same. Raises ``OSError``.
@@ -44,7 +44,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to `path` in one step: a reader sees the old file or the new one, never half of it.
 
-    What is no file (a pipe, a device such as /dev/stdout) is written to, and stays what it is.
+    What is not a file (a pipe, a device such as /dev/stdout) is written to, and stays what it is.
     """
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     with contextlib.nullcontext(path) if special else replacing(path) as place, open(place, "wb") as file:

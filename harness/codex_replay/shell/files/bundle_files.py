@@ -13,7 +13,7 @@ def load_file(path: str | os.PathLike[str], version: str | None = None) -> Bundl
     """Return the bundle at `path`.
 
     A primary file inside a generated directory stands for the whole directory. `version` defaults to the name of the
-    directory or file. Raises `BundleError` when `path` cannot be read or holds no bundle.
+    directory or file. Raises `BundleError` if `path` cannot be read or has no bundle.
     """
     path = os.fspath(path)
     root = path if os.path.isdir(path) else os.path.dirname(path) or "."

@@ -29,7 +29,7 @@ PREFIX = "/_codex_replay/sessions/"
 
 
 class BackendError(RuntimeError):
-    """The backend did not start, or refused what it was told; the text is a sentence that says why."""
+    """The backend did not start, or refused a request; the text is a sentence with the reason."""
 
 
 class BackendSession:
@@ -69,12 +69,12 @@ class BackendSession:
         return notes
 
     def unused_frames(self) -> list[dict[str, Any]]:
-        """Return the recorded requests that nobody asked, each with cassette, frame, conn and request."""
+        """Return the recorded requests that no client sent, each with cassette, frame, conn and request."""
         found: list[dict[str, Any]] = self._process.call("GET", self._path + "/ledger?since=999999999")["unused_frames"]
         return found
 
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
-        """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many have
+        """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many
         been answered. With `redact` they come without their secrets. The ledger keeps the last 10,000 requests and 64 MB:
         `dropped` is the number of the last one that it let go.
 
@@ -97,14 +97,14 @@ class BackendSession:
         return found
 
     def problems(self, but: Sequence[int] = ()) -> list[str]:
-        """Return a sentence for each request that was refused by a rule, an expectation or for want of a turn.
+        """Return a sentence for each request that was refused by a rule, by an expectation or for lack of a turn.
 
         Refusals with one of the HTTP statuses `but` are meant, and left out.
         """
         return [f"{e['method']} {e['path']}: {e['sentence']}" for e in self.ledger() if e["sentence"] and e["status"] not in but]
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer stands at a gate; return whether one does."""
+        """Wait until an answer is at a gate; return whether one does."""
         path = f"{self._path}/gates/{quote(gate, safe='')}?seconds={seconds}"
         return bool(self._process.call("GET", path, seconds=seconds)["reached"])
 
@@ -134,7 +134,7 @@ class BackendProcess:
         self._refusing: socket.socket | None = None
         argv = [*(command or (sys.executable, "-P", "-m", "codex_fakes.backend")), "--host", host, "--port", str(port)]
         argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else []), *options]
-        # a file and not a pipe: nobody need read it for the backend to go on; `close` closes it
+        # a file and not a pipe: the backend must not wait for a reader; `close` closes it
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True, env=env
@@ -146,7 +146,7 @@ class BackendProcess:
             raise
         self.url: str = ready["url"]
         self.pid: int = ready["pid"]
-        #: What a request to the control API carries; "" for a program that has the fake's control API and wants no token.
+        #: The headers of a request to the control API; "" if the program has the fake's control API without a token.
         self.token: str = ready.get("token", "")
         parts = urlsplit(self.url)
         self._address = (parts.hostname or host, parts.port or port)
@@ -167,7 +167,7 @@ class BackendProcess:
         return found
 
     def session(self, name: str, script: object = None) -> BackendSession:
-        """Make a session, or begin it anew. `script` is a script as JSON values (a list of turns will do), None for the default
+        """Make a session, or begin it again. `script` is a script as JSON values (a list of turns will do), None for the default
         replies. Raises `BackendError` with the place of the mistake when it is not a script.
         """
         self.call("PUT", PREFIX + quote(name, safe=""), script)
@@ -181,7 +181,7 @@ class BackendProcess:
         """Return a base URL on which every connection is refused, for as long as this process is open."""
         if self._refusing is None:
             self._refusing = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets the port meanwhile
+            self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: no other process gets the port meanwhile
         return f"http://127.0.0.1:{self._refusing.getsockname()[1]}"
 
     def running(self) -> bool:
@@ -202,7 +202,7 @@ class BackendProcess:
             response = connection.getresponse()
             answer: dict[str, Any] = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
-            raise BackendError(f"The backend at {self.url} does not answer {method} {path}: {error_text(error)}.") from error
+            raise BackendError(f"The backend at {self.url} did not answer {method} {path}: {error_text(error)}.") from error
         finally:
             connection.close()
         if response.status != 200:

@@ -13,10 +13,10 @@ from codex_replay.shell.cassettes.record_log import Log
 from codex_replay.shell.http.deferred import Deferred
 
 Redact = Callable[[bytes], bytes]
-PAUSE = 0.02  # seconds: where a body has no chunks of its own, a longer wait counts as the end of one
-PART = 8 << 20  # bytes: a body that is no event stream is logged in parts of this size
+PAUSE = 0.02  # seconds: in a body without chunks, a longer wait counts as the end of a chunk
+PART = 8 << 20  # bytes: a body that is not an event stream is logged in parts of this size
 #: Bytes: a compressed body that decodes to more than the first is decoded off the loop, beyond the second it is left out. A body
-#: in one piece (a request, or what is compressed) is left out if it is longer than the third as it is sent.
+#: in one piece (a request, or a compressed body) is left out if it is longer than the third as sent.
 AT_ONCE, MAX_DECODED, MAX_SENT = 1 << 20, 16 << 20, 64 << 20
 MAX_HEAD = 1 << 20  # bytes: after a longer head the connection is passed on, but not recorded
 _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
@@ -56,10 +56,10 @@ class Watch(Protocol):
         """Log one frame."""
 
     def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
-        """Return what stands in the cassette for a body that is too long."""
+        """Return what is in the cassette for a body that is too long."""
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
-        """Return what stands in the cassette for an answer's body."""
+        """Return what is in the cassette for an answer's body."""
 
 
 class EventBody:

@@ -1,7 +1,7 @@
-"""A log whose frames keep their order when one of them takes long to build: it is built in a thread, and the traffic goes on.
+"""A log that keeps the order of its frames when one takes long to build: it is built in a thread, and the traffic continues.
 
 A compressed body of some kilobytes may take seconds to be decoded and redacted. Until that is done, the frames after it wait
-here, and not the connections that they are of. All others are in the cassette before what they hold is passed on.
+here, and not their connections. All other frames are in the cassette before their bytes are passed on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Offsets in the bytes of HTTP requests, which the parser does not report: it is fed byte by byte to find them.
 
-That takes a microsecond a byte, so it is done only in the blocks in which an offset stands; the others are fed whole.
+That takes a microsecond a byte, so it is done only in the blocks in which an offset is; the others are fed whole.
 """
 
 from __future__ import annotations

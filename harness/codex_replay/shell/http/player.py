@@ -1,9 +1,9 @@
-"""Plays the recorded client of the http seam to a backend, and keeps what comes back as frames.
+"""Play the recorded client of the http seam to a backend, and keep the answers as frames.
 
 A request goes out when all that stood before it in the recording and ended there has ended live: exchanges that were open at once
 are open at once again. Where the recorded client left in mid-answer, this one leaves after as many pieces. Ids that the backend
 made up take the place of the recorded ones in what is sent after them. What passes is watched by the recorder's own eyes
-(`http_watch`), so that what comes back is told in the same frames as what was recorded.
+(`http_watch`), so that the answers become the same frames as in the recording.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IMPATIENT = 0.5
 
 
 class Kept:
-    """Frames as they pass, redacted and timed: what a `Watch` takes for a log."""
+    """Frames as they pass, redacted and timed: the log of a `Watch`."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.frames: list[Frame] = []
@@ -107,8 +107,8 @@ class _ServerIds:
         self.uuids = rules.identities
 
 
-def _sort(frame: Frame) -> tuple[str, Any, Any]:
-    """Return what two frames have in common if their ids can be told to stand for each other."""
+def _kind_of(frame: Frame) -> tuple[str, Any, Any]:
+    """Return the common parts of two frames if their ids correspond."""
     payload = frame.payload
     if frame.kind == "response":
         return frame.kind, payload["status"], None
@@ -122,10 +122,10 @@ def _redacted(frame: Frame, redactor: Redactor) -> Frame:
 
 
 class HttpPlayer:
-    """One recorded client, played to the backend at `url`. Raises ValueError when that is no URL.
+    """One recorded client, played to the backend at `url`. Raises ValueError when that is not a URL.
 
     `codex` is the version of the recording. `headers` take the place of recorded ones of the same name (credentials, which
-    recordings do not hold). `seconds` is how long an answer may take. `play` returns a sentence when one did not come to its end;
+    recordings do not have). `seconds` is the time limit of an answer. `play` returns a sentence if one was not complete;
     `frames` is what passed, and `recorded` what it is to be compared with.
     """
 
@@ -158,7 +158,7 @@ class HttpPlayer:
         redactor = Redactor(literals=literals)
         self._kept = Kept(redactor)
         if literals:
-            # What is our key may be a word of an answer: then it is taken out of both sides, or out of neither.
+            # Our key may be a word of an answer: then it is removed from both sides, or from neither.
             self.recorded = [_redacted(frame, redactor) for frame in recorded]
         ends: Counter[int | None] = Counter()
         pieces: Counter[int | None] = Counter()
@@ -200,9 +200,9 @@ class HttpPlayer:
         return found
 
     def _learn(self, recorded: list[Frame], live: list[Frame]) -> None:
-        """Bind the ids of an answer to those of the recorded one, as far as the two are the same sorts of frames."""
+        """Bind the ids of an answer to those of the recorded one, where both are the same kinds of frames."""
         for one, other in zip(recorded, live, strict=False):
-            if _sort(one) != _sort(other):
+            if _kind_of(one) != _kind_of(other):
                 return
             self._matcher.bind(one.payload, other.payload)
 
@@ -237,7 +237,7 @@ class HttpPlayer:
         try:
             line.sock.sendall(data)
         except OSError:
-            line.read()  # it was refused before it was whole: what was said to it is there to be read
+            line.read()  # it was refused before it was complete: the answer is there to be read
 
     def _connect(self, conn: int) -> _Line:
         upstream = self._upstream
@@ -256,9 +256,7 @@ class HttpPlayer:
         while line.open and live[conn] < wanted[conn]:
             rest = limit - time.monotonic()
             if rest <= 0:
-                self._failure = (
-                    self._failure or f"The answer had not come to its end after {self._seconds:g} s; asked last was {title}."
-                )
+                self._failure = self._failure or f"{title} was not fully answered within {self._seconds:g} s."
                 return
             lines = {one.sock: one for one in self._lines.values() if one.open}
             for sock in select.select(list(lines), [], [], rest)[0]:

@@ -1,7 +1,7 @@
-"""A transparent recorder in front of a Responses backend: what comes in goes on at once, and a `Watch` logs it on the way.
+"""A transparent recorder in front of a Responses backend: bytes are passed on at once, and a `Watch` logs them on the way.
 
 It listens and ends; each connection is a `Relay`. Of a request only the target's base path and the Host are changed
-(`Upstream`); a response goes on as the bytes that came.
+(`Upstream`); a response is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from codex_replay.shell.http.relay import Relay
 from codex_replay.shell.http.upstream import Upstream
 from codex_replay.shell.http.watch import Watch
 
-GRACE = 2.0  # seconds in which open exchanges may come to their end when the recording ends
+GRACE = 2.0  # seconds for open exchanges to end when the recording ends
 
 
 class HttpRecorder:
     """Listens at `listen` ("host:port", port 0 for any), passes all on to `upstream`, logs it.
 
     It listens from the beginning; `url` is where. Serve with `start` and `stop` (a thread of its own) or with `run` (until a
-    signal). What `log` writes to is to redact whole frames (`hidden.redacted`): they come with what may hold a piece of a
+    signal). The target of `log` must redact whole frames (`hidden.redacted`): they arrive with possible parts of a
     secret as it was. Raises OSError when it cannot listen there, ValueError when `listen` or `upstream` is no such thing.
     """
 
@@ -80,14 +80,14 @@ class HttpRecorder:
         self._loop.close()
 
     def _say_once(self, sentence: str) -> None:
-        """Say what may be so of each connection, for the first."""
+        """Report a warning that may apply to each connection only for the first one."""
         if sentence not in self._said:
             self._said.add(sentence)
             self._say(sentence)
 
     def _relay(self) -> Relay:
         self._count += 1
-        # What the log writes to redacts a frame as a whole, and what was streamed in pieces when all are there.
+        # What the log writes to redacts a frame as a whole, and what was streamed in chunks when all are there.
         watch = Watch(
             self._count, self._log, self._redactor, self._upstream.rewrite, self._say_once, later=True, guard=self._guard
         )
@@ -118,7 +118,7 @@ def _listening(listen: str) -> socket.socket:
     except ValueError:
         port = None
     if not parts.hostname or port is None or parts.path:
-        raise ValueError(f"{listen!r} is no address to listen at; give one such as 127.0.0.1:0")
+        raise ValueError(f"{listen!r} is not an address to listen on; give one such as 127.0.0.1:0")
     try:
         family, kind, _, _, address = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:

@@ -21,7 +21,7 @@ LIMIT = 262144  # bytes that may wait for the upstream connection to be made
 
 
 class Relay:
-    """One client connection and the upstream connection that belongs to it (`context` is its TLS); `over` is told their end."""
+    """One client connection and its upstream connection (`context` is its TLS); `over` is called at their end."""
 
     def __init__(
         self, watch: Watch, upstream: Upstream, context: Any, say: Callable[[str], None], over: Callable[[Relay], None]
@@ -46,7 +46,7 @@ class Relay:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: self.server, upstream.host, upstream.port, ssl=context, server_hostname=name)
         except OSError as error:
-            self._say(f"{upstream.url}: cannot be reached ({error.strerror or error}); check that it runs.")
+            self._say(f"{upstream.url} cannot be reached ({error.strerror or error}); check that it runs.")
             self._unreachable = True
             self._refuse()
 
@@ -60,13 +60,13 @@ class Relay:
         self.client.read_on()
 
     def _refuse(self) -> None:
-        """There is no server: reset the client once it has asked for something, so that the recording tells what."""
+        """There is no server: reset the client after its first request, so that the recording has the request."""
         if self._unreachable and self.watch.asked:
             self.watch.gone("server", "reset")
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
-        """Log what one side wrote, as far as it is whole, and pass it on."""
+        """Log the complete part of what one side wrote, and pass it on."""
         if side is self.server:
             self.watch.server(data)
             self.client.write(data)
@@ -85,9 +85,7 @@ class Relay:
 
     def _turn_away(self, why: str) -> None:
         """Refuse the client instead of passing its request on."""
-        self._say(
-            "A request was refused that a web page may have sent, or that came by an unknown name; --allow-host NAME allows it."
-        )
+        self._say("Refused a request that came from a web page or through an unknown host name; allow it with --allow-host NAME.")
         body = why.encode()
         head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.client.write(head.encode() + body)
@@ -135,7 +133,7 @@ class Relay:
 
 
 class Side(asyncio.Protocol):
-    """One end of a relay; `name` is who is at it."""
+    """One end of a relay; `name` is "client" or "server"."""
 
     def __init__(self, relay: Relay, name: str) -> None:
         self.name = name
@@ -160,7 +158,7 @@ class Side(asyncio.Protocol):
         self._relay.data(self, data)
 
     def eof_received(self) -> bool:
-        """Pass on the end of one direction; our own stays open where that is possible."""
+        """Pass on the end of one direction; keep the other open if possible."""
         self._relay.ended_by(self)
         return self._transport is not None and self._transport.can_write_eof()
 

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class Upstream:
-    """Where requests go: host, port, whether by TLS, and the path that stands before the client's own. Raises ValueError."""
+    """Where requests go: host, port, whether by TLS, and the path that is before the client's own. Raises ValueError."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no http or https URL; give one such as https://host/base")
+            raise ValueError(f"{url!r} is not an http or https URL; give one such as https://host/base")
         if parts.query or parts.fragment:
             raise ValueError(f"{url!r} has a query or a fragment; give the base URL only")
         self.url = url
@@ -26,7 +26,7 @@ class Upstream:
         self.base = parts.path.rstrip("/")
 
     def rewrite(self, target: str, headers: Pairs) -> tuple[str, Pairs]:
-        """Return the target and headers with which a request goes on."""
+        """Return the target and headers with which a request is passed on."""
         named = [(name, self.netloc if name.lower() == "host" else value) for name, value in headers]
         return (self.base + target if target.startswith("/") else target), named
 

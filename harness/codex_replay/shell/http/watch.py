@@ -1,11 +1,11 @@
-"""What one HTTP connection says, frame by frame: bytes of both sides in, frames of the http seam out; it moves no bytes itself.
+"""Turn the bytes of one HTTP connection into frames of the http seam; moves no bytes itself.
 
 Strategy: httptools parses both directions. A request is one frame, logged when it is whole. A response is its head, then its
-body as it comes (`http_bodies`), then how it ended. What the two sides say after an
-upgrade, or when it is no HTTP, is not recorded (it could not be redacted), and that is said.
+body as it comes (`http_bodies`), then how it ended. Traffic after an
+upgrade, or that is not HTTP, is not recorded (it could not be redacted), and a warning reports that.
 
 Order matters: `client` and `server` log what is whole before the caller passes it on, so that on one timeline nothing
-stands before its cause.
+is before its cause.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Pairs = list[tuple[str, str]]
 
 
 class Watch:
-    """The frames of connection number `conn`. `rewrite` gives the target and headers with which a request goes on.
+    """The frames of connection number `conn`. `rewrite` returns the target and headers with which a request is passed on.
 
-    With `later` the bodies of answers are logged as they came where who writes them will find what is in them (`hidden`).
+    With `later` the bodies of answers are logged unredacted if their writer redacts them (`hidden`).
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Watch:
         self.log = log
         self.redact = redactor.redact
         self.later = later
-        self.headers = redactor.headers  # by their names; the cassette's writer sees what the names do not tell
+        self.headers = redactor.headers  # by their names; the cassette's writer finds the rest
         self.rewrite = rewrite
         self.asked: deque[str] = deque()  # the methods of the requests that are not answered yet
         self.blind = False
@@ -89,13 +89,13 @@ class Watch:
             self.log.built(frame)
 
     def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
-        """Return what stands in the cassette for a body that is too long, and say so."""
-        packed = f" when it is decoded from {encoding!r}" if encoding else ""
-        self._say(f"a body is longer than {MAX_DECODED >> 20} MB{packed}, and is left out of the cassette.")
+        """Return the cassette entry for a body that is too long, and report it."""
+        packed = f" after decoding {encoding!r}" if encoding else ""
+        self._say(f"a body is longer than {MAX_DECODED >> 20} MB{packed}; it is not in the cassette.")
         return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
-        """Return what stands in the cassette for an answer's body."""
+        """Return what is in the cassette for an answer's body."""
         if decodes_to_more(raw, encoding, MAX_DECODED):
             return self.left_out(len(raw), encoding)
         return self.looked_into(
@@ -103,11 +103,11 @@ class Watch:
         )
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
-        """Say so where a body is left out, because nobody could look into it."""
+        """Report a body that is left out because it cannot be decoded."""
         if "omitted" in payload:
             self._say(
-                f"a body in the content-encoding {encoding!r} cannot be looked into for secrets, and is left out of the "
-                "cassette; with gzip, deflate, zstd or none it would be there."
+                f"a body in the content-encoding {encoding!r} cannot be searched for secrets; it is not in the "
+                "cassette. Use gzip, deflate, zstd or none to record it."
             )
         return payload
 
@@ -115,11 +115,11 @@ class Watch:
         """Pass on the rest of the connection unrecorded."""
         if not self.blind:
             self.blind = True
-            self._say(f"connection {self.conn}: {why}; the rest of it is passed on, but not recorded.")
+            self._say(f"connection {self.conn}: {why}; the rest is passed on, but not recorded.")
 
 
 class Requests:
-    """The client's direction: whole requests are logged, and written anew with the target and headers of `rewrite`."""
+    """The client's direction: whole requests are logged, and rewritten with the target and headers of `rewrite`."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -138,7 +138,7 @@ class Requests:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # Whether it is granted the response will tell; if not, the next request begins here.
+            # The response shows whether it is granted; if not, the next request begins here.
             self._parser = httptools.HttpRequestParser(self)
             self._raw.clear()
             rest = data[upgrade.args[0] :]
@@ -212,7 +212,7 @@ class Requests:
         self._ended = True
 
     def log(self) -> None:
-        """Log the request as far as it has come, once."""
+        """Log the received part of the request, once."""
         if not self._open or self._logged:
             return
         self._logged = True
@@ -240,7 +240,7 @@ class Requests:
 
 
 class Responses:
-    """The server's direction: heads, bodies and ends are logged; the bytes themselves go on as they are."""
+    """The server's direction: heads, bodies and ends are logged; the bytes are passed on unchanged."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -253,7 +253,7 @@ class Responses:
         """Take bytes and log what is whole among them."""
         asked = self._watch.asked
         while data and asked and asked[0] == "HEAD" and not self._in_body():
-            # Such a response has the head of one with a body and yet none, which the parser cannot be told.
+            # Such a response has the head of one with a body but no body, which the parser cannot know.
             self._head += data
             end = self._head.find(b"\r\n\r\n") + 4
             if end < 4:

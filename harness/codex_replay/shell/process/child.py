@@ -1,4 +1,4 @@
-"""A server in the place of which we stand: started as `subprocess.Popen` starts it, signalled and waited for.
+"""A server in the place of which we are: started as `subprocess.Popen` starts it, signalled and waited for.
 
 What is written out here is the little of `subprocess` that a tee needs. Loading `subprocess` takes as long as all else that a
 tap does at its start, and a run of a suite starts a hundred taps.
@@ -20,10 +20,11 @@ IGNORED = ("SIGPIPE", "SIGXFZ", "SIGXFSZ")
 
 
 class Child:
-    """A started command; `returncode` is None until `poll` has seen it end, and then what `Popen` would say.
+    """A started command; `returncode` is None until `poll` has seen its end, then as in `Popen`.
 
-    The command is found as the shell would find it, and has all our inheritable descriptors beside the two given. `prepare`
-    is called in the child before it becomes the command. Raises OSError if it cannot be started, ValueError if it is none.
+    The command is found as the shell would find it, and has all our inheritable descriptors next to the two given. `prepare`
+    is called in the child before it becomes the command. Raises OSError if it cannot be started, ValueError for an invalid
+    command.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ def _become(
     prepare: Callable[[], object] | None,
     tell: int,
 ) -> None:
-    """Become the command, or tell the number of the error and end: nothing of ours may run on in the child."""
+    """Become the command, or report the number of the error and exit: none of our code may continue in the child."""
     try:
         for name in IGNORED:
             if hasattr(signal, name):

@@ -1,9 +1,9 @@
 """Runs one command and sees to it that nothing of it is left: `python -m codex_replay.shell.process.guard COMMAND...`.
 
-The command ends when it is done, when this program is told to end (TERM, INT, HUP), or when this program's stdin ends, which
+The command ends when it is done, when this program gets a signal (TERM, INT, HUP), or when this program's stdin ends, which
 it does when whoever started it is gone, however that happened. Then all that the command has started is ended too, also what has
-a session of its own and what its parent has left behind: on Linux orphans come to this program (a "child subreaper", see
-prctl(2)), so that whatever was ever started stands below it in the tree of processes. The exit status is the command's.
+its own session and the orphans of its parent: on Linux they come to this program (a "child subreaper", see
+prctl(2)), so that every started process is below it in the process tree. The exit status is the command's.
 
 It runs in a process of its own, since it takes every orphan for its own.
 """
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-#: Seconds that the command has to end well when it is told to.
+#: Seconds for the command to exit after a signal.
 GRACE = 8.0
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -34,7 +34,7 @@ def descendants(root: int) -> list[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Return each process's parent; from /proc, or where there is none from ps."""
+    """Return each process's parent; from /proc, or from ps without it."""
     found = {}
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -42,7 +42,7 @@ def _parents() -> dict[int, int]:
         names = []
     for name in names:
         with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as stat:
-            # The name of the program stands in parentheses and may hold anything.
+            # The name of the program is in parentheses and may contain anything.
             found[int(name)] = int(stat.read().rpartition(b")")[2].split()[1])
     if not names:
         said = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
@@ -86,7 +86,7 @@ def _take_orphans() -> None:
 
 
 def guard(argv: list[str]) -> int:
-    """Run the command and return its exit status; it is ended when stdin is at its end or a signal says so."""
+    """Run the command and return its exit status; end it at the end of stdin or at a signal."""
     _take_orphans()
     # A shell ignores INT for what it starts in the background, and that would be inherited by every server under test.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -113,7 +113,7 @@ def guard(argv: list[str]) -> int:
         left = sweep(os.getpid())
         command.returncode = 0 if status is None else status  # it has been waited for here, not by Popen
     if left:
-        print(f"These processes would not end: {left}.", file=sys.stderr)
+        print(f"These processes could not be stopped: {left}.", file=sys.stderr)
     return 128 + signal.SIGTERM if status is None else status if status >= 0 else 128 - status
 
 

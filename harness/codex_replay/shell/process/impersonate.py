@@ -43,7 +43,7 @@ def original_environment() -> dict[bytes, bytes] | None:
 
 
 def open_standard_descriptors() -> None:
-    """Put the null device where 0, 1 or 2 is closed, lest a file that we open gets such a number."""
+    """Open the null device for 0, 1 or 2 if closed, so that no opened file gets such a number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)

@@ -152,7 +152,9 @@ class Process:
                 except BlockingIOError:
                     left = deadline - time.monotonic()
                     if left <= 0 or not selector.select(left):
-                        raise Disconnected(f"it did not read its stdin for {timeout:g} s ({len(view)} bytes are left)") from None
+                        raise Disconnected(
+                            f"it did not read its stdin for {timeout:g} s ({len(view)} bytes were not read)"
+                        ) from None
                 except BrokenPipeError:
                     raise Disconnected("it has closed its stdin") from None
 
@@ -171,13 +173,13 @@ class Process:
             self.output_ended.wait(5)
 
     def stderr_tail(self, lines: int = 10, since: int = 0) -> list[str]:
-        """Return the last `lines` lines of stderr so far, to be quoted: what a terminal might act on is escaped, but for tabs.
+        """Return the last `lines` lines of stderr so far, to be quoted: what a terminal might act on is escaped, except for tabs.
 
         Lines before the byte `since` (`stderr_bytes` at that time) are left out.
         After the exit, all of stderr is read first: the last words are the reason why the program ended.
         """
         if self.exited.is_set() and threading.current_thread() is not self._pump:
-            self._pump.join(1)  # not for ever: another process may hold the pipe open
+            self._pump.join(1)  # not forever: another process may keep the pipe open
         with self._lock:
             new = max(0, min(len(self._stderr), self._stderr_bytes - since))
             said = self._stderr[len(self._stderr) - new :].decode("utf-8", "replace")
@@ -194,7 +196,7 @@ class Process:
         return self.status if self.exited.wait(timeout) else None
 
     def _settle(self, grace: float) -> None:
-        """After the exit: wait until all output is read; after `grace` seconds end whatever still holds the pipe open."""
+        """After the exit: wait until all output is read; after `grace` seconds end every process that keeps the pipe open."""
         if not self.output_ended.wait(grace):
             self._signal(signal.SIGKILL)
             self._kill_strays()
@@ -237,7 +239,7 @@ class Process:
 
     def _signal(self, number: int) -> None:
         # While the leader is not reaped, this group id is its own. (macOS: EPERM for zombies.) Once it is reaped, a process
-        # of this number is another program's; without one, the group is what is left of ours.
+        # of this number is another program's; without one, the group contains only our processes.
         if self._reaped and _exists(self.pid):
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -260,16 +262,16 @@ def _exists(pid: int) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """Return True if a process runs; one that has ended and that nobody has waited for yet does not."""
+    """Return True if a process runs; a zombie does not."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:
-        return _exists(pid) and not os.path.exists("/proc/self/stat")  # macOS has no /proc: there the signal has told
+        return _exists(pid) and not os.path.exists("/proc/self/stat")  # macOS has no /proc: there the signal was the test
 
 
 def strays(mark: str) -> list[int]:
-    """Return the processes whose environment bears `mark`; always empty where the system does not tell (macOS)."""
+    """Return the processes whose environment contains `mark`; always empty where the system hides environments (macOS)."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     with contextlib.suppress(OSError):

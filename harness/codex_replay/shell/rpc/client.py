@@ -4,7 +4,7 @@ Strategy. The pump thread cuts stdout into lines and puts each on the timeline u
 lock for a frame that they describe. A wait takes the first matching frame that no earlier wait took, so that two equal
 notifications are two. Waiting ends at once when the server is gone; every failure is a sentence with the exit status, the
 last lines of stderr and the last frames. A server that floods its stdout is ended. A client line is put on the timeline before
-it is written, so that no answer can stand before its question.
+it is written, so that no answer can be before its question.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import is_reply, kind, label
 from codex_replay.core.wire.ndjson import LineSplitter
 from codex_replay.shell.process.subject import Disconnected, Process
-from codex_replay.shell.rpc.progress import progress
+from codex_replay.shell.rpc.progress import timed_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _ABSENT: Any = object()
 LONG = 200  # characters of a line
-#: A server that says more has gone wild, and is ended before that fills the memory: lines that are no JSON object (the real
+#: A server that writes more is out of control, and is ended before it fills the memory: lines that are not a JSON object (the
+# real
 #: one writes none), lines in all (the real one writes some hundred a turn), bytes in all.
 MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
 
 
 class SubjectFailure(AssertionError):
-    """The server did not do what was waited for; the text says what, and what was seen last."""
+    """The server did not send what was awaited; the text has the cause and the last messages."""
 
 
 class ErrorReply(SubjectFailure):
@@ -49,8 +50,8 @@ class ErrorReply(SubjectFailure):
 class Client:
     """One conversation with one app-server.
 
-    `timeline` holds every frame of both sides in the order of their passing, `t` in seconds since the start. `timeout` in
-    seconds is how long a wait lasts when it is not told otherwise. `started` is when `t` was 0, as `time.monotonic` gives it.
+    `timeline` has every frame of both sides in the order of arrival, `t` in seconds since the start. `timeout` in
+    seconds is the default limit of a wait. `started` is the `time.monotonic` at which `t` was 0.
     """
 
     def __init__(
@@ -94,11 +95,11 @@ class Client:
 
     def _stem_flood(self) -> None:
         if self._garbage > MOST_GARBAGE:
-            self._flood = f"It was ended here, since {self._garbage} of its lines are no JSON object."
+            self._flood = f"It was stopped because {self._garbage} of its lines are not a JSON objects."
         elif len(self.timeline) > MOST_LINES:
-            self._flood = f"It was ended here, since more than {MOST_LINES} frames had passed."
+            self._flood = f"It was stopped after {MOST_LINES} frames."
         elif self._bytes > MOST_BYTES:
-            self._flood = f"It was ended here, since it had written {self._bytes >> 20} MB."
+            self._flood = f"It was stopped after it had written {self._bytes >> 20} MB."
         if self._flood:
             self._ended = True
             self.process.kill()
@@ -109,7 +110,7 @@ class Client:
     # -- sending ---------------------------------------------------------------------------------------------------------
 
     def send(self, message: Any) -> None:
-        """Send a message, or `bytes` just as they are (several lines, half a line, no JSON at all)."""
+        """Send a message, or raw `bytes` (several lines, half a line, invalid JSON)."""
         __tracebackhide__ = True
         data = message if isinstance(message, bytes) else dumps(message) + b"\n"
         with self._changed:
@@ -118,7 +119,7 @@ class Client:
         try:
             self.process.write(data, self.timeout)
         except Disconnected as gone:
-            raise SubjectFailure(self._gone(f"The server could not be sent {_short(data)}: {gone}")) from None
+            raise SubjectFailure(self._gone(f"{_short(data)} could not be sent to the server: {gone}")) from None
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
         """Send a notification; `params` is left out unless given."""
@@ -191,10 +192,10 @@ class Client:
             ended = self._ended
         if ended:
             raise SubjectFailure(self._gone(f"{what} never came"))
-        raise SubjectFailure(self.tell(f"{what} did not come within {limit:g} s: {progress(self.messages())}"))
+        raise SubjectFailure(self.tell(timed_out(self.messages(), what, limit)))
 
     def _gone(self, what: str) -> str:
-        """Return `tell`, after a first line with the cause: how the server ended, and its last words."""
+        """Return `tell` after a first line with the cause: how the server ended, and its last line on stderr."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.tell(what)
@@ -232,14 +233,14 @@ class Client:
             return [frame.value for frame in self.timeline if frame.sender == sender]
 
     def raw(self, sender: str = "server") -> list[bytes]:
-        """Return the lines of one side so far, in order, each with its terminator."""
+        """Return the raw lines of one side so far, in order, each with its terminator."""
         with self._changed:
             return [frame.raw for frame in self.timeline if frame.sender == sender]
 
     # -- ending ----------------------------------------------------------------------------------------------------------
 
     def close(self, timeout: float | None = None) -> int:
-        """Close the server's stdin, read all it still says, and return its exit status.
+        """Close the server's stdin, read the rest of its output, and return its exit status.
 
         Raises `SubjectFailure` when it has not ended after `timeout` seconds.
         """
@@ -252,7 +253,7 @@ class Client:
         limit = self.timeout if timeout is None else timeout
         status = self.process.wait(limit)
         if status is None:
-            raise SubjectFailure(self.tell(f"The server still ran {limit:g} s after its stdin ended"))
+            raise SubjectFailure(self.tell(f"The server was still running {limit:g} s after its stdin ended"))
         self.process.output_ended.wait(limit)
         return status
 
@@ -264,7 +265,7 @@ class Client:
         """Return the sentence `what` with the server's state, the end of its stderr and the last frames."""
         status = self.process.status
         if status is None:
-            state = "The server still runs" + (", but has closed its stdout." if self._ended else ".")
+            state = "The server is still running" + (", but has closed its stdout." if self._ended else ".")
         else:
             state = "The server " + ("exited with status" if status >= 0 else "was ended by signal") + f" {abs(status)}."
         state = f"{state} {self._flood}".rstrip()

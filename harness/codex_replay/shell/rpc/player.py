@@ -2,7 +2,7 @@
 
 Before each client frame it waits for what stood before it in the recording: the responses, the server's requests and the
 notifications. Output whose pieces may come in other portions is not waited for piece by piece. Values that the live server
-made up (thread ids, request ids) take the place of the recorded ones in what is sent; `/home/user`, which recordings hold for
+made up (thread ids, request ids) replace the recorded ones in the sent frames; `/home/user`, which recordings have for
 a home directory, becomes the live one.
 """
 
@@ -30,7 +30,7 @@ class Player:
     """One recorded client, played to one live server (`client`)."""
 
     def __init__(self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT) -> None:
-        """`places` maps what stands in the recording for a directory to the live directory."""
+        """`places` maps what is in the recording for a directory to the live directory."""
         table, _ = data_tables.choose("normalise", version)
         self._client = client
         self._matcher = Matcher(lambda: Rules(table))
@@ -111,7 +111,7 @@ class Player:
         self._refused.append(f"{what} was refused: {truncate(said if type(said) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
-        """Tell whether a live frame is the one that stands at this place: same reply, or same method, thread and turn."""
+        """Return True if a live frame is the one that is at this place: same reply, or same method, thread and turn."""
         if is_reply(recorded):
             return is_reply(live) and _key(live["id"]) == _key(recorded["id"])
         if kind(live) != kind(recorded) or live["method"] != recorded["method"]:

@@ -1,4 +1,4 @@
-"""How far a conversation came, for the message of a wait in vain: the last message of the server, and the state of the turn."""
+"""The progress of a conversation, for the message of a timeout: the last message of the server and the state of the turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENDS = ("turn/completed", "codex/event/task_complete", "codex/event/turn_aborte
 
 
 def turn_state(messages: Iterable[Any]) -> str:
-    """Return "no turn had started", "the turn had ended" or "the turn had not ended", by the messages of the server."""
+    """Return "no turn had started", "the turn had ended" or "the turn had not ended", from the messages of the server."""
     state = "no turn had started"
     for message in messages:
         method = message.get("method") if isinstance(message, dict) else None
@@ -24,7 +24,12 @@ def turn_state(messages: Iterable[Any]) -> str:
 
 
 def progress(messages: list[Any]) -> str:
-    """Return the last message of the server and the state of the turn, as the end of a sentence."""
+    """Return the last message of the server and the state of the turn, as the beginning of a sentence."""
     if not messages:
-        return "the server had sent nothing"
-    return f"the last message of the server was {label(messages[-1])}, and {turn_state(messages)}"
+        return "The server sent no message"
+    return f"The last message of the server was {label(messages[-1])}, and {turn_state(messages)}"
+
+
+def timed_out(messages: list[Any], awaited: str, seconds: float) -> str:
+    """Return the sentence of a timeout, the cause first: the progress, then what was `awaited` and for how many seconds."""
+    return f"{progress(messages)}: {awaited[:1].lower()}{awaited[1:]} did not come within {seconds:g} s"

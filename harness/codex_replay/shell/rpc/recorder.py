@@ -1,4 +1,4 @@
-"""A transparent tee between a client and an app-server: every line is on disk before it goes on.
+"""A transparent tee between a client and an app-server: every line is on disk before it is passed on.
 
 Strategy: one thread and one poll loop over two lanes (client to server, server to client), so that the order in which frames
 are logged is the order in which they went on. A line is held until it is whole, logged, and only then put in line to be
@@ -7,7 +7,7 @@ bounded by `LIMIT` and one line.
 
 The descriptors that we share with the client (0 and 1) stay blocking, since their flags would be changed for the client too:
 they are written in pieces that poll() vouches for. What happens to one end is done to the other: end of file, a reader
-that is gone, a signal, an exit. When logging fails, the tee goes on as a plain pipe (`Log`).
+that is gone, a signal, an exit. If logging fails, the tee continues as a plain pipe (`Log`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Log(Protocol):
-        """What is told of each line while it is `on`: that of `record_log`, or what takes its place."""
+        """The receiver of each line while it is `on`: `record_log`, or a substitute."""
 
         on: bool
 
@@ -47,7 +47,7 @@ LONGEST = 64 << 20  # bytes; a longer line is passed on, but no longer recorded
 class Lane:
     """One direction: read from `source`, cut into lines, logged, and only then `waiting` to be written to `sink`.
 
-    A descriptor is -1 once it is closed. `piece` is how many bytes may be written to `sink` when poll() says it is ready.
+    A descriptor is -1 once it is closed. `piece` is the number of bytes to write to `sink` when poll() reports it ready.
     """
 
     def __init__(self, sender: str, source: int, sink: int, piece: int, log: Log) -> None:
@@ -80,7 +80,7 @@ class Lane:
         return True
 
     def take(self, data: bytes) -> None:
-        """Take in bytes from the source: log and pass on each line that they complete, hold the rest."""
+        """Take bytes from the source: log and pass on each line that they complete, keep the rest."""
         lines = self._splitter.feed(data)
         self._held = len(data) - data.rfind(b"\n") - 1 if lines else self._held + len(data)
         for line in lines:
@@ -98,7 +98,7 @@ class Lane:
             self.waiting += line
 
     def end(self) -> None:
-        """The source has ended: pass on an unterminated last line as it is, and end the sink after it."""
+        """The source has ended: pass on an unterminated last line unchanged, and end the sink after it."""
         if self.source < 0:
             return
         tail = self._splitter.close()
@@ -181,7 +181,7 @@ class Recorder:
         return self._hurry or (self.server.source < 0 and not self.server.waiting)
 
     def _watch(self) -> None:
-        """Tell poll() what is wanted now. A sink is always watched: that its reader is gone shows without being asked for."""
+        """Register the current events with poll(). A sink is always watched: a closed reader is reported unasked."""
         wanted = {self._wake: select.POLLIN}
         for lane in (self.client, self.server):
             if lane.readable:
@@ -218,7 +218,7 @@ class Recorder:
                 self._hurry = True
 
     def _drain(self) -> None:
-        """After the server's exit all that it wrote is in the pipe; whoever else holds the pipe open is not waited for."""
+        """After the server's exit all its output is in the pipe; other processes that keep the pipe open are not waited for."""
         self.client.drop()
         while self.server.readable:
             if not self.server.read():

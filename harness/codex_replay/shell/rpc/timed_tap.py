@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class TimedTap(wire_tap.Tap):
-    """A tap whose lines tell when they passed; each child has a ledger of its own, so its run is the first."""
+    """A tap whose lines have times; each child has its own ledger, so its run is the first."""
 
     module = "codex_replay.shell.rpc.timed_tap"
 
     def begin(self, words: list[str]) -> None:
-        """Tell that the run begins."""
+        """Write the line that begins the run."""
         self.add(run=0, argv=words)
 
     def add(self, **said: Any) -> None:

@@ -1,11 +1,11 @@
-"""A tee that keeps the lines of both sides just as they were, for whoever judges a client by what it wrote.
+"""A tee that keeps the raw lines of both sides, to check a client by what it wrote.
 
     python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
-With PIECE the client gets what the server says in pieces of so many bytes, each in a write of its own; else line by line.
-Each line is one of LEDGER, before it goes on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and first
-of all `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run whose line it is. Unlike a recording it is redacted
-of nothing, so it belongs into a test's own folder, where the credentials are made up. The recorder is
+With PIECE the client gets the server's output in chunks of so many bytes, each in its own write; otherwise line by line.
+Each line becomes one of LEDGER before it is passed on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and
+first of all `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run whose line it is. Unlike a recording it is
+redacted of nothing, so it belongs into a test's own folder, where the credentials are made up. The recorder is
 `codex_replay.shell.rpc.recorder`'s: bytes, end of file, signals and exit status pass unchanged. A suite starts a hundred of
 these, so it
 imports as little as it can.
@@ -38,7 +38,7 @@ class Tap:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
 
     def begin(self, words: list[str]) -> None:
-        """Tell that a run begins, with these words after the command."""
+        """Write the line that begins a run, with the arguments of the command."""
         self._whose = {"of": os.getpid()}
         self.add(run=_count(self._path), pid=os.getpid(), argv=words)
 
@@ -47,7 +47,7 @@ class Tap:
         os.write(self._file, ascii_dumps(said) + b"\n")
 
     def line(self, sender: str, raw: bytes) -> None:
-        """Take down a line of one side."""
+        """Write a line of one side to the ledger."""
         text = raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")
         self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
@@ -80,7 +80,7 @@ def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Ta
 
 
 def _count(path: str) -> int:
-    """How many runs the file holds already."""
+    """Return the number of runs in the file."""
     with open(path, "rb") as file:
         return sum(line.startswith(b'{"run"') for line in file)
 

@@ -1,4 +1,4 @@
-"""One change between two types: what it is, and where it stands. It knows nothing of senders: `drift_rules` judges."""
+"""One change between two types and its place, independent of the sender: `drift_rules` judges it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Path = tuple[Step, ...]
 
 
 class Change(NamedTuple):
-    """One change, told where it stands in its definition: rule id, what was there and what is, for people and machines.
+    """One change, described within its definition: rule id, the old and the new side, for people and machines.
 
     `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change seen at many
-    places is equal. `what` is the property, value or variant that it is about, and `detail` what a program needs to tell
+    places is equal. `what` is the property, value or variant, and `detail` the data that a program needs to distinguish
     whether a value is touched (see `drift_use`).
     """
 

@@ -3,7 +3,7 @@
 Strategy: both are walked side by side from one pair of roots, so that only what can stand on the wire counts and names of
 definitions count nothing. The walk makes a graph: a pair of types is compared once, and points to the pairs below it, maybe
 to itself. From each root the changed pairs are then found breadth first, so the shortest path to a change comes first. The
-changes themselves know nothing of senders: `drift_rules` judges.
+changes themselves are independent of the sender: `drift_rules` judges them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from codex_replay.protocol.drift.shapes.same import Same
 
 
 class Pair:
-    """Two types that stand at the same places: what changed in them, and the pairs that stand below them."""
+    """Two types that are at the same places: what changed in them, and the pairs that are below them."""
 
     __slots__ = ("changes", "edges", "here", "looked", "new", "old")
 
@@ -58,7 +58,7 @@ class Comparer:
     def compare(self, old: Any, new: Any, here: Here) -> list[Placed]:
         """Return the changes from the schema `old` to the schema `new`, with paths relative to it, shorter ones first.
 
-        A type that is reached by many paths is told at the `PATHS` shortest ones, since of a recursive one there are
+        A type with many paths is reported at the `PATHS` shortest ones, since a recursive one has
         infinitely many.
         """
         root = Pair(NOTHING, NOTHING, here)
@@ -79,7 +79,7 @@ class Comparer:
     def _alive(self, root: Pair) -> set[int]:
         """Look at all that is below `root`, and return (by id) those pairs that are changed or lead to a change."""
         order, above = [root], {id(root): list[Pair]()}
-        for pair in order:  # grows as it is walked
+        for pair in order:  # grows during the walk
             if not pair.looked:
                 pair.look(self._changes(pair.old, pair.new, pair.here))
             for _, other in pair.edges:
@@ -89,7 +89,7 @@ class Comparer:
                 above[id(other)].append(pair)
         changed = [pair for pair in order if pair.changes]
         alive = {id(pair) for pair in changed}
-        for pair in changed:  # grows as it is walked
+        for pair in changed:  # grows during the walk
             for higher in above[id(pair)]:
                 if id(higher) not in alive:
                     alive.add(id(higher))
@@ -152,7 +152,7 @@ class Comparer:
         return frozenset(kind for kind in missing if not self._by_name(shape, kind, reader))
 
     def _lists(self, shape: Shape, reader: Reader) -> bool:
-        """Tell whether some alternatives of `shape` have names: listed values, or objects told by a constant."""
+        """Return True if some alternatives of `shape` have names: listed values, or objects with a constant."""
         return bool(shape.constants) or any(variants.label(reader, each) for each in shape.objects)
 
     def _by_name(self, shape: Shape, kind: str, reader: Reader) -> bool:
@@ -161,7 +161,7 @@ class Comparer:
         return kind in SCALARS and not shape.free(kind) and bool(shape.listed(kind))
 
     def _scalars(self, a: Shape, b: Shape, kind: str, here: Here) -> Iterator[Part]:
-        """Compare what is listed of one scalar type."""
+        """Compare the listed values of one scalar type."""
         old, new = a.listed(kind), b.listed(kind)
         if a.free(kind) and not b.free(kind) and new:
             yield (), Change("enum-closed", *here, "", f"any {kind}", _list(new), (kind, *sorted(new)))
@@ -175,7 +175,7 @@ class Comparer:
 
     def _objects(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         if not (a.objects and b.objects) and not (self._lists(a, self._old) and self._lists(b, self._new)):
-            return  # the type itself came or went, which has been said
+            return  # the type itself was added or removed, which is already reported
         pairs, gone, new = variants.match(a.objects, b.objects, self._old, self._new)
         single = len(a.objects) == len(b.objects) == 1
         for each in gone:
@@ -219,7 +219,7 @@ class Comparer:
             yield from limits.keys(a, b, here)
 
 
-#: At so many places at most one type is told below one root.
+#: The maximum number of places at which a type is reported below one root.
 PATHS = 16
 
 

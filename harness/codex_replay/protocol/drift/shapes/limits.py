@@ -1,4 +1,4 @@
-"""Bounds compared: ranges of numbers, lengths and the like, and whether keys that are not listed may stand in an object."""
+"""Bounds compared: ranges of numbers, lengths and the like, and whether keys that are not listed may be in an object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REST = {
 
 
 def keys(a: Object, b: Object, here: Here) -> Iterator[Placed]:
-    """Compare whether keys that are not listed may stand there, and whether they are a map."""
+    """Compare whether keys that are not listed may be there, and whether they are a map."""
     if a.extra != b.extra:
         listed = tuple(sorted({*a.properties, *b.properties}))
         yield (), Change(_REST[a.extra, b.extra], *here, "", a.extra, b.extra, listed)

@@ -36,7 +36,7 @@ class Array:
 class Object:
     """Objects with `properties` (name -> schema), of which `required` are always there.
 
-    `extra` tells what other keys may stand there: "open" (nothing is said), "closed" (none), "map" (of schema `values`).
+    `extra` is the rule for other keys: "open" (not restricted), "closed" (none), "map" (of schema `values`).
     """
 
     properties: dict[str, Any]
@@ -49,10 +49,10 @@ class Object:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What a schema admits. `constants` are JSON texts; `string` holds the limits of strings, None where none is admitted.
+    """The values that a schema admits. `constants` are JSON texts; `string` has the limits of strings, None if none is admitted.
 
     `anything` means every JSON value; `unread` are keywords that are not understood here, with their JSON text.
-    `owner` is the definition in which the schema stands, for people to read; nothing is decided by it.
+    `owner` is the definition in which the schema is, for people to read; nothing is decided by it.
     """
 
     anything: bool = False
@@ -76,11 +76,11 @@ class Shape:
         return self._kinds[0]
 
     def only_null(self) -> bool:
-        """Tell whether null is admitted and nothing else."""
+        """Return True if null is admitted and nothing else."""
         return self.null and not self.anything and not self.kinds()
 
     def free(self, kind: str) -> bool:
-        """Tell whether values of the scalar `kind` are admitted that are not listed."""
+        """Return True if values of the scalar `kind` are admitted that are not listed."""
         return getattr(self, kind) not in (None, False)
 
     def listed(self, kind: str) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """Schemas read: each becomes the shape of what it admits.
 
-Strategy: references are followed, so the name of a definition, the document it stands in, and whether it is written inline
+Strategy: references are followed, so the name of a definition, the document it is in, and whether it is written inline
 make no difference. Unions are flattened (`oneOf` and `anyOf` alike, since each reads as "one of these"), ``allOf`` and keywords
-that stand beside a union are intersected. Properties and items stay unread until they are asked for: types are recursive.
+that are next to a union are intersected. Properties and items stay unread until they are asked for: types are recursive.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _READ = {"$ref", "type", "enum", "const", "format", "allOf", *_UNIONS, *_OF_OBJE
 
 @dataclass(eq=False)
 class Reader:
-    """Reads the schemas of one document; each is read once."""
+    """Read the schemas of one document, each once."""
 
     document: dict[str, Any]
     _read: dict[int, tuple[Any, Shape]] = field(default_factory=dict)
@@ -59,10 +59,10 @@ class Reader:
     _tags: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def shape(self, node: Any) -> Shape:
-        """Return what the schema `node` of this document admits; raises `BundleError` for what is no schema."""
+        """Return what the schema `node` of this document admits; raises `BundleError` for what is not a schema."""
         known = self._read.get(id(node))
         if known is None:
-            # The node is kept beside its shape, so that no other node can come to have its id.
+            # The node is kept next to its shape, so that its id is not reused.
             known = self._read[id(node)] = (node, self._shape(node, ()))
         return known[1]
 
@@ -72,7 +72,7 @@ class Reader:
         if node is False:
             return NOTHING
         if not isinstance(node, dict):
-            raise BundleError(f"The bundle holds {text_of(node)[:60]} where a schema should stand.")
+            raise BundleError(f"The bundle has {text_of(node)[:60]} in the place of a schema.")
         if "$ref" in node:
             reference = node["$ref"]
             if reference in above:  # a definition that is nothing but itself
@@ -106,7 +106,7 @@ class Reader:
 
 
 class Readers:
-    """Gives the reader of each document of one bundle.
+    """Return the reader of each document of one bundle.
 
     Codex writes a file a type, and most of them repeat the same definitions. Documents that agree in all that they share
     are read as one, so that each definition is read and compared once.

@@ -1,6 +1,6 @@
-"""Which parts of two schema documents say the same: those need not be read, nor compared.
+"""Find the equal parts of two schema documents: those need not be read or compared.
 
-A schema says the same if it is equal and all that it refers to says the same, whatever goes round in circles.
+Two schemas are equal if their texts are equal and everything that they refer to is equal, also in cycles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codex_replay.protocol.schema.bundle import BundleError, lookup
 
 
 class Same:
-    """Tells it of two documents, each definition of which is looked at once."""
+    """Compare two documents; each definition is compared once."""
 
     def __init__(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         self._old = old
@@ -20,11 +20,11 @@ class Same:
         self._known: dict[str, bool] = {}
 
     def equal(self, old: Any, new: Any) -> bool:
-        """Tell whether the schema `old` of the one document says what the schema `new` of the other says, by their texts."""
+        """Return True if the schema `old` of the one document has the same meaning as `new` of the other, by their texts."""
         return bool(old == new) and all(self._defined(reference) for reference in _references(old))
 
     def _defined(self, reference: str) -> bool:
-        """Tell whether `reference` means the same in both documents."""
+        """Return True if `reference` means the same in both documents."""
         if reference not in self._known:
             self._look(reference)
         return self._known[reference]
@@ -52,7 +52,7 @@ class Same:
         try:
             return bool(lookup(self._old, reference) == lookup(self._new, reference))
         except BundleError:
-            return False  # the comparison of the two says which one it is
+            return False  # the comparison of the two determines which one it is
 
 
 def _references(node: Any) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Shapes joined and intersected: what a union of schemas admits, and what schemas that must all hold admit together.
+"""Join and intersect shapes: a union of schemas, and schemas that must all match.
 
-The two are not exact everywhere, and err to the same side on both sides of a comparison: of two arrays, say, it is lost which
+Both are approximations, with the same error on both sides of a comparison: of two arrays, for example, it is lost which
 items went with which limits.
 """
 
@@ -22,7 +22,7 @@ def either(a: Shape, b: Shape) -> Shape:
     free = {"boolean": boolean, "string": string is not None, "number": number is not None}
     return Shape(
         null=a.null or b.null,
-        # A constant that an alternative admits anyway says nothing.
+        # A constant that another alternative admits anyway is redundant.
         constants=frozenset(text for text in a.constants | b.constants if not free.get(kind_of(text))),
         boolean=boolean,
         string=string,

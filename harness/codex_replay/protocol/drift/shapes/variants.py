@@ -7,7 +7,7 @@ from typing import Any
 from codex_replay.protocol.drift.shapes.model import Object
 from codex_replay.protocol.drift.shapes.read import Reader
 
-#: Variants without a name are taken for the same from this share of common properties on.
+#: The share of common properties from which two variants without a name count as the same.
 ALIKE = 0.5
 #: What names a variant: (property, JSON text of its one value); the text is "" where the property itself is the name.
 Label = frozenset[tuple[str, str]]

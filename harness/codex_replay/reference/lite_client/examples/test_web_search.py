@@ -11,10 +11,10 @@ from codex_replay.reference.lite_client.examples import WEB_SEARCH, connect, run
 
 
 class Watching(Client):
-    """A client that prints what it hears of a search."""
+    """A client that prints the progress of a search."""
 
     def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
-        """Yield the events as they are, and print those of a search."""
+        """Yield the events unchanged, and print those of a search."""
         for name, data in sse.events(answer.chunks()):
             item = json.loads(data).get("item", {})
             if name.startswith("response.web_search_call."):

@@ -34,7 +34,7 @@ class Break(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The answer is complete; `usage` None says that the server did not tell."""
+    """The answer is complete; `usage` is None if the server did not report it."""
 
     usage: Usage | None
 
@@ -111,5 +111,5 @@ class _Sorter:
 
 
 def new_id(prefix: str) -> str:
-    """An id that nobody else has."""
+    """A unique id."""
     return prefix + os.urandom(12).hex()

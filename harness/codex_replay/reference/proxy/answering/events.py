@@ -1,7 +1,7 @@
 """What the app-server's notifications mean for a request, in both dialects.
 
-v1 is read from `codex/event/*` alone and v2 from `item/*`, `turn/*` and `error`: the server says most things twice, and who
-listens to both would say them twice too. Only usage is taken from wherever it comes, the last word being right.
+v1 is read from `codex/event/*` alone and v2 from `item/*`, `turn/*` and `error`: the server sends most things twice, and a reader
+of both would get them twice too. Only usage is taken from every source, and the last value counts.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Began(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The turn is over; `aborted` says that it did not run to its end."""
+    """The turn is over; `aborted` is True if it did not run to its end."""
 
     aborted: bool
 
 
 class Item(NamedTuple):
-    """An item has been added to the conversation; `call` says that its output must follow, and with it another reply."""
+    """An item has been added to the conversation; `call` means that its output must follow, and with it another reply."""
 
     call: bool
 
@@ -75,10 +75,10 @@ Event = Delta | Said | Native | Usage | Failed | Began | Ended | Item
 
 
 class Replies:
-    """Knows when the last reply of a turn is through: it called nothing, and its usage has been told.
+    """Detect the end of the last reply of a turn: it has no call, and its usage has been reported.
 
-    0.92 now and then says all of an answer but the end of its turn: about 128 frames in one go lose what comes next, and an
-    interrupt of such a turn is not answered either. Who waits for the end waits for ever.
+    0.92 sometimes sends all of an answer except the end of its turn: about 128 frames at once lose the next one, and an
+    interrupt of such a turn is not answered either. A client that waits for the end hangs.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Replies:
         self.through = False
 
     def saw(self, event: Event | None) -> None:
-        """Take in the next event. Usage is told more than once; only the first after an item ends a reply."""
+        """Process the next event. Usage is reported more than once; only the first after an item ends a reply."""
         if isinstance(event, Item | Native):
             self._items.append(isinstance(event, Native) or event.call)
             self.through = False

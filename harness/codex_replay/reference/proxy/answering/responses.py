@@ -114,7 +114,7 @@ def _part(text: str) -> dict[str, Any]:
 
 
 def _empty(asked: Asked) -> dict[str, Any]:
-    """The response before anything is said: what was asked for, as the API repeats it."""
+    """The response before its first item: it repeats the request, as in the API."""
     body = asked.body
     tools = [{"type": "function", "parameters": None, "strict": None, **_flat(tool)} for tool in asked.tools.definitions]
     choice = {"type": "function", "name": asked.tools.forced} if asked.tools.forced else asked.tools.choice

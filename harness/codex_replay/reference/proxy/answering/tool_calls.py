@@ -1,8 +1,9 @@
-"""Finds `<tool_call>{...}</tool_call>` in what a model says, as it comes, in pieces of any size.
+"""Find `<tool_call>{...}</tool_call>` in the output of a model, as it comes, in chunks of any size.
 
-Strategy: a state machine that never looks at a character twice, and lets text go as soon as it cannot be markup. A call ends
-where its JSON ends, not at the closing tag: that tag may stand inside a string, be missing, or be there twice. A tag in a code
-block or a code span is no call. What cannot be a call is text, unchanged; only what the end of the stream cut off is swallowed.
+Strategy: a state machine that reads each character once, and releases text as soon as it cannot be markup. A call ends
+where its JSON ends, not at the closing tag: that tag may be inside a string, be missing, or be there twice. A tag in a code
+block or a code span is not a call. What cannot be a call is text, unchanged; only what the end of the stream cut off is
+swallowed.
 
     text -> lead (after the opening tag) -> object (until its braces close) -> tail (until the closing tag) -> after -> text
 """
@@ -42,7 +43,7 @@ class ToolCallParser:
         self._fence = ""  # the marker of the open code block
         self._span = 0  # the back-ticks of the open code span
         self._line = ""  # the line so far, while it may still become a fence
-        self._block: list[str] = []  # the markup of the present block, to be given back as text if it is no call
+        self._block: list[str] = []  # the markup of the present block, to be given back as text if it is not a call
         self._object: list[str] = []
         self._found: list[ToolCall] = []
         self._depth, self._quoted, self._array = 0, False, False
@@ -135,7 +136,7 @@ class ToolCallParser:
         self._add_to_line(run)
 
     def _add_to_line(self, text: str) -> None:
-        if len(self._line) < 8:  # enough to tell a fence's line
+        if len(self._line) < 8:  # enough to recognise a fence's line
             self._line += text[:8]
 
     def _begin(self, said: int, here: int) -> bool:
@@ -194,7 +195,7 @@ class ToolCallParser:
         return False
 
     def _broken(self, rest: str, at: int) -> bool:
-        """A `<` where JSON has none: with the closing tag this block is text, with anything else it goes on as it is."""
+        """A `<` where JSON has none: with the closing tag this block is text, otherwise it continues unchanged."""
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
             return False
@@ -217,7 +218,7 @@ class ToolCallParser:
         return True
 
     def _split(self) -> bool:
-        """A string that did not end has swallowed the closing tag: the block is text up to there, the rest is read anew."""
+        """A string that did not end has swallowed the closing tag: the block is text up to there, the rest is read again."""
         raw = "".join(self._block)
         if CLOSE not in raw:
             return False
@@ -227,7 +228,7 @@ class ToolCallParser:
         return True
 
     def _tail(self) -> bool:
-        """Skip what models put behind the object, to the closing tag or to what shows that there is none."""
+        """Skip text behind the object, to the closing tag or to a sign that there is none."""
         match = TAIL.match(self._rest)
         assert match is not None
         after = self._rest[match.end() :]
@@ -249,7 +250,7 @@ class ToolCallParser:
         return True
 
     def _after(self) -> bool:
-        """Skip closing tags that are repeated, then say what the block was."""
+        """Skip repeated closing tags, then emit the block."""
         if self._span and self._rest[0] == "`":
             self._give_back()  # a code span that shows how a call is written
             return True
@@ -263,7 +264,7 @@ class ToolCallParser:
         return True
 
     def _settle(self) -> bool:
-        """The block is over: its calls, or its text when it holds none. Return whether it held calls."""
+        """The block is over: emit its calls, or its text if it has none. Return whether it had calls."""
         found, text = self._found, "".join(self._block)
         self._found, self._block = [], []
         if not found:
@@ -275,7 +276,7 @@ class ToolCallParser:
         return True
 
     def _give_back(self) -> None:
-        """The block is no call: its text, unchanged."""
+        """The block is not a call: its text, unchanged."""
         self._found = []
         self._settle()
         self._state = self._text

@@ -133,7 +133,7 @@ def _first(branches: list[Any], rest: Schema, root: Any, open_refs: tuple[str, .
 
 
 def _merged(schema: Any, more: Any) -> Any:
-    """Both schemas at once, as far as that can be said in one."""
+    """Both schemas in one, as far as possible."""
     if not isinstance(schema, dict) or not isinstance(more, dict):
         return False if schema is False or more is False else (more if isinstance(more, dict) else schema)
     result = {**schema, **more}

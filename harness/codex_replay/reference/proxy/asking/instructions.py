@@ -34,7 +34,7 @@ If no tool is needed, respond with plain text."""
 
 
 def tool_instructions(tools: Tools) -> str:
-    """The whole text for these tools; empty when there are none."""
+    """The whole text for these tools; empty if there are none."""
     if not tools.definitions:
         return ""
     schemas = [f"- {function['name']}: {text(schema_of(function))}" for function in tools.functions]
@@ -48,7 +48,7 @@ def tool_instructions(tools: Tools) -> str:
 
 
 def choice_lines(tools: Tools) -> list[str]:
-    """The lines that hold only for some requests: the choice of a tool, and strict tools."""
+    """The lines that apply only to some requests: the choice of a tool, and strict tools."""
     lines = []
     if tools.choice == "none":
         lines.append("Tool choice is none: never emit <tool_call>.")
@@ -69,7 +69,7 @@ def native_choice(tools: Tools) -> list[str]:
 
 
 def joined(parts: Iterable[str]) -> str | None:
-    """The blocks of the instructions in their order, a blank line between them; None when there is nothing to say."""
+    """The blocks of the instructions in their order, a blank line between them; None if there are none."""
     return "\n\n".join(part for part in parts if part.strip()) or None
 
 

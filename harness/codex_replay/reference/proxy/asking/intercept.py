@@ -22,7 +22,7 @@ WORDS = {"title": 5, "summary": 40}
 
 
 def intercepted(asked: Asked) -> str | None:
-    """The local answer to a request for a title or a summary; None when it is none, or has tools."""
+    """The local answer to a request for a title or a summary; None for another request, or one with tools."""
     if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
         return None
     said = asked.items[0].value

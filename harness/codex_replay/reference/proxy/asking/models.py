@@ -1,6 +1,6 @@
-"""The names of models: what a client may ask for, and what the app-server is told (PAY-08 to PAY-13).
+"""The names of models: those that a client may request, and those for the app-server (PAY-08 to PAY-13).
 
-An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. A name that is no alias passes as it is.
+An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. Other names pass unchanged.
 """
 
 from __future__ import annotations

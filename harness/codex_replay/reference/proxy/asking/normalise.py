@@ -1,7 +1,7 @@
-"""A request in one form, whichever endpoint it came to: items, instructions, tools and the knobs.
+"""A request in one form for both endpoints: items, instructions, tools and the settings.
 
 What a client sent as messages and calls becomes lines of text (`[user] ...`, `[function_call ...]`), images standing between
-them; HAND-40 says so, and says that it cannot be undone.
+them; HAND-40 requires it, and notes that it cannot be undone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Transcript:
         self._lines.append(text)
 
     def image(self, role: str, url: str) -> None:
-        """Add an image, after a line that says whose it is."""
+        """Add an image, after a line with its role."""
         self._lines.append(f"[{role}]")
         self._flush()
         self._items.append(Item("image", url))
@@ -86,7 +86,7 @@ def chat_request(body: dict[str, Any], settings: Settings) -> Asked:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise bad_request(f"{where} is not a message with a role.", where)
         if message["role"] in ("system", "developer"):
-            system.append(_words(message.get("content"), where))
+            system.append(_text_of(message.get("content"), where))
         else:
             _chat_message(message, where, transcript)
     options = body.get("stream_options")
@@ -151,7 +151,7 @@ def _input_item(item: Any, where: str, transcript: Transcript, system: list[str]
     if kind == "message":
         role = item.get("role")
         if role in ("system", "developer"):
-            system.append(_words(item.get("content"), where))
+            system.append(_text_of(item.get("content"), where))
         elif role in ("user", "assistant"):
             _content(role, item.get("content"), where, transcript)
         else:
@@ -162,7 +162,7 @@ def _input_item(item: Any, where: str, transcript: Transcript, system: list[str]
         _output(str(item.get("call_id") or ""), item.get("output"), where, transcript)
     elif kind in TEXT_PARTS or kind in IMAGE_PARTS:
         _content("user", [item], where, transcript)
-    elif kind != "reasoning":  # its content is sealed, and no line can say it
+    elif kind != "reasoning":  # its content is encrypted, so no line can show it
         raise bad_request(f"{where} is of the type {kind!r}, which cannot be passed on.", f"{where}.type")
 
 
@@ -244,7 +244,7 @@ def _output(call_id: str, output: Any, where: str, transcript: Transcript) -> No
     transcript.line(f"[tool_output call_id={call_id}] {said}")
 
 
-def _words(content: Any, where: str) -> str:
+def _text_of(content: Any, where: str) -> str:
     """The text of a system message, which has no images."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -273,7 +273,7 @@ def _url(part: dict[str, Any], where: str) -> str:
 
 
 def _schema(shape: Any) -> Any:
-    """The JSON schema of a response format: chat has it under `json_schema`, responses beside the type."""
+    """The JSON schema of a response format: chat has it under `json_schema`, responses next to the type."""
     if not isinstance(shape, dict) or shape.get("type") != "json_schema":
         return None
     inner = shape.get("json_schema")

@@ -1,4 +1,4 @@
-"""Says a tool's parameters in lines, for the model to read; a recursive schema ends where it comes back to itself."""
+"""Write a tool's parameters as lines for the model; a recursive schema ends where it comes back to itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the app-server is sent: the three calls of PAY-01, and the two calls that 0.92 understands.
 
-A field that the document shows as null is sent as null; one that it says is included when there is something is left out
+A field that the document shows as null is sent as null; one that it includes only with a value is left out
 otherwise. The doubled spellings are written side by side, so that they cannot differ.
 """
 

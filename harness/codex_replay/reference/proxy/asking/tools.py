@@ -1,7 +1,7 @@
 """The client's tools in the shapes that are needed: definitions for the payloads, dynamic tools, and the choice among them.
 
 A function tool comes nested (chat: `{"type":"function","function":{...}}`) or flat (responses: `{"type":"function","name":...}`).
-Other tools cannot be had from here: they are refused, because nobody would run them.
+Other tools do not exist here: they are refused, because no program would run them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Tools(NamedTuple):
 
     @property
     def functions(self) -> list[dict[str, Any]]:
-        """What stands under `function` in each definition."""
+        """What is under `function` in each definition."""
         return [definition["function"] for definition in self.definitions]
 
     @property
     def names(self) -> set[str]:
-        """The names that may be called; none when the choice is none."""
+        """The names that may be called; empty if the choice is none."""
         return set() if self.choice == "none" else {function["name"] for function in self.functions}
 
     @property
@@ -39,7 +39,7 @@ class Tools(NamedTuple):
         return [function["name"] for function in self.functions if function.get("strict") is True]
 
     def dynamic(self) -> list[dict[str, Any]]:
-        """The tools as `dynamicTools` (SCHEMA-07); none when the choice is none."""
+        """The tools as `dynamicTools` (SCHEMA-07); empty if the choice is none."""
         if self.choice == "none":
             return []
         return [

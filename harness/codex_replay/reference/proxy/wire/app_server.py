@@ -2,7 +2,7 @@
 
 Strategy: one task reads. It resolves the requests that wait, puts what belongs to a thread into that thread's inbox, and drops
 the rest: a notification of a foreign thread has nowhere to go. What the server asks is answered here and at once, for a request
-without an answer holds a turn up for ever; only calls of the client's tools go to the inbox.
+without an answer blocks a turn forever; only calls of the client's tools go to the inbox.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codex_replay.reference.proxy.errors import ProxyError, gone, too_slow
 from codex_replay.reference.proxy.wire.json_text import for_server, loads
 
 TOOL_CALL = "item/tool/call"
-#: What is said to a request that no client can be asked about.
+#: The answer to a request that has no client to ask.
 ANSWERS: dict[str, Any] = {
     "execCommandApproval": {"decision": "denied"},
     "applyPatchApproval": {"decision": "denied"},
@@ -94,7 +94,7 @@ class AppServer:
     def _forget(self, number: int, future: asyncio.Future[Any]) -> None:
         self._waiting.pop(number, None)
         if not future.cancelled():
-            future.exception()  # nobody need fetch it
+            future.exception()  # the result may stay unread
 
     async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
         """Wait for a result. A server that gives none in time is retired. Raises `ProxyError`."""
@@ -130,7 +130,7 @@ class AppServer:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def open_inbox(self, thread: str) -> Inbox:
-        """Keep what comes for this thread from now on. None in the inbox says that the server has ended."""
+        """Keep the messages for this thread from now on. None in the inbox means that the server has ended."""
         inbox: Inbox = asyncio.Queue()
         self._inboxes[thread] = inbox
         if self.dead:
@@ -216,7 +216,7 @@ class AppServer:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
-        # a child of its own may still hold the pipe
+        # a child of the server may keep the pipe open
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._reader, GRACE)
         if self._process.stdin is not None:

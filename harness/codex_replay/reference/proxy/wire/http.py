@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
             self._fault(400)
 
     def eof_received(self) -> bool:
-        """The client has closed its side: nobody reads the answer."""
+        """The client has closed its side, so the answer has no reader."""
         self.abandon()
         return False
 
@@ -235,7 +235,7 @@ class Connection(asyncio.Protocol):
 
 
 def _path(target: bytes) -> str:
-    """The path of a request's target, be it a whole URL; what is neither has no place here."""
+    """The path of a request's target, also of a whole URL; other forms are invalid."""
     try:
         found = httptools.parse_url(target).path or b""
     except httptools.HttpParserInvalidURLError:
@@ -244,6 +244,6 @@ def _path(target: bytes) -> str:
 
 
 def _request_id(request: Request) -> str:
-    """The client's own id when it can stand in a header, else a new one."""
+    """The client's own id when it can be in a header, else a new one."""
     given = request.headers.get("x-request-id", "")
     return given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else "req_" + os.urandom(12).hex()

@@ -26,7 +26,7 @@ def for_client(value: Any) -> bytes:
 
 
 def text(value: Any) -> str:
-    """Encode compactly with all characters as they are: the form in which a schema stands in the instructions."""
+    """Encode compactly, without escapes: the form of a schema in the instructions."""
     return _ANY.encode(value)
 
 
@@ -39,7 +39,7 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
 
-# Made once: `json.loads` and `json.dumps` make them anew for each text.
+# Made once: `json.loads` and `json.dumps` make them again for each text.
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 _ASCII = json.JSONEncoder(separators=(",", ":"))
 _ANY = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)

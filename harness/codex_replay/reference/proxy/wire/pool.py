@@ -41,13 +41,13 @@ class Pool:
         return sum(not server.retired and not server.dead for server in self._servers)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do what a request leaves behind, when nobody waits for it."""
+        """Clean up after a request, in the background."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _sweep(self) -> None:
-        """Stop the servers that have ended, and those that are retired and that nobody uses."""
+        """Stop the servers that have ended, and the retired ones without users."""
         for server in list(self._servers):
             if server.dead or (server.retired and not server.users):
                 self._servers.remove(server)

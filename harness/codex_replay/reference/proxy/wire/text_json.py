@@ -1,4 +1,4 @@
-"""What stands between the tags of a call: is it one, and what does it call?
+"""What is between the tags of a call: is it one, and what does it call?
 
 Strategy: the arguments are passed on as the very characters that the model wrote; decoding and encoding them again would lose
 doubled keys, `1.0` and long numbers.
@@ -34,7 +34,7 @@ def read_call(source: str) -> ToolCall | None:
         return None
     name = found["name"][1]
     if not isinstance(name, str) or not name or ("arguments" not in found and len(found) > 1):
-        return None  # the arguments may stand under another name: nobody can know
+        return None  # the arguments may be under another name, which is unknown
     raw, value = found.get("arguments", ("{}", {}))
     if isinstance(value, str):
         return ToolCall(name, value if value.strip() else "{}")
@@ -42,7 +42,7 @@ def read_call(source: str) -> ToolCall | None:
 
 
 def _members(source: str) -> dict[str, tuple[str, Any]] | None:
-    """Each member's text and value, the last of equal names; None when the text is no JSON object."""
+    """Each member's text and value, the last of equal names; None when the text is not a JSON object."""
     found: dict[str, tuple[str, Any]] = {}
     at = _skip(source, 0)
     if source[at : at + 1] != "{":

@@ -1,8 +1,8 @@
-"""What stands beside a union: the keys that each member of ``oneOf``, ``anyOf`` and ``allOf`` gets from around it.
+"""What is next to a union: the keys that each member of ``oneOf``, ``anyOf`` and ``allOf`` gets from around it.
 
-Strategy: a schema may list keys in ``properties`` and in the members of a union beside them, as the ThreadItem of later versions
-does. Such an object knows the keys of both. So a member is judged with the keys of everything that stands around it (`Beside`),
-and the object that has the union is not judged itself: each of its members is. `codex_replay.protocol.schema.known` closes
+Strategy: a schema may list keys in ``properties`` and in the members of a union next to them, as the ThreadItem of later versions
+does. Such an object knows the keys of both. So a member is checked with the keys of everything that is around it (`UnionKeys`),
+and the object that has the union is not checked itself: each of its members is. `codex_replay.protocol.schema.known` closes
 schemas by this rule, and `codex_replay.protocol.schema.explain` walks them by it.
 """
 
@@ -23,7 +23,7 @@ Keys = frozenset[str] | None
 NO_KEYS: Keys = frozenset()
 
 
-class Beside(NamedTuple):
+class UnionKeys(NamedTuple):
     """Members of one union (each member of ``allOf`` is one by itself), and the keys that they get from around it."""
 
     keyword: str
@@ -32,25 +32,25 @@ class Beside(NamedTuple):
 
 
 def has_union(node: Mapping[str, Any]) -> bool:
-    """Return True if `node` has members, so that its keys are judged in them."""
+    """Return True if `node` has members, so that its keys are checked in them."""
     return any(node.get(keyword) for keyword in UNIONS)
 
 
-def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[Beside]:
+def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[UnionKeys]:
     """Return the unions of `node`; `around` are the keys that `node` itself gets from around it."""
     found = [("allOf", [each]) for each in node.get("allOf", ())]
     found += [(keyword, list(node[keyword])) for keyword in ("oneOf", "anyOf") if node.get(keyword)]
     own = _both(around, _listed(node))
     if len(found) == 1:
         ((keyword, members),) = found
-        return [Beside(keyword, members, own)]
+        return [UnionKeys(keyword, members, own)]
     known = [_all(members, find, ()) for _, members in found]
     result = []
     for at, (keyword, members) in enumerate(found):
         keys = own
         for other in (*known[:at], *known[at + 1 :]):
             keys = _both(keys, other)
-        result.append(Beside(keyword, members, keys))
+        result.append(UnionKeys(keyword, members, keys))
     return result
 
 

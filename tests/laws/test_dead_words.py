@@ -1,0 +1,153 @@
+"""No dead words: terms that were given up in favour of a standard one are no names in the code and no terms in the documents.
+
+A table has each term, the term that replaces it and where it is dead. Words that are plain English in a sentence ("again",
+"told", "hidden") are dead as the names of modules, classes and functions alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.laws.import_graph import ROOT, sources
+
+#: Dead in every name (modules, classes, functions, parameters), as a part of it too -> what to write.
+PARTS = {
+    "deck": "player",
+    "tape": "track",
+    "tapes": "tracks",
+    "taker": "trace collector",
+    "takers": "trace collectors",
+    "story": "trace",
+    "stories": "traces",
+    "heed": "install_signal_handlers",
+    "terse": "failure limit",
+    "mended": "rewritten, corrected",
+}
+#: Dead as a whole name of a module, a class or a function -> what to write.
+WHOLE = {
+    "again": "rerun command, retry",
+    "alike": "group failures",
+    "beside": "align, side by side, the keys of a union",
+    "brief": "truncate",
+    "captures": "trace sources",
+    "counted": "plural",
+    "finding": "LintFinding, DriftFinding",
+    "followers": "repeated ids",
+    "hidden": "encoded body",
+    "longest": "limit, max_chars",
+    "most": "limit, max_chars",
+    "otherwise": "content notes",
+    "seconds": "durations",
+    "sort": "kind",
+    "stand_in": "impersonate, write_launcher",
+    "unread": "key errors",
+    "words": "tokens, text",
+}
+#: Dead as a term of the documents -> what to write.
+TERMS = {
+    "deck": "player",
+    "tape": "track",
+    "taker": "trace collector",
+    "stand_in": "write_launcher",
+    "stand-in": "substitute",
+    "story": "trace",
+    "stories": "traces",
+    "heed": "obey",
+    "in vain": "the cause of a timeout",
+}
+#: Names that stay, with the reason.
+KEPT = {
+    "story": "the key of report.json, format 2, which programs read",
+    "stories.ndjson": "a file of the report, format 2, which programs read",
+}
+PACKAGES = ("codex_replay", "codex_fakes", "suites")
+FOLDERS = ("docs/schema", "docs/drift")  # generated from Codex's own schemas
+
+
+def dead_names(module: str, source: str) -> Iterator[str]:
+    """Yield a sentence for each dead name of a module: its own, and those of its classes, functions and parameters."""
+    names = [module.rpartition(".")[2]]
+    whole = set(names)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(node.name)
+            whole.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.append(node.arg)
+    for name in dict.fromkeys(names):
+        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+        for part in plain.split("_"):
+            if part in PARTS:
+                yield f"{module}: {name}: {part} is dead; write {PARTS[part]}"
+        if name in whole and plain in WHOLE:
+            yield f"{module}: {name} is dead; write {WHOLE[plain]}"
+
+
+def dead_terms(name: str, text: str) -> Iterator[str]:
+    """Yield a sentence for each dead term in a document, outside of the names that stay."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for kept in sorted(KEPT, key=len, reverse=True):
+            line = line.replace(f"`{kept}`", "").replace(kept, "") if "." in kept else line.replace(f"`{kept}`", "")
+        for term, instead in TERMS.items():
+            if re.search(rf"(?<![\w-]){re.escape(term)}(?![\w-])", line, re.IGNORECASE):
+                yield f"{name}:{number}: {term} is dead; write {instead}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_dead_word_is_a_name(package: str) -> None:
+    assert [found for module, source in sources(package).items() for found in dead_names(module, source)] == []
+
+
+def test_no_dead_word_is_a_term_of_the_documents() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    named = {path.relative_to(ROOT).as_posix(): path for path in pages}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in named.items() if not name.startswith(FOLDERS)}
+    assert len(texts) > 30
+    assert [found for name, text in texts.items() for found in dead_terms(name, text)] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Deck: ...",
+        "class TapeReader: ...",
+        "def heed_signals(): ...",
+        "def f(stories): ...",
+        "def f(*, story=None): ...",
+        "def stand_in(): ...",
+        "class Finding: ...",
+        "async def beside(): ...",
+    ],
+)
+def test_a_dead_name_is_found(source: str) -> None:
+    assert len(list(dead_names("codex_replay.core.good", source))) == 1
+
+
+def test_a_dead_module_is_found() -> None:
+    assert len(list(dead_names("codex_replay.core.alike", ""))) == 1
+
+
+def test_names_that_only_contain_a_dead_word_are_good() -> None:
+    source = "class History: ...\ndef last_words(seconds, most): ...\ndef sort_key(): ...\nstory = 1\n"
+    assert list(dead_names("codex_replay.core.escape", source)) == []
+
+
+@pytest.mark.parametrize("line", ["It replays a deck of cassettes.", "The Stories of a run", "a stand-in for codex"])
+def test_a_dead_term_is_found(line: str) -> None:
+    assert len(list(dead_terms("page", line))) == 1
+
+
+@pytest.mark.parametrize("line", ["| `story` | the key |", "`stories.ndjson` has the traces", "history, tapestry"])
+def test_a_name_that_stays_is_no_dead_term(line: str) -> None:
+    assert list(dead_terms("page", line)) == []
+
+
+def test_the_tables_are_of_use() -> None:
+    """A replacement is not itself dead, and no term is listed twice."""
+    assert not PARTS.keys() & WHOLE.keys()
+    for instead in {**PARTS, **WHOLE}.values():
+        assert not set(re.split(r"[ ,_]+", instead.lower())) & PARTS.keys()
