@@ -16,6 +16,7 @@ from typing import Any
 
 from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure
 from codex_replay.plugin.proxy.http import Exchange
+from codex_replay.plugin.proxy.subject import ProxySubject
 from codex_replay.plugin.proxy.wire import WireFrame
 
 #: Changes one exchange into another; the same object if there is nothing to change in it.
@@ -69,7 +70,7 @@ class Replayed(Proxy):
     """The fixture's stand-in: each request gets the next of these exchanges."""
 
     def __init__(self, recording: Recording, marker: str, handshake: list[WireFrame], answers: list[Exchange]) -> None:
-        super().__init__(SimpleNamespace(), marker, recording.profile, 1.0, False)  # type: ignore[arg-type]
+        super().__init__(SimpleNamespace(), marker, recording.profile, 1.0, ProxySubject("replayed"))  # type: ignore[arg-type]
         self._answers = answers
         wire = SimpleNamespace(frames=list(handshake))
         self.running = SimpleNamespace(wire=wire, key=recording.key, process=None)  # type: ignore[assignment]
