@@ -163,7 +163,6 @@ class Plugin {
   notified({ method, params }) {
     const thread = field(params, 'threadId')
     if (thread !== undefined && thread !== this.thread) return
-    if (this.ended.has(field(params, 'turnId'))) return
     switch (method) {
       case 'turn/started':
         return this.begun(params.turn.id)
