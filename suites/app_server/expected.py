@@ -39,17 +39,17 @@ UNORDERED = (
 
 
 def text(words: str, *deltas: str, id: str = "msg_1") -> dict[str, Any]:  # noqa: A002 - the protocol's name
-    """Return a script's item: the model says `words`, in these pieces."""
+    """Return a script's item: the model sends `words` in these chunks."""
     return {"type": "text", "text": words, "deltas": list(deltas or (words,)), "id": id}
 
 
 def shell_call(command: str, call_id: str = "call_1") -> dict[str, Any]:
-    """Return a script's item: the model wants `command` to be run."""
+    """Return a script's item: the model calls `command`."""
     return {"type": "function_call", "name": "shell_command", "call_id": call_id, "arguments": {"command": command}}
 
 
 def usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
-    """Return what a script's turn says it cost."""
+    """Return the token usage of a script's turn."""
     return {"input_tokens": input_tokens, "output_tokens": output_tokens}
 
 

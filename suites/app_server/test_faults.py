@@ -1,4 +1,4 @@
-"""What the client sees of a model that fails: messages, codexErrorInfo, retries, and what the next turn's model is told.
+"""A failing model as the client sees it: messages, codexErrorInfo, retries, and the model's input in the next turn.
 
 Source: docs/contract/real-0.92.md, section 5, row by row. The faults are those of the fake backend, which is the upstream of a
 live server; here nothing is retried unless a case says so.
@@ -118,7 +118,7 @@ def end_of(server: Server, turn: str) -> Events:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(app_server: AppServer, name: str) -> None:
-    """The turn fails with the row's words, told three times over, and the thread is good for the next turn.
+    """The turn fails with the row's message, sent three times, and the thread is ready for the next turn.
 
     Source: REAL-98, REAL-99, REAL-100, REAL-101, REAL-103, REAL-104, REAL-105, REAL-106, REAL-107, REAL-108, REAL-109, REAL-112.
     """
@@ -166,7 +166,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_harmless(app_server: AppServer, name: str) -> None:
-    """The turn goes well, and nobody hears of it. (REAL-110, REAL-111)"""
+    """The turn succeeds, and the client gets no error. (REAL-110, REAL-111)"""
     server = app_server([HARMLESS[name]])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -272,7 +272,7 @@ def test_five_retries_of_a_stream_by_default(app_server: AppServer) -> None:
 
 
 def test_requests_are_repeated_unheard(app_server: AppServer) -> None:
-    """A 5xx is asked again as often as is configured; the client hears of none of it. (REAL-96)"""
+    """A 5xx is retried as often as configured; the client gets no notification. (REAL-96)"""
     server = app_server([{"fault": "http_500", "times": 2}, {"items": [text("Well")]}], config=retrying(0, 2))
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"

@@ -82,7 +82,7 @@ def test_an_account_beside_an_api_key(backend: Backend) -> None:
 
 @pytest.mark.spec("header-originator", "LITE-25")
 def test_no_originator(backend: Backend) -> None:
-    """Who asks must be said."""
+    """The originator is required."""
     refused(backend.ask(body(), {"originator": None}), 400)
 
 
@@ -94,7 +94,7 @@ def test_a_custom_originator(backend: Backend) -> None:
 
 @pytest.mark.spec("header-session-missing", "LITE-28")
 def test_no_session(backend: Backend) -> None:
-    """The conversation must be said."""
+    """The session id is required."""
     refused(backend.ask(body(), {"session_id": None}), 400)
 
 

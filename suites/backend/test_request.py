@@ -62,7 +62,7 @@ def test_no_reasoning_is_null(backend: Backend) -> None:
 
 @pytest.mark.spec("body-gzip", "REAL-26")
 def test_a_compressed_body(backend: Backend) -> None:
-    """A body may be compressed; what is in it counts."""
+    """A compressed body is read like a plain one."""
     packed = gzip.compress(json.dumps(body()).encode())
     completed(backend.ask(packed, {"content-encoding": "gzip"}))
 

@@ -56,7 +56,7 @@ def faults(statements: str, says: str, *checks: str) -> pytest.MarkDecorator:
     "fault-missing-deltas",
 )
 def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -> None:
-    """The server is odd or terse, and in its rights: both answers are shown whole, and the user is told of no error."""
+    """The server is unusual but valid: both answers are shown whole, and no error is reported."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()

@@ -1,4 +1,4 @@
-"""Who the client says it is. Source: docs/contract/lite.md, "Auth"."""
+"""The identity of the client. Source: docs/contract/lite.md, "Auth"."""
 
 from __future__ import annotations
 

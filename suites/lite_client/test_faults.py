@@ -50,7 +50,7 @@ def test_an_end_that_cannot_be_read(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("fault-malformed-event", "REAL-110")
 def test_an_event_that_cannot_be_read(lite_client: LiteClient) -> None:
-    """It may be passed over, as Codex does, or told; but a part of the text is never given for the whole."""
+    """The client may ignore it, as Codex does, or report it; it never presents a part of the text as the whole."""
     run = lite_client(script=always(items=[TEXT], fault="malformed_event"))
     if run.status == 0:
         assert run.text() == TEXT

@@ -1,4 +1,4 @@
-"""What the headers of a request say. Source: docs/contract/lite.md, "Required Headers"."""
+"""The headers of a request. Source: docs/contract/lite.md, "Required Headers"."""
 
 from __future__ import annotations
 

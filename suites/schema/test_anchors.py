@@ -53,7 +53,7 @@ def test_anchor_is_in_0_92(bundle_files: BundleFiles, method: str, field: str) -
 
 @pytest.mark.parametrize(("method", "field"), ABSENT)
 def test_anchor_is_not_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
-    """The document names the field for the method, or one might think it does, and the 0.92 schemas do not know it.
+    """The document names this field (or seems to) for the method, but the 0.92 schemas do not have it.
 
     Source: HAND-32, HAND-42.
     """

@@ -23,7 +23,7 @@ EMPTY: dict[str, Any] = {}
 
 @dataclass_transform(frozen_default=True)
 class Value:
-    """A value with a part for each annotation of its class and of those above it, in their order.
+    """A value with a field for each annotation of its class and base classes, in their order.
 
     What a class assigns is a part's default.
 

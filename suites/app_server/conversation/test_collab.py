@@ -1,4 +1,4 @@
-"""Agents that work together: one is spawned, spoken to, waited for and closed, each told as an item and as events.
+"""Agents that work together: spawn, message, wait and close, each reported as an item and as events.
 
 Source: the bundle's CollabAgentTool, CollabAgentToolCallStatus, CollabAgentStatus and EventMsg (collab_*). They come with
 `[features] collab = true`, whose tools are spawn_agent, send_input, wait and close_agent.
@@ -42,7 +42,7 @@ def spawn(server: Server) -> tuple[str, str]:
 
 
 def script() -> dict[str, Any]:
-    """The first turn spawns an agent and says so."""
+    """The first turn spawns an agent and reports it."""
     parent = [{**call("spawn_agent", "call_1", message="You are the child."), "match": "spawn"}, {"items": [text("Spawned.")]}]
     return {"turns": [CHILD, *parent], "otherwise": "default"}
 
@@ -80,7 +80,7 @@ def test_wait(app_server: AppServer) -> None:
 
 
 def test_wait_for_one_that_failed(app_server: AppServer) -> None:
-    """An agent whose model fails counts as completed without words: what is told is that its turn has ended."""
+    """An agent whose model fails counts as completed without a message: only the end of its turn is reported."""
     broken = {"status": 400, "body": "No.", "match": "You are the child.", "times": "always"}
     given = script()
     server = app_server({**given, "turns": [broken, *given["turns"][1:]]}, config=CONFIG, racy=ORDER)

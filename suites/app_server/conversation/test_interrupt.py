@@ -30,7 +30,7 @@ from suites.app_server.turns import (
     texts,
 )
 
-#: The model says "Hello", and then nothing more. (The sixth event would be the rest of its words.)
+#: The model sends "Hello", and then nothing more. (The sixth event would be the rest of the text.)
 CUT_SHORT = {"items": [text("Hello world", "Hello", " world")], "fault": {"name": "idle", "after": 5}}
 ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose."
 
@@ -197,7 +197,7 @@ def test_replaced_by_a_review(app_server: AppServer) -> None:
 
 
 def test_an_interrupted_review(app_server: AppServer) -> None:
-    """A review that is interrupted leaves review mode without an output, and says so in words."""
+    """An interrupted review leaves review mode without an output, with a message."""
     server = app_server([CUT_SHORT])
     thread = open_thread(server)
     server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})

@@ -41,7 +41,7 @@ def with_image(root: Path) -> None:
 
 
 def test_plan(app_server: AppServer) -> None:
-    """update_plan: the event (in_progress) and turn/plan/updated (inProgress); the model is told that it was done."""
+    """update_plan: the event (in_progress) and turn/plan/updated (inProgress); the model gets a confirmation."""
     steps = [("one", "completed"), ("two", "in_progress"), ("three", "pending")]
     plan = [{"step": step, "status": status} for step, status in steps]
     server = app_server(
@@ -68,7 +68,7 @@ def test_plan_without_explanation(app_server: AppServer) -> None:
 
 
 def test_plan_with_a_status_that_is_none(app_server: AppServer) -> None:
-    """A plan that cannot be read is told to nobody but the model."""
+    """An invalid plan is reported only to the model."""
     why = (
         "failed to parse function arguments: unknown variant `done`, expected one of `pending`, `in_progress`, `completed` "
         "at line 1 column 36"
@@ -169,7 +169,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("row", ACTIONS)
 def test_command_action(app_server: AppServer, row: str) -> None:
-    """A command's item tells what the command does; the event says the same in snake_case."""
+    """A command's item describes the command; the event has the same content in snake_case."""
     command, action = ACTIONS[row]
     server = app_server([{"items": [shell_call(command)]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
@@ -202,7 +202,7 @@ def test_images_of_the_user(app_server: AppServer) -> None:
 
 
 def test_an_image_that_is_not_there(app_server: AppServer) -> None:
-    """A path that cannot be read is not an error of the turn: the model is told in words."""
+    """A path that cannot be read is not an error of the turn: the model gets a message."""
     server = app_server([{"items": [text("Which image?")], "expect": {"prompt": "Codex could not read the local image at"}}])
     thread = open_thread(server)
     given = [{"type": "localImage", "path": f"{server.work}/none.png"}]
@@ -226,7 +226,7 @@ def test_view_image(app_server: AppServer) -> None:
 
 
 def test_view_image_that_is_not_there(app_server: AppServer) -> None:
-    """An image that cannot be found is not an item; the model is told."""
+    """A missing image is not an item; the model gets a message."""
     server = app_server([{"items": [function_call("view_image", {"path": "none.png"})]}, {"items": [text("Pity.")]}])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"

@@ -1,4 +1,5 @@
-"""Several calls in one answer of the model: they run one after the other in no fixed order, and are told in theirs.
+"""Several calls in one answer of the model: they run one after the other in any order, but their outputs keep the order of the
+calls.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". Which call comes first is the server's whim, so
 each recording shows one of its ways, and the cases answer whatever they are asked.

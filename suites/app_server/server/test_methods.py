@@ -1,4 +1,4 @@
-"""The methods that stand for themselves: models, modes, skills, apps, feedback, commands, files, git, reviews.
+"""The methods without a module of their own: models, modes, skills, apps, feedback, commands, files, git, reviews.
 
 Source: the bundle's params and responses of each method; docs/contract/real-0.92.md, section 4 names them.
 """
@@ -92,7 +92,7 @@ def with_skills(root: Path) -> None:
 
 
 def test_skills_list(app_server: AppServer) -> None:
-    """The skills of a working directory, the user's own and those of the system; a broken one is told as an error."""
+    """The skills of a working directory, the user's own and those of the system; a broken one is reported as an error."""
     server = started(app_server(prepare=with_skills))
     (entry,) = server.request("skills/list", {"cwds": [server.work], "forceReload": True})["data"]
     assert entry["cwd"] == server.work

@@ -77,7 +77,7 @@ def script(item: dict[str, Any], output: str) -> list[dict[str, Any]]:
 
 
 def test_start_up(app_server: AppServer) -> None:
-    """A server is starting and then ready; the end of all start-ups names those that are."""
+    """A server is starting and then ready; the final notification lists the ready servers."""
     server = app_server(config=TINY, prepare=with_program)
     ready(server)
     updates = [(msg["server"], msg["status"]) for msg in msgs(server, "mcp_startup_update")]

@@ -51,7 +51,7 @@ def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-whole-key", "HAND-06")
 def test_the_whole_key_is_compared(proxy: Proxy, endpoint: str, change: str) -> None:
-    """A bearer that merely begins like the right one, or is its beginning, is another one."""
+    """A bearer that only shares its beginning with the right one is wrong."""
     proxy.post(endpoint)  # the bearer of this proxy is known once it runs
     assert proxy.running is not None, "no proxy has been started"
     key = proxy.running.key

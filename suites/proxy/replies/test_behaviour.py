@@ -174,7 +174,7 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
-    """As tools of the request, or described in its instructions; one way or the other, with the name and its parameters."""
+    """The tools reach the model as tools of the request or in its instructions, with name and parameters."""
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
     for body in model_bodies(proxy):
         said = json.dumps(body, ensure_ascii=False)

@@ -171,7 +171,7 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-undeclared", "PAY-101")
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
-    """Who declared no tool gets no call of one."""
+    """A client without tools gets no calls."""
     must_be("The calls that a client gets who declared no tool", read(proxy.post(endpoint)).calls, [])
 
 

@@ -1,4 +1,4 @@
-"""The envelope of every call, which calls there are, and their order. Source: docs/contract/payloads.md."""
+"""The envelope of every call, the set of calls, and their order. Source: docs/contract/payloads.md."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
 class Tokens:
     """Which access and refresh tokens a session has issued, and what each is worth now.
 
-    A session that names no tokens takes any; one that names an access token, or a state for all of them, takes only good ones.
+    A session without configured tokens accepts every token; one with an access token, or a state for all, accepts only valid
+    ones.
     """
 
     def __init__(self, auth: Mapping[str, Any]) -> None:

@@ -121,7 +121,7 @@ def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any =
 def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None:
     """Send the model's input on changed settings as raw items: after the overrides, and again in the next turn.
 
-    `number` is that of the overrides' submission, if they are one of their own, and `before` is what held before them.
+    `number` is the submission of the overrides, if they have one, and `before` are the settings before them.
     """
     if number is not None:
         thread.tell_changes(before, number)

@@ -1,4 +1,4 @@
-"""The methods of the scripted fake by name; modules of methods that few clients call are loaded at the first of theirs."""
+"""The methods of the scripted fake by name; modules of rarely used methods are loaded at the first call."""
 
 from __future__ import annotations
 

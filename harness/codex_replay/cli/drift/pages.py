@@ -85,7 +85,7 @@ def rows(report: Report, cls: str) -> list[Row]:
 
 
 def _groups(report: Report, cls: str) -> list[list[Mapping[str, Any]]]:
-    """Return the findings of a class, each alone except for the events that are gone with all others."""
+    """Return the findings of a class; if all events are gone, they are one finding."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]

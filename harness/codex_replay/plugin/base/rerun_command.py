@@ -37,7 +37,7 @@ class RerunCommand:
     """Build the rerun commands of one run, relative to the folder in which the run was started."""
 
     def __init__(self, config: pytest.Config, report: Path) -> None:
-        """`report` is the folder of the run's report; running one case again must not put its own in that one's place."""
+        """`report` is the folder of the run's report; the report of a rerun case must not replace it."""
         self._root = config.rootpath
         self._given = config.invocation_params.args
         self._here = Path(config.invocation_params.dir)

@@ -3,7 +3,7 @@
 Strategy. One process decides, the one that ends the run (with pytest-xdist the controller). From its start until it collects, its
 signals are blocked, so that an interrupt finds pytest ready to write a report. A termination is an interrupt with another exit
 status. Workers do not answer interrupts: the controller terminates them. A worker whose controller is gone terminates itself.
-Both answer at once, though a case waits (see `codex_replay.shell.process.wakeful`).
+Both take effect at once, even while a case waits (see `codex_replay.shell.process.wakeful`).
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class Run:
         return [f"exit status {self.status}", f"stdout: {shortened(repr(self.stdout), most)}", f"stderr: {stderr}"]
 
     def _after(self) -> str:
-        """When a failure came that the case did not mean, and the last words of the client."""
+        """Return when an unexpected failure came, and the client's last line on stderr."""
         if not self.turns:
             when = "before it asked the model"
         elif self.requests[-1].status != 200:

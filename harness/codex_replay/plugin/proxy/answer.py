@@ -38,7 +38,7 @@ class Array(list[Any]):
 
 
 def placed(value: Any, path: str) -> Any:
-    """Return the value with its places in it; it is equal to what it was. `path` is what the whole is called."""
+    """Return the value with the JSON path of each part; it equals the plain value. `path` is what the whole is called."""
     if isinstance(value, dict):
         found = Object((key, placed(each, f"{path}.{key}")) for key, each in value.items())
         found.path = path

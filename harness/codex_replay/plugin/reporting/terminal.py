@@ -1,6 +1,6 @@
 """What pytest prints of a run of suites: without secrets, and without what a terminal acts on.
 
-Failures quote what a subject said. pytest writes all of its text through one `TerminalWriter`, so that is where the rule stands.
+Failures quote what a subject said. pytest writes all of its text through one `TerminalWriter`, so the rule is applied there.
 The tests of users' own projects are left alone.
 """
 

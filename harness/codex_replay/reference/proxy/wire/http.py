@@ -190,7 +190,7 @@ class Connection(asyncio.Protocol):
             raise Disconnected
 
     def abandon(self) -> None:
-        """Nobody is there any more: end what was being done for them."""
+        """The client is gone: cancel the work for it."""
         self._gone = True
         self._may_write.set()
         self._waiting.clear()

@@ -1,0 +1,70 @@
+"""Draw sentences at random from documents, messages and docstrings, to be read cold: is each understood at first reading?
+
+    python -m tests.tools.random_sentences SEED [COUNT [ROOT]]
+
+The same seed draws the same sentences from the same sources. ROOT is a checkout (default: this one), to compare two versions.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("harness", "fake_server", "suites")
+#: Generated pages, whose sentences are Codex's own.
+NOT_OURS = ("docs/schema/", "docs/drift/", "docs/contract/traceability")
+#: A sentence has at least so many words; less is a name.
+WORDS = 5
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"])")
+
+
+def prose(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a Markdown page: no code, no headings, no tables, no comments."""
+    text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+    for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
+        if not block.lstrip().startswith(("#", "|", "!", "<")):
+            yield block
+
+
+def texts(source: str) -> Iterator[str]:
+    """Yield the docstrings of a module, and the texts in it that look like messages."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node.value
+
+
+def sentences(root: Path) -> list[tuple[str, str]]:
+    """Return (place, sentence) of every sentence below `root`, in a fixed order."""
+    found = []
+    pages = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
+    for page in pages:
+        name = page.relative_to(root).as_posix()
+        if not name.startswith(NOT_OURS):
+            found += [(name, part) for block in prose(page.read_text(encoding="utf-8")) for part in _END.split(block)]
+    for folder in CODE:
+        for path in sorted((root / folder).rglob("*.py")):
+            for text in texts(path.read_text(encoding="utf-8")):
+                found += [(path.relative_to(root).as_posix(), part) for part in _END.split(text)]
+    plain = ((place, " ".join(part.split())) for place, part in found)
+    return [(place, part) for place, part in plain if len(re.findall(r"[A-Za-z]{2,}", part)) >= WORDS and part[-1:] in ".!?"]
+
+
+def draw(root: Path, seed: int, count: int) -> list[tuple[str, str]]:
+    """Return `count` sentences, the same for one seed."""
+    return random.Random(seed).sample(sentences(root), count)
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    root = Path(given[2]) if len(given) > 2 else ROOT
+    for number, (place, sentence) in enumerate(draw(root, int(given[0]), int(given[1]) if len(given) > 1 else 30), 1):
+        print(f"{number:2} {sentence}   [{place}]")
