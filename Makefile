@@ -20,7 +20,7 @@ LEAN := -p no:hypothesispytest
 gate := $(BIN)/python -m tests.gate
 codex = for try in 1 2 3; do $(BIN)/codex-replay codex install $(CODEX) && exit 0; echo "not installed (try $$try of 3)"; sleep 5; done; exit 1
 
-help: ## what can be made
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP) ## make .venv and install the locked dependencies
@@ -75,7 +75,7 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
 	$(gate) tests/browser -n $(JOBS)
 
-differential: $(STAMP) ## 820 random scenarios on codex@$(CODEX) and on the scripted fake: both must say the same
+differential: $(STAMP) ## 820 random scenarios on codex@$(CODEX) and on the scripted fake: both must send the same
 	@$(codex)
 	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/differential/test_differential.py -s
 
@@ -104,9 +104,9 @@ bench: $(STAMP) ## side-by-side benchmarks, against the real binary where it is 
 	@$(codex)
 	$(BIN)/python -m bench
 
-lock: ## write requirements.lock and requirements-docs.lock anew from pyproject.toml (needs uv)
+lock: ## rewrite requirements.lock and requirements-docs.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra docs -c requirements.lock pyproject.toml -o requirements-docs.lock
 
-clean: ## remove what was made
+clean: ## remove all build results
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -102,8 +102,8 @@ def test_a_joined_report_tells_its_runs(browser: Browser, show: Show) -> None:
 def test_an_interrupted_run_and_a_stale_baseline_are_said(browser: Browser, show: Show) -> None:
     show((report([case("one")], interrupted=True, stale=["message-limit"]), []))
     assert browser.texts(".notice") == [
-        "The run was interrupted: not all cases had their turn.",
-        "The baseline is stale: message-limit passes now. Take the line out.",
+        "The run was interrupted; the other cases did not run.",
+        "The baseline is stale: message-limit passes now. Remove the line.",
     ]
 
 
@@ -189,7 +189,7 @@ def test_a_case_tells_all_of_itself(browser: Browser, show: Show) -> None:
     assert browser.texts(".command code") == ["pytest 'suites/app_server/test_turns.py::test_red' --app-server fake"]
     assert browser.texts(".details")[0].startswith("E the turn failed E the turn failed")
     assert browser.texts(".story .about") == [
-        "As it was said in this run, held against cassettes/app_server/test_turns/red.ndjson."
+        "The traffic of this run, compared with cassettes/app_server/test_turns/red.ndjson."
     ]
     assert "The case red ends well" in browser.driver.title
 
@@ -308,7 +308,7 @@ def test_frames_are_searched_and_chosen(browser: Browser, show: Show) -> None:
 def test_stories_that_are_cut_lost_or_none_say_so(browser: Browser, show: Show) -> None:
     show(everything())
     browser.case("app_server/test_turns/short")
-    assert browser.texts(".story .notice") == ["This story is cut: more was said than is kept here."]
+    assert browser.texts(".story .notice") == ["This trace is cut: only a part of the traffic is kept."]
     browser.case("backend/test_turns/lost")
     assert browser.texts(".story .empty") == ["Its frames are not in this file."]
     browser.case("app_server/test_0/good_0")

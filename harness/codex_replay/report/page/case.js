@@ -39,7 +39,7 @@ async function fill(light, rest, self) {
     Object.assign(self, { move: shown.move, next: shown.next, stop: shown.stop, search: shown.search });
     parts.push(shown.node);
   } else if (data.mode === "report") {
-    parts.push(el("section", { cls: "story" }, el("h2", {}, "What was said"),
+    parts.push(el("section", { cls: "story" }, el("h2", {}, "Traffic"),
       el("p", { cls: "empty" }, light.story === undefined ? "Nothing: this case speaks to no program, or its frames were not kept."
         : "Its frames are not in this file.")));
   }

@@ -10,9 +10,9 @@ const USED = "hits your cases";
 const saidIn = (capability) => `capabilities.${capability} in initialize`;
 // What is said of a change that not all clients notice, by the key that names the capability.
 const NOTICED = {
-  behind: (capability) => `now only for a client that says ${saidIn(capability)}`,
-  without: (capability) => `noticed only by a client that does not say ${saidIn(capability)}`,
-  with: (capability) => `noticed only by a client that says ${saidIn(capability)}`,
+  behind: (capability) => `now only for clients that send ${saidIn(capability)}`,
+  without: (capability) => `noticed only by clients that do not send ${saidIn(capability)}`,
+  with: (capability) => `noticed only by clients that send ${saidIn(capability)}`,
 };
 
 // The drift of the page, unpacked when it is asked for: {node, ready}; `views` gets its list when it is there.
@@ -133,8 +133,8 @@ function noticed(items, cls) {
   const capable = marked.filter((item) => item.mark === "with").length;
   const without = marked.length - capable;
   const those = cls === "breaking" ? "only those" : "only for those";
-  const parts = without ? [`${without.toLocaleString("en")} of them ${those} that do not say ${saidIn(marked[0].capability)}`] : [];
-  if (capable) parts.push(`${capable.toLocaleString("en")} ${without ? `${those} that do` : `of them ${those} that say ${saidIn(marked[0].capability)}`}`);
+  const parts = without ? [`${without.toLocaleString("en")} of them ${those} that do not send ${saidIn(marked[0].capability)}`] : [];
+  if (capable) parts.push(`${capable.toLocaleString("en")} ${without ? `${those} that do` : `of them ${those} that send ${saidIn(marked[0].capability)}`}`);
   return parts.length ? ` (${parts.join(", ")})` : "";
 }
 

@@ -89,9 +89,9 @@ function sequence(story, suite) {
   show();
   const self = {
     node: el("section", { cls: "story", "aria-labelledby": "story-title" },
-      el("h2", { id: "story-title" }, "What was said"),
+      el("h2", { id: "story-title" }, "Traffic"),
       data.mode === "report" && el("p", { cls: "about" }, provenance(story)),
-      story.truncated && el("p", { cls: "notice" }, "This story is cut: more was said than is kept here."),
+      story.truncated && el("p", { cls: "notice" }, "This trace is cut: only a part of the traffic is kept."),
       frames.length ? [
         el("div", { cls: "tools" }, search, both && seam,
           marked > 0 && [el("label", { cls: "check" }, differing, "differences only"), next],
@@ -117,7 +117,7 @@ function provenance(story) {
   if (story.source === "recorded") {
     return story.cassette ? ["As recorded in ", el("code", {}, story.cassette), "; the run said the same."] : "As recorded.";
   }
-  return story.cassette ? ["As it was said in this run, held against ", el("code", {}, story.cassette), "."] : "As it was said in this run.";
+  return story.cassette ? ["The traffic of this run, compared with ", el("code", {}, story.cassette), "."] : "The traffic of this run.";
 }
 
 // The place where the query stands in a text.
@@ -144,7 +144,7 @@ function body(frame, from, to) {
   if (views.length) choose(...views[0]);
   const sentence = {
     missing: "This frame was expected here and was not said.",
-    unexpected: "This frame was said, and nothing of the kind was expected.",
+    unexpected: "This frame came, but none like it was expected.",
     different: "This frame is not the expected one.",
   }[frame.mark];
   return el("div", { cls: "body" },
