@@ -177,7 +177,8 @@ def test_an_rpc_line_keeps_its_very_bytes(raw: bytes, sender: str, t: float, cut
 
 
 @given(VALUES, st.sampled_from(["request", "response", "sse", "chunk", "close"]), st.integers(1, 99))
-def test_an_http_payload_comes_back(payload: Any, kind: str, conn: int) -> None:
+def test_an_http_payload_comes_back(value: Any, kind: str, conn: int) -> None:
+    payload = "end" if kind == "close" else {"headers": [["a", "b"]], "body": value}
     line = encode_frame(Frame(1, 0.5, "http", "server", kind, b"", payload, conn))
     back = parse_line(line)
     assert isinstance(back, Frame)
@@ -400,3 +401,19 @@ def test_a_header_with_a_member_of_another_type_is_refused(member: str, value: o
     header = {"cassette": 1, "codex": "0.92.0", "bundle": "unknown", "case": "a/b", "origin": {}, member: value}
     with pytest.raises(BadLine, match=sentence):
         parse_line(json.dumps(header).encode())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"client","request":5}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"client","request":{"headers":[["a"]]}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","response":{"headers":[[1,"b"]]}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","close":{}}',
+        b'{"n":1,"t":0.0,"seam":"rpc","from":"client", "msg":"\\ud800"}',
+        b'{"cassette":1,"codex":"x","bundle":"x","case":"\\ud800","origin":{}}',
+    ],
+)
+def test_fields_of_another_type_are_no_frame(line: bytes) -> None:
+    with pytest.raises(BadLine):
+        parse_line(line + b"\n")

@@ -40,16 +40,18 @@ def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tu
         assert isinstance(header, Header)
         with replacing(out or file) as place, progress("frames redacted") as shown:
             writer = CassetteWriter(place, header)
+            whole, changed = WholeWriter(writer, redactor), set()
             try:
-                whole, changed = WholeWriter(writer, redactor), set()
                 for frame in reader:
                     if whole.write(frame):
                         changed.add(whole.frames)
                     shown.step()
                 if not reader.truncated:
                     writer.close()
-            finally:
-                writer.abandon()
+            except BaseException:
+                whole.abandon()
+                raise
+            writer.abandon()
             changed.update(whole.rewrite().frames)
         if reader.truncated:
             click.echo(f"codex-replay: {reader.truncated} The copy is cut short as well.", err=True)

@@ -231,7 +231,12 @@ def _header(fields: dict[str, Any]) -> Header:
             raise BadLine(f"{name!r} in the header must be a string")
     if type(origin) is not dict:
         raise BadLine("'origin' in the header must be an object")
-    return Header(codex, bundle, case, origin, fields)
+    header = Header(codex, bundle, case, origin, fields)
+    try:
+        encode_header(header)
+    except ValueError:
+        raise BadLine("its header has half a surrogate pair or a number out of range") from None
+    return header
 
 
 def _footer(fields: dict[str, Any]) -> Footer:
@@ -261,7 +266,10 @@ def _frame(fields: dict[str, Any], raw: bytes | None) -> Frame:
 def _exact_bytes(fields: dict[str, Any]) -> bytes:
     fields.pop("view", None)
     if "msg" in fields:
-        return dumps(fields.pop("msg")) + b"\n"
+        try:
+            return dumps(fields.pop("msg")) + b"\n"
+        except ValueError:
+            raise BadLine("its message has half a surrogate pair or a number out of range") from None
     if type(fields.get("text")) is str:
         text: str = fields.pop("text")
         return text.encode()
@@ -275,6 +283,20 @@ def _exact_bytes(fields: dict[str, Any]) -> bytes:
     raise BadLine("the rpc frame has neither 'msg', 'text' nor 'base64'")
 
 
+def _why_no_payload(kind: str, payload: Any) -> str | None:
+    """Return why a value is not the payload of an http frame; all that reads one takes its type for granted."""
+    if kind == "close":
+        return None if type(payload) is str else "the 'close' of the http frame is not a string"
+    if type(payload) is not dict:
+        return f"the {kind!r} of the http frame is not an object"
+    headers = payload.get("headers", [])
+    if type(headers) is not list or any(
+        type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str for pair in headers
+    ):
+        return "the headers of the http frame are not pairs of strings"
+    return None
+
+
 def _http_frame(n: int, t: float, sender: str, fields: dict[str, Any]) -> Frame:
     for kind in HTTP_KINDS:
         if kind in fields:
@@ -282,5 +304,7 @@ def _http_frame(n: int, t: float, sender: str, fields: dict[str, Any]) -> Frame:
             conn = fields.pop("conn", None)
             if type(conn) is not int:
                 raise BadLine("the http frame has no connection number 'conn'")
+            if (why := _why_no_payload(kind, payload)) is not None:
+                raise BadLine(why)
             return Frame(n, t, "http", sender, kind, b"", payload, conn, extra=fields)
     raise BadLine("the http frame has none of " + ", ".join(HTTP_KINDS))

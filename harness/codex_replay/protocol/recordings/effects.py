@@ -67,7 +67,7 @@ def _asked(frame: Frame) -> Iterator[Effect]:
     where, message = f"frame {frame.n}", frame.value
     if not isinstance(message, dict):
         return
-    if message.get("method") in COMMANDS:
+    if type(message.get("method")) is str and message["method"] in COMMANDS:
         yield Effect(where, f"{message['method']} {_short(message.get('params'))}")
     yield from _programs(message.get("params"), where)
 
