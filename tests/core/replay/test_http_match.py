@@ -121,7 +121,7 @@ def test_the_nearest_is_the_one_with_the_fewest_differences_and_not_of_another_p
     assert found.nearest is not None
     assert found.nearest.request.n == 3
     assert (found.path, len(found.differences)) == ("body.b", 2)
-    assert "differs at body.b: recorded 0, got 2 (and at 1 more places)." in str(found)
+    assert "differs at body.b: recorded 0, got 2 (and in 1 more places)." in str(found)
 
 
 def test_placeholders_are_equal_whatever_their_number() -> None:
