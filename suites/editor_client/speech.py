@@ -60,10 +60,19 @@ def thread(name: str = THREAD) -> list[Step]:
 
 
 def turn(*steps: Step, name: str = TURN, end: bool = True) -> list[Step]:
-    """Answer turn/start, do these steps, and end the turn."""
+    """Answer turn/start, do these steps, and end the turn. What the steps send of a turn is of this one."""
     begun: Step = {"id": name, "items": [], "status": "inProgress", "error": None}
     opening: list[Step] = [{"expect": "turn/start"}, {"reply": {"turn": begun}}, started(name)]
-    return [*opening, *steps, *([completed(turn=name)] if end else [])]
+    return [*opening, *(_of_turn(step, name) for step in steps), *([completed(turn=name)] if end else [])]
+
+
+def _of_turn(step: Step, name: str) -> Step:
+    """Return the step with the id of this turn, where its params name one: an editor may drop what is of another turn."""
+    message = step.get("send")
+    params = message.get("params") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not isinstance(params, dict) or params.get("turnId") != TURN:
+        return step
+    return {**step, "send": {**message, "params": {**params, "turnId": name}}}
 
 
 def started(name: str = TURN) -> Step:

@@ -104,6 +104,16 @@ def test_every_statement_of_the_document_can_fail() -> None:
     assert {name for _, names in other_server.WAYS.values() for name in names} == set(STATEMENTS)
 
 
+def test_what_the_byte_server_sends_in_a_turn_is_of_that_turn() -> None:
+    """An editor may drop what is of another turn, and must not fail for it."""
+    from suites.editor_client.speech import completed, delta, turn
+
+    steps = turn(delta("x"), completed(turn="turn_456"), name="turn_9")
+    sent = [step["send"]["params"] for step in steps if "send" in step]
+    assert [params["turnId"] for params in sent if "turnId" in params] == ["turn_9"]
+    assert [params["turn"]["id"] for params in sent if "turn" in params] == ["turn_9", "turn_456", "turn_9"]
+
+
 @pytest.mark.parametrize("way", other_server.WAYS)
 def test_a_server_that_is_otherwise_turns_statements_red(way: str, tmp_path: Path) -> None:
     """A server that differs from the real one in one way; the statements about it fail, and say so."""
