@@ -6,10 +6,13 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
+from types import FrameType
 
 import pytest
 
-from codex_replay.shell.process.subject import Process, runs
+from codex_replay.shell.process import subject
+from codex_replay.shell.process.subject import Process, runs, strays
 
 SERVES = "import sys; sys.stdin.read()"
 SLEEPS = "import time; time.sleep(60)"
@@ -86,3 +89,33 @@ def test_a_group_that_is_another_programs_by_now_is_left_alone(monkeypatch: pyte
     finally:
         process.stop()
         stranger.stop()
+
+
+INIT = Process.__init__.__code__
+LINES = sorted({line for _, _, line in INIT.co_lines() if line and line > INIT.co_firstlineno})
+
+
+@pytest.mark.parametrize("line", LINES, ids=[str(line - INIT.co_firstlineno) for line in LINES])
+def test_a_signal_in_the_middle_of_a_start_leaves_nothing(line: int) -> None:
+    """Wherever the handler of a signal raises, the end of the interpreter ends the program, and without a traceback."""
+    made: list[Process] = []
+
+    def trace(frame: FrameType, event: str, arg: object) -> object:
+        if frame.f_code is not INIT:
+            return None
+        made[:] = [frame.f_locals["self"]]
+        if event == "line" and frame.f_lineno == line:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt):
+            Process([sys.executable, "-c", "import time; time.sleep(60)"], env={}, cwd="/")
+    finally:
+        sys.settrace(before)
+    if made[0] in subject._LIVE:  # as `stop_all` does, but for the processes of other tests
+        made[0].stop()
+    if mark := getattr(made[0], "mark", None):
+        assert list(strays(mark)) == []

@@ -63,6 +63,12 @@ class Process:
         self.status: int | None = None
         self.input_ended: float | None = None  # when, as `time.monotonic` gives it
         self._stopped = self._reaped = False
+        self.pid = 0
+        self._stdin: int | None = None
+        self._wake_read, self._wake_write = os.pipe()
+        self._pump = threading.Thread(target=self._pump_output, name="pump", daemon=True)
+        self._waiter = threading.Thread(target=self._wait_for_exit, name="wait", daemon=True)
+        _LIVE.add(self)  # before it starts: a signal may end us in any of the lines below
         try:
             self._child = subprocess.Popen(
                 self.argv,
@@ -75,16 +81,13 @@ class Process:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
+            self.stop()
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise CannotStart(f"{self.argv[0]} cannot be started ({reason}); check the command.") from None
         self.pid = self._child.pid
-        _LIVE.add(self)
         assert self._child.stdin is not None
-        self._stdin: int | None = self._child.stdin.fileno()
-        os.set_blocking(self._stdin, False)
-        self._wake_read, self._wake_write = os.pipe()
-        self._pump = threading.Thread(target=self._pump_output, name=f"pump-{self.pid}", daemon=True)
-        self._waiter = threading.Thread(target=self._wait_for_exit, name=f"wait-{self.pid}", daemon=True)
+        os.set_blocking(self._child.stdin.fileno(), False)
+        self._stdin = self._child.stdin.fileno()
         self._pump.start()
         self._waiter.start()
 
@@ -208,26 +211,34 @@ class Process:
         if self._stopped:
             return self.status
         self._stopped = True
+        if self.pid:
+            self._end(grace)
+        else:  # it did not start, or a signal ended us while it did
+            self._kill_strays()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        _LIVE.discard(self)
+        return self.status
+
+    def _end(self, grace: float) -> None:
         self.close_stdin()
         if not self.exited.is_set():
             self._signal(signal.SIGTERM)
-            if not self.exited.wait(grace):
+            if not self.exited.wait(grace if self._waiter.ident else 0):
                 self._signal(signal.SIGKILL)
-                self.exited.wait(5)
+                self.exited.wait(5 if self._waiter.ident else 0)
         self._signal(signal.SIGKILL)  # the rest of its group; the unreaped leader keeps the group id ours
         self._kill_strays()
-        self._waiter.join(5)
+        if self._waiter.ident:
+            self._waiter.join(5)
         self._wake()
-        self._pump.join(5)
+        if self._pump.ident:
+            self._pump.join(5)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(1)
         for stream in (self._child.stdout, self._child.stderr):
             if stream is not None:
                 stream.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
-        _LIVE.discard(self)
-        return self.status
 
     def kill(self) -> None:
         """Send KILL to the program and its group and wait for nothing; `stop` is still to be called."""
@@ -240,7 +251,7 @@ class Process:
     def _signal(self, number: int) -> None:
         # While the leader is not reaped, this group id is its own. (macOS: EPERM for zombies.) Once it is reaped, a process
         # of this number is another program's; without one, the group contains only our processes.
-        if self._reaped and _exists(self.pid):
+        if not self.pid or (self._reaped and _exists(self.pid)):
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
