@@ -81,7 +81,7 @@ def victim() -> Iterator[tuple[BackendProcess, BackendSession]]:
     with BackendProcess() as backend:
         session = backend.session("default", ["one", "two"])
         body = json.dumps({"model": "m", "input": "hi", "stream": True}).encode()
-        urlopen(Request(backend.url + "/v1/responses", body, {"authorization": f"Bearer {SECRET}"}), timeout=20).read()
+        urlopen(Request(backend.url + "/v1/responses", body, {"authorization": f"Bearer {SECRET}"}), timeout=120).read()
         yield backend, session
 
 

@@ -21,7 +21,7 @@ ECHO = ["/bin/cat"]
 def record(folder: Path, *args: object, said: bytes = b"hello\n", home: Path | None = None) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "HOME": str(home or folder)}
     words = [PROGRAM, "record", *map(str, args)]
-    return subprocess.run(words, input=said, capture_output=True, timeout=20, cwd=folder, env=env)
+    return subprocess.run(words, input=said, capture_output=True, timeout=120, cwd=folder, env=env)
 
 
 def sentence(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -73,14 +73,14 @@ def test_starts_at_the_same_moment_do_not_share_a_file(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     running = [subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=tmp_path) for _ in range(4)]
     for number, process in enumerate(running):
-        assert process.communicate(b"%d\n" % number, timeout=20)[0] == b"%d\n" % number
+        assert process.communicate(b"%d\n" % number, timeout=120)[0] == b"%d\n" % number
     assert sorted(lines(path)[0] for path in tmp_path.iterdir()) == [b"0\n", b"1\n", b"2\n", b"3\n"]
 
 
 def test_the_process_id_stands_in_the_files_name_if_asked_for(tmp_path: Path) -> None:
     words = [PROGRAM, "record", "--out", "run-{pid}.ndjson", "--", *ECHO]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as process:
-        process.communicate(b"hello\n", timeout=20)
+        process.communicate(b"hello\n", timeout=120)
     assert os.listdir(tmp_path) == [f"run-{process.pid}.ndjson"]
     assert header(tmp_path / f"run-{process.pid}.ndjson").case == "run"
 

@@ -39,7 +39,7 @@ say("n", "Whole: " + secret)
 def record(folder: Path, *args: str, said: bytes = b"", variant: str | None = None) -> subprocess.CompletedProcess[bytes]:
     program = [*BROKEN, variant] if variant else PROGRAM
     env = {**os.environ, "HOME": str(folder)}
-    return subprocess.run([*program, "record", *args], input=said, capture_output=True, timeout=20, cwd=folder, env=env)
+    return subprocess.run([*program, "record", *args], input=said, capture_output=True, timeout=120, cwd=folder, env=env)
 
 
 def check_rpc(folder: Path, variant: str | None = None) -> None:

@@ -35,7 +35,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str
 def ask(url: str) -> tuple[int, bytes]:
     request = urllib.request.Request(url + "/v1/responses", b'{"model":"m","input":"hi","stream":true}')
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -123,7 +123,7 @@ def test_a_terminal_is_sent_no_control_character_and_no_secret(how: list[str]) -
             while b"/v1/models" not in printed:
                 printed += process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=10)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
     text = (printed + out + err).decode()

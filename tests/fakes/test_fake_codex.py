@@ -339,7 +339,7 @@ def test_the_real_arguments_are_taken(tmp_path: Path) -> None:
 )
 def test_a_wrong_argument_is_a_sentence_and_status_two(arguments: tuple[str, ...]) -> None:
     environment = {"PATH": os.environ["PATH"]}
-    done = subprocess.run([FAKE, *arguments], input=b"", capture_output=True, env=environment, timeout=20)
+    done = subprocess.run([FAKE, *arguments], input=b"", capture_output=True, env=environment, timeout=120)
     assert done.returncode == 2
     assert done.stdout == b""
     assert done.stderr.startswith(b"error: ")

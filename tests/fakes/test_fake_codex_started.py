@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def version_of(*argv: str | Path, cwd: Path, path: str = "/usr/bin:/bin") -> str:
-    done = subprocess.run([*argv, "--version"], capture_output=True, text=True, cwd=cwd, env={"PATH": path}, timeout=20)
+    done = subprocess.run([*argv, "--version"], capture_output=True, text=True, cwd=cwd, env={"PATH": path}, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -44,7 +44,7 @@ def test_a_capture_never_replaces_the_recording_that_is_replayed(tmp_path: Path,
     if linked:
         capture.symlink_to(cassette)
     env = {"PATH": "/usr/bin:/bin", "FAKE_CODEX_CASSETTE": str(tmp_path), "FAKE_CODEX_CAPTURE": str(capture)}
-    done = subprocess.run([FAKE, "app-server"], input=b"", capture_output=True, env=env, timeout=20)
+    done = subprocess.run([FAKE, "app-server"], input=b"", capture_output=True, env=env, timeout=120)
     assert done.returncode == 2
     assert b"the cassette that is replayed; choose another file" in done.stderr
     assert cassette.read_bytes() == before
@@ -52,7 +52,7 @@ def test_a_capture_never_replaces_the_recording_that_is_replayed(tmp_path: Path,
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["app-server", "--help"]])
 def test_help_names_every_setting(tmp_path: Path, arguments: list[str]) -> None:
-    done = subprocess.run([FAKE, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=20)
+    done = subprocess.run([FAKE, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     sources = "".join(path.read_text() for path in (ROOT / "fake_server").rglob("*.py"))
     for name in set(re.findall(r"FAKE_CODEX_[A-Z]+", sources)):

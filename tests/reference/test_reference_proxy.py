@@ -643,7 +643,7 @@ def test_a_reply_that_calls_is_not_the_last() -> None:
 
 
 def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=120)
     body = json.dumps({"model": "gpt-5.2", "stream": True, **ask(say=["half"], wait=True)})
     connection.request("POST", "/v1/chat/completions", body, {"authorization": "Bearer key"})
     response = connection.getresponse()
@@ -729,7 +729,7 @@ def test_a_server_that_cannot_be_started_is_a_502(tmp_path: Path) -> None:
 
 def test_http_at_its_edges(proxy: Proxy) -> None:
     def raw(data: bytes) -> bytes:
-        with socket.create_connection(("127.0.0.1", proxy.port), timeout=20) as client:
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=120) as client:
             client.sendall(data)
             found = b""
             while chunk := client.recv(65536):

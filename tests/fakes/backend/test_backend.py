@@ -34,7 +34,7 @@ def backend() -> Iterator[BackendProcess]:
 
 def ask(url: str, body: Any = None, *, method: str = "POST", headers: dict[str, str] | None = None) -> Answer:
     parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port or 0, timeout=10)
+    connection = HTTPConnection(parts.hostname or "", parts.port or 0, timeout=60)
     try:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         target = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -48,7 +48,7 @@ def ask(url: str, body: Any = None, *, method: str = "POST", headers: dict[str, 
 def begin(session: BackendSession) -> HTTPConnection:
     """Send a request and leave its answer unread."""
     parts = urlsplit(session.url)
-    connection = HTTPConnection(parts.hostname or "", parts.port or 0, timeout=10)
+    connection = HTTPConnection(parts.hostname or "", parts.port or 0, timeout=60)
     connection.request("POST", parts.path + "/v1/responses", json.dumps(request_body()))
     return connection
 
@@ -138,7 +138,7 @@ def test_headers_come_back_in_their_order_and_case(backend: BackendProcess) -> N
     body = json.dumps(request_body()).encode()
     parts = urlsplit(session.url)
     head = [f"POST {parts.path}/v1/responses HTTP/1.1", "HoSt: localhost", "Session_ID: 7", "b: 1", "A: 2", "b: 3"]
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         sock.sendall("\r\n".join([*head, f"Content-Length: {len(body)}", "Connection: close", "", ""]).encode() + body)
         while sock.recv(65536):
             pass
@@ -152,7 +152,7 @@ def test_pipelined_requests_are_answered_in_order(backend: BackendProcess) -> No
     body = json.dumps(request_body(stream=False)).encode()
     one = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
     received = b""
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         sock.sendall(one * 5)
         sock.shutdown(socket.SHUT_WR)
         while data := sock.recv(65536):
@@ -244,7 +244,7 @@ def test_a_bad_script_is_refused_with_a_sentence(backend: BackendProcess, script
 
 def test_what_is_not_http_gets_400(backend: BackendProcess) -> None:
     parts = urlsplit(backend.url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         sock.sendall(b"\x16\x03\x01 nonsense\r\n\r\n")
         assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
 

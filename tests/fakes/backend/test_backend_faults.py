@@ -38,7 +38,7 @@ class Wire:
         head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(sent)}\r\n\r\n"
         received = b""
         self.end = "closed"
-        with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+        with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
             sock.sendall(head.encode() + sent)
             try:
                 while data := sock.recv(1 << 20):
@@ -138,7 +138,7 @@ def test_idle_holds_until_the_client_leaves(backend: BackendProcess) -> None:
     parts = urlsplit(session.url)
     body = b'{"model":"m","input":"hi","stream":true}'
     head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode()
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         sock.sendall(head + body)
         received = b""
         while b"response.in_progress" not in received:
@@ -223,7 +223,7 @@ def _status(session: BackendSession) -> tuple[int, bytes]:
     body = b'{"model":"m","input":"hi","stream":true}'
     head = f"POST {parts.path}/v1/responses HTTP/1.1\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     received = b""
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         sock.sendall(head + body)
         while data := sock.recv(65536):
             received += data

@@ -24,7 +24,7 @@ def backend() -> Iterator[BackendProcess]:
 
 def ask(backend: BackendProcess, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
     parts = urlsplit(backend.url)
-    connection = HTTPConnection(parts.hostname or "", parts.port or 0, timeout=10)
+    connection = HTTPConnection(parts.hostname or "", parts.port or 0, timeout=60)
     try:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, None if body is None else json.dumps(body), named)

@@ -128,7 +128,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=120)
 
 
 def frames_of(path: Path) -> list[Frame]:
@@ -476,7 +476,7 @@ def test_serve_tells_what_was_missed_and_what_was_not_used(tmp_path: Path, asked
             wire(url, ask(asked))
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        told = json.loads(process.communicate(timeout=20)[0])
+        told = json.loads(process.communicate(timeout=120)[0])
     assert process.returncode == status
     assert told["missed"] == ([1] if asked == "y" else [])
     assert [one["frame"] for one in told["unused"]] == ([] if asked == "x" else [1])

@@ -43,7 +43,7 @@ def test_a_wrong_case_is_found(tmp_path: Path) -> None:
 def test_without_a_script_it_greets(tmp_path: Path) -> None:
     home = HermeticHome(tmp_path, "http://127.0.0.1:39999")
     command = [FAKE, "exec", "--skip-git-repo-check", "-"]
-    done = subprocess.run(command, input=b"x", capture_output=True, env=home.env, cwd=home.work, timeout=20)
+    done = subprocess.run(command, input=b"x", capture_output=True, env=home.env, cwd=home.work, timeout=120)
     assert (done.returncode, done.stdout) == (0, b"Hello from fake-codex.\n")
 
 
@@ -52,7 +52,7 @@ def test_it_resumes_under_the_given_id_and_keeps_a_ledger(tmp_path: Path) -> Non
     thread = "01a1fa58-07e8-7321-906d-9f5aebed747d"
     command = [FAKE, "exec", "--experimental-json", "--skip-git-repo-check", "resume", thread]
     env = {**home.env, "FAKE_CODEX_LEDGER": str(tmp_path / "ledger")}
-    done = subprocess.run(command, input=b"again", capture_output=True, env=env, cwd=home.work, timeout=20)
+    done = subprocess.run(command, input=b"again", capture_output=True, env=env, cwd=home.work, timeout=120)
     assert json.loads(done.stdout.splitlines()[0]) == {"type": "thread.started", "thread_id": thread}
     assert json.loads((tmp_path / "ledger").read_text())["body"]["input"][-1]["content"][0]["text"] == "again"
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_run_is_a_sentence(script: str, said: str, tmp_path: Path
     file.write_text(script)
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_CODEX_SCRIPT": str(file)}
     command = [FAKE, "exec", "--skip-git-repo-check", "x"]
-    done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=20)
+    done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=120)
     assert (done.returncode, said in done.stderr.decode(), b"Traceback" in done.stderr) == (2, True, False)
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_run_is_a_sentence(script: str, said: str, tmp_path: Path
 def test_a_setting_that_it_does_not_heed_is_told(name: str, tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), f"FAKE_CODEX_{name}": str(tmp_path / "x")}
     command = [FAKE, "exec", "--skip-git-repo-check", "x"]
-    done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=20)
+    done = subprocess.run(command, input=b"", capture_output=True, env=env, cwd=tmp_path, timeout=120)
     assert (done.returncode, done.stdout) == (0, b"Hello from fake-codex.\n")
     assert f"fake-codex: exec ignores FAKE_CODEX_{name}: " in done.stderr.decode()
     assert not (tmp_path / "x").exists()

@@ -35,7 +35,7 @@ class Started:
         if script is not None:
             (root / "script.json").write_text(json.dumps(script), encoding="utf-8")
             environ["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
-        self.client = Client([FAKE, *args, "app-server"], env=environ, cwd=str(self.home.work), timeout=10)
+        self.client = Client([FAKE, *args, "app-server"], env=environ, cwd=str(self.home.work), timeout=60)
         initialize(self.client)
 
     def thread(self, **settings: Any) -> str:
@@ -215,7 +215,7 @@ def test_a_script_may_be_a_pipe(tmp_path: Path) -> None:
     os.close(writer)
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_CODEX_SCRIPT": f"/dev/fd/{reader}"}
     command = [FAKE, "app-server"]
-    done = subprocess.run(command, input=INITIALIZE, capture_output=True, env=environ, pass_fds=[reader], timeout=20)
+    done = subprocess.run(command, input=INITIALIZE, capture_output=True, env=environ, pass_fds=[reader], timeout=120)
     os.close(reader)
     assert (done.returncode, b'did you mean "items"' in done.stderr) == (2, True)
 
@@ -235,7 +235,7 @@ INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"c",
 
 def run(sent: bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
     environ = {"PATH": os.environ["PATH"], "HOME": "/nowhere", **env}
-    return subprocess.run([FAKE, "app-server"], input=sent, capture_output=True, env=environ, timeout=20)
+    return subprocess.run([FAKE, "app-server"], input=sent, capture_output=True, env=environ, timeout=120)
 
 
 # -- the client's side --------------------------------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def test_pieces_are_cut_within_characters() -> None:
 
 def test_the_table_is_printed() -> None:
     env = {"PATH": os.environ["PATH"], "FAKE_CODEX_FAULT": "list"}
-    done = subprocess.run([FAKE, "app-server"], capture_output=True, env=env, input=b"", timeout=20)
+    done = subprocess.run([FAKE, "app-server"], capture_output=True, env=env, input=b"", timeout=120)
     lines = done.stdout.decode().splitlines()
     assert (done.returncode, len(lines)) == (0, len(FAULTS))
     assert all(line.split()[0] in FAULTS and line.endswith(".") for line in lines)
@@ -186,7 +186,7 @@ def test_the_table_is_printed() -> None:
 @pytest.mark.parametrize("text", ["nonesuch", "crlf:x", ":1"])
 def test_a_fault_that_is_none_is_a_sentence(text: str) -> None:
     env = {"PATH": os.environ["PATH"], "FAKE_CODEX_FAULT": text}
-    done = subprocess.run([FAKE, "app-server"], capture_output=True, env=env, input=b"", timeout=20)
+    done = subprocess.run([FAKE, "app-server"], capture_output=True, env=env, input=b"", timeout=120)
     assert (done.returncode, b"FAKE_CODEX_FAULT" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
 
 

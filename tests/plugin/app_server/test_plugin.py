@@ -113,8 +113,14 @@ def test_a_bad_run(suite: pytest.Pytester) -> None:
     ],
 )
 def test_a_broken_server_fails_its_case(suite: pytest.Pytester, way: str, words: str) -> None:
-    suite.makepyfile(test_it=GOOD)
-    result = run(suite, "--wait", "1", way=way)
+    # A server has its time to start and to die; what it never does is not waited for as long.
+    short = "\n        server.timeout = 1"
+    hangs, stays = (
+        GOOD.replace('\n        assert server.request("turn', f'{short}\n        assert server.request("turn'),
+        GOOD + short,
+    )
+    suite.makepyfile(test_it={"hang": hangs, "ignore-sigterm": stays}.get(way, GOOD))
+    result = run(suite, "--wait", "1" if way == "deaf" else "60", way=way)
     assert result.ret == 1
     result.assert_outcomes(failed=1)
     assert words in result.stdout.str()

@@ -17,7 +17,16 @@ import pathlib, time
 def test_quick(): pass
 def test_slow():
     pathlib.Path("begun").touch()
-    time.sleep(60)
+    time.sleep(600)
+"""
+#: Notes that the process that ends the run has the report of the quick case, which another one may have run.
+NOTES = """
+import os, pathlib, pytest
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report):
+    if report.when == "teardown" and "quick" in report.nodeid and "PYTEST_XDIST_WORKER" not in os.environ:
+        pathlib.Path("reported").touch()
 """
 #: Plugins of somebody else's that go wrong at the end of a run.
 PLANTED = {
@@ -38,12 +47,16 @@ def project(folder: Path, planted: str) -> None:
     (suite / "test_it.py").write_text(CASES)
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\nasyncio_default_fixture_loop_scope = function\n")
     (folder / "planted.py").write_text(PLANTED[planted])
+    (folder / "conftest.py").write_text(NOTES)
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-m", "pytest", "suites", "-p", "codex_replay.suites", "-p", "planted", "--report", "out", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(argv, cwd=folder, stdout=pipe, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    argv = [sys.executable, "-m", "pytest", "suites", "-p", "codex_replay.suites", "-p", "planted", "-p", "no:syrupy"]
+    argv += ["--report", "out", *words]
+    env = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}  # of the run of this test
+    return subprocess.Popen(
+        argv, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,12 +66,13 @@ def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path:
     project(tmp_path, planted)
     run = start(tmp_path, "-n", jobs)
     try:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "begun").exists() and run.poll() is None and time.monotonic() < deadline:
+        deadline = time.monotonic() + 120
+        while not all((tmp_path / name).exists() for name in ("begun", "reported")):
+            assert run.poll() is None, run.communicate()[0]
+            assert time.monotonic() < deadline
             time.sleep(0.05)
-        time.sleep(0.5)  # for the report of the quick case, which another worker sends
         os.killpg(run.pid, signal.SIGINT)  # as a terminal does
-        said, _ = run.communicate(timeout=60)
+        said, _ = run.communicate(timeout=120)
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
@@ -76,7 +90,7 @@ def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path:
 def test_a_whole_run_leaves_its_report_once(planted: str, tmp_path: Path) -> None:
     project(tmp_path, planted)
     run = start(tmp_path, "-n", "0", "-k", "quick")
-    said, _ = run.communicate(timeout=60)
+    said, _ = run.communicate(timeout=120)
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())
     assert (report["verdict"], "interrupted" in report) == ("verified", False)
     assert said.count("Report: ") == 1

@@ -172,7 +172,7 @@ def test_a_replay_in_log_order_hangs_the_patient_client(tmp_path: Path) -> None:
         for frame in [*frames[:turn], early, *frames[turn:], answer]:
             writer.write(frame)
     good = Driver(path)
-    broken = Driver(path, (sys.executable, str(ROOT / "tests" / "miniatures" / "log_order_fake.py")), timeout=2)
+    broken = Driver(path, (sys.executable, str(ROOT / "tests" / "miniatures" / "log_order_fake.py")), timeout=6)
     try:
         good.play(patient=True)
         good.finish()
