@@ -109,12 +109,12 @@ def test_a_codex_that_hangs_is_stopped(tmp_path):
 
 def test_unknown_versions_are_usage_errors(tmp_path, codex, monkeypatch):
     done = run("check", "0.1.0", "--codex", codex)
-    assert (done.exit_code, "No schema files of Codex 0.1.0 are vendored" in done.output) == (2, True)
+    assert (done.exit_code, "No schema files of Codex 0.1.0 are packaged" in done.output) == (2, True)
     monkeypatch.setattr("codex_replay.cli.schema.find_installed", lambda version: None)
     done = run("check", "0.92.0")
     assert (done.exit_code, "codex-replay codex install 0.92.0" in done.output) == (2, True)
     done = run("doc", "0.1.0", "--out", str(tmp_path))
-    assert (done.exit_code, "No bundle of Codex 0.1.0 is vendored" in done.output) == (2, True)
+    assert (done.exit_code, "No bundle of Codex 0.1.0 is packaged" in done.output) == (2, True)
 
 
 def test_regen_into_a_directory(tmp_path, codex):

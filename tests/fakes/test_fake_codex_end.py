@@ -35,12 +35,16 @@ BROKEN = {
         "o._differences = lambda matcher, ours, theirs: matcher.differences(ours.value, theirs.value)"
     ),
     "tells all": "import codex_fakes.replaying.content_notes as o; o.TOLD = 1000",
-    "tells it raw": "import codex_fakes.replaying.content_notes as o; o.escape = str",
-    "tells it whole": "import codex_fakes.replaying.content_notes as o; o.SHOWN = 10**9",
-    "takes any home": (
-        "import codex_fakes.stdio.capture as c; c.clean = lambda raw, home: c.Redactor(paths={home: '/home/user'}).redact(raw)"
+    "tells it raw": (
+        "import codex_fakes.replaying.content_notes as o; o.escape = str\n"
+        "import codex_replay.core.redact.sentence as s; s.visible = str"
     ),
-    "tells secrets": "from codex_fakes.replaying.app_server import AppServer as A; A._clean = lambda self, live: live",
+    "tells it whole": "import codex_fakes.replaying.content_notes as o; o.SHOWN = 10**9",
+    "takes any home": ("import codex_fakes.stdio.capture as c; c.redactor = lambda home: c.Redactor(paths={home: '/home/user'})"),
+    "tells secrets": (
+        "from codex_fakes.replaying.app_server import AppServer as A; A._clean = lambda self, live: live\n"
+        "import codex_replay.core.redact.sentence as s; s.sentence = s.visible"
+    ),
     "heeds no word": "import codex_fakes.replaying.app_server as a; a.quiet = lambda environ: False",
     "heeds no signal": "from codex_fakes.stdio.loop import Stdio; Stdio.install_signal_handlers = lambda self: None",
     "hears nobody out": "from codex_fakes.stdio.loop import Stdio; Stdio._hear_out = lambda self: None",
@@ -288,7 +292,7 @@ def fake_says(*words: str, cassette: Path) -> tuple[int, str, str]:
     ("codex", "version", "told"),
     [
         ("0.116.0", "0.116.0", ""),
-        ("unknown", "0.92.0", "fake-codex: The header names no Codex version ('unknown'); --version prints 0.92.0, which the"),
+        ("unknown", "0.92.0", "fake-codex: The header names no Codex version ('unknown'); --version prints 0.92.0, which may"),
     ],
 )
 def test_the_version_is_that_of_the_recording(tmp_path: Path, codex: str, version: str, told: str) -> None:

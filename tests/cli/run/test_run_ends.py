@@ -186,7 +186,7 @@ def test_an_interrupt_before_the_first_case_is_one_sentence_and_a_report(where: 
         printed = running.end()
     assert running.process.returncode == 2, printed
     assert "Traceback" not in printed
-    assert printed.count("INTERRUPTED: after 0 cases") == 1, printed
+    assert printed.count("INTERRUPTED after 0 cases") == 1, printed
     assert (running.report["verdict"], running.report["interrupted"], running.report["cases"]) == ("failed", True, [])
     assert running.left() == []
 

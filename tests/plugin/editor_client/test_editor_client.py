@@ -200,7 +200,7 @@ def test_an_editor_whose_words_are_no_reports(tmp_path: Path) -> None:
     command = f"""{sys.executable} -c 'print("Welcome!")' {{codex}}"""
     done = pytest_on(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
     assert done.returncode == 1
-    assert "no report: 'Welcome!'" in done.stdout
+    assert "not a report: 'Welcome!'" in done.stdout
 
 
 def test_an_editor_in_another_language(tmp_path: Path) -> None:

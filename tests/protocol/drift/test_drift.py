@@ -134,7 +134,7 @@ def test_a_part_of_a_bundle_is_compared_as_far_as_it_goes(tmp_path: Path) -> Non
     done = run("0.92.0", edited(tmp_path / "part.json", lambda definitions: definitions.pop("ServerRequest")), "--json")
     report = json.loads(done.stdout)
     assert report["findings"] == []
-    assert report["uncompared"] == ["ServerRequest was not compared: part.json does not define it."]
+    assert report["uncompared"] == ["ServerRequest was not compared: the bundle of part.json does not define it."]
     said = "Nothing changed between 0.92.0 and part.json in what could be compared; 1 part could not be."
     assert pages.verdict(report) == said
 

@@ -219,7 +219,9 @@ def test_the_tables_of_another_version_are_reported() -> None:
     assert compare(frames("v1-a"), frames("v1-b")).note == ""
     assert "no normalise table for Codex 0.93.0" in compare(frames("v1-a"), frames("v1-b"), "0.93.0").note
     mixed = [compare(frames("v1-a"), frames("v1-b"), *pair) for pair in (("0.92.0", "0.93.0"), ("unknown", "0.92.0"))]
-    assert [(one.equal, one.note.partition("; ")[2]) for one in mixed] == [(True, "the table of 0.92.0 normalises both.")] * 2
+    assert [(one.equal, one.note.partition("; ")[2]) for one in mixed] == [
+        (True, "both are normalised with the table of 0.92.0.")
+    ] * 2
     neither = compare(frames("v1-a"), frames("v1-b"), "0.93.0", "unknown")
     assert not neither.equal
     assert "for Codex 0.93.0" in neither.note

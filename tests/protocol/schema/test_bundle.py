@@ -23,7 +23,7 @@ def test_counts_of_0_92():
 
 def test_load_is_cached_and_an_unknown_version_is_a_sentence():
     assert bundle.load("0.92.0") is bundle.load("0.92.0")
-    with pytest.raises(bundle.BundleError, match=r"No bundle of Codex 0\.1\.0 is vendored"):
+    with pytest.raises(bundle.BundleError, match=r"No bundle of Codex 0\.1\.0 is packaged"):
         bundle.load("0.1.0")
 
 

@@ -55,7 +55,7 @@ def test_a_hostile_version_is_shown_escaped_and_short() -> None:
     ("version", "start"),
     [
         ("0.93.0", "There is no normalise table for Codex 0.93.0, and no"),
-        ("garbage", "'garbage' is no Codex version. Packaged for: "),
+        ("garbage", "'garbage' is not a Codex version. Packaged for: "),
     ],
 )
 def test_a_version_that_was_asked_for_by_name_is_refused(version: str, start: str) -> None:
@@ -97,5 +97,5 @@ def test_a_missing_table_is_an_error(name: str, version: str) -> None:
 
 def test_unknown_versions_have_no_schema_files_and_no_identity() -> None:
     assert data_tables.identity("0.93.0") == "unknown"
-    with pytest.raises(data_tables.MissingTable, match=f"there are: {DEFAULT}"):
+    with pytest.raises(data_tables.MissingTable, match=f"Packaged versions: {DEFAULT}"):
         data_tables.schema("0.93.0")

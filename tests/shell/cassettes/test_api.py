@@ -84,7 +84,7 @@ def test_normalised_events_read_as_a_conversation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codex", "why"), [("garbage", "'garbage' is no Codex version"), ("0.93.0", "There is no normalise table")]
+    ("codex", "why"), [("garbage", "'garbage' is not a Codex version"), ("0.93.0", "There is no normalise table")]
 )
 def test_tables_that_are_asked_for_and_missing_are_an_error(codex: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"codex: {why}"):
@@ -99,7 +99,7 @@ def test_a_recording_whose_version_has_no_tables_is_a_warning(tmp_path: Path) ->
     with pytest.warns(UserWarning, match="There is no normalise table for Codex 0.93.0") as told:
         assert normalise(other)
     assert told[0].filename == __file__
-    with pytest.warns(UserWarning, match="the table of 0.92.0 normalises both"):
+    with pytest.warns(UserWarning, match="both are normalised with the table of 0.92.0"):
         assert diff(ACCEPT, other).equal
     with pytest.warns(UserWarning, match="There is no normalise table"), open_cassette(other) as reader:
         text(Conversation(list(reader), "0.93.0"))

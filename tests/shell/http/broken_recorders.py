@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from codex_replay.cli.io import literals
-from codex_replay.core.redact import redactor
+from codex_replay.core.redact import redactor, sentence
 from codex_replay.shell.http import bodies, relay, watch
 from codex_replay.shell.rpc import recorder
 
@@ -143,6 +143,7 @@ SIDES = {"ends-politely": EndsPolitely, "buffers": Buffers}
 
 if __name__ == "__main__":
     variant = sys.argv.pop(1)
+    assert sentence.Redactor is redactor.Redactor, "the sentences of a broken recorder have a whole redactor"
     recorder.Lane = LANES.get(variant, recorder.Lane)  # type: ignore[misc]
     redactor.Redactor = REDACTORS.get(variant, redactor.Redactor)  # type: ignore[misc]
     watch.EventBody = EVENT_BODIES.get(variant, bodies.EventBody)  # type: ignore[misc]

@@ -215,6 +215,7 @@ class Process:
             self._end(grace)
         else:  # it did not start, or a signal ended us while it did
             self._kill_strays()
+            self._reap()
         os.close(self._wake_read)
         os.close(self._wake_write)
         _LIVE.discard(self)
@@ -234,9 +235,15 @@ class Process:
         self._wake()
         if self._pump.ident:
             self._pump.join(5)
+        self._reap()
+
+    def _reap(self) -> None:
+        child: subprocess.Popen[bytes] | None = getattr(self, "_child", None)
+        if child is None:
+            return
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(1)
-        for stream in (self._child.stdout, self._child.stderr):
+            child.wait(1)
+        for stream in (child.stdin, child.stdout, child.stderr):
             if stream is not None:
                 stream.close()
 

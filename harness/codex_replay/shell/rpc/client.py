@@ -95,7 +95,7 @@ class Client:
 
     def _stem_flood(self) -> None:
         if self._garbage > MOST_GARBAGE:
-            self._flood = f"It was stopped because {self._garbage} of its lines are not a JSON objects."
+            self._flood = f"It was stopped because {self._garbage} of its lines are not JSON objects."
         elif len(self.timeline) > MOST_LINES:
             self._flood = f"It was stopped after {MOST_LINES} frames."
         elif self._bytes > MOST_BYTES:
