@@ -120,7 +120,7 @@ def play(recording: Recording, timeout: float) -> list[str]:
     client = Client([FAKE, "app-server"], env=env, cwd=str(recording.home.work), timeout=timeout)
     try:
         failure = Player(client, recording.places).play(recording.until_the_end())
-        status = client.close()
+        status = client.close(WAIT)  # `timeout` is for what never comes, which a slow start is not
     finally:
         client.stop()
     found = recording.differences(client.timeline)
