@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _failed(self, exchange: Exchange | None, error: Exception) -> None:
-        """Answer for a mistake of ours: 500 and a line on stderr; an answer that has begun can only be broken off."""
+        """Answer a bug of the backend with 500 and a line on stderr; cut an answer that has begun."""
         what = f"{exchange.request.method} {exchange.request.target}" if exchange is not None else "a request"
         complain(f"The backend failed to answer {what}: {describe(error)}. This is a bug of codex-replay: please report it.")
         if exchange is None or exchange.begun:

@@ -410,6 +410,7 @@ def test_a_name_of_the_table_is_the_default_when_it_is_the_only_one() -> None:
         (f"{shlex.quote(__file__)} x", {}, "test_proxy_plugin.py is a file, but not executable; put its interpreter before it"),
         ("'", {}, "this is not a command line"),
         ("m", {"m": {}}, "must have either a command or a url"),
+        ("m", {"m": {"comand": "true"}}, "did you mean 'command'"),
         ("m", {"m": {"command": "true", "url": "x"}}, "must have either a command or a url"),
         ("m", {"m": {"command": "true", "ping": "x"}}, "has no key 'ping'"),
         ("m", {"m": {"command": "true", "env": {"A": 1}}}, "env must be a table of strings"),

@@ -51,7 +51,7 @@ class ProxySubject:
     """A proxy under test: a command (`{port}`, `{codex}` and `{key}` in it are filled in) or, with `url`, one that runs.
 
     `ready` is the path that answers when it is ready, `key` the bearer that it takes, `env` what is added to its environment,
-    `clients` how many clients it bears at once.
+    `clients` how many clients it can serve at once.
     """
 
     name: str
@@ -97,9 +97,10 @@ def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]
 
 def _from_table(name: str, row: Any, file: str) -> ProxySubject:
     where = f"{file}: [{TABLE}.proxy.{name}]"
+    if isinstance(row, Mapping):
+        check_keys(where, row, _ROW)  # first: a mistyped `command` is the cause of a missing one
     if not isinstance(row, Mapping) or ("command" in row) == ("url" in row):
         raise BadSubject(f"{where} must have either a command or a url.")
-    check_keys(where, row, _ROW)
     able = row.get("capabilities", list(CAPABILITIES))
     if unknown := [each for each in able if each not in CAPABILITIES]:
         raise BadSubject(
