@@ -6,15 +6,18 @@ once with a mark of the label's length in its place; after that, a reply costs o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codex_fakes.backend.exchange import frame
+from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.settings import read_key
 from codex_replay.protocol.responses.steps import Send, event_bytes
 from codex_replay.protocol.script.script import Turn
 
+#: What the reply to Codex repeats of its request.
+_REPEATED = ("model", "prompt_cache_key", "parallel_tool_calls", "store")
 #: Bytes of a reply that are written at once.
 PIECE = 64 * 1024
 
@@ -31,17 +34,16 @@ class ReplyCache:
         self._framed: dict[tuple[Any, ...], bytes | None] = {}
         self._size = 0
 
-    def framed(self, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[bytes] | None:
+    def framed(self, turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> Iterator[bytes] | None:
         """Return the whole reply as HTTP chunks, in pieces; or None for one that must be streamed step by step.
 
         All clients share what was written: a slow one keeps no more than a piece of it in memory.
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
-        echoed = (body.get("model"), body.get("prompt_cache_key"), body.get("parallel_tool_calls"), body.get("store"))
-        key = (id(turn), len(label), *map(str, echoed))
+        key = (id(turn), len(label), read_key(body) if whole else compact([body.get(name) for name in _REPEATED]))
         if key not in self._framed:
-            made = self._write(turn, body, self.MARK * len(label))
+            made = self._write(turn, body, self.MARK * len(label), key[2], whole)
             if len(self._framed) >= self.ENTRIES or self._size + len(made or b"") > self.SIZE:
                 self._framed.clear()
                 self._size = 0
@@ -50,11 +52,10 @@ class ReplyCache:
         written = self._framed[key]
         return None if written is None else _labelled(written, self.MARK.encode(), label.encode())
 
-    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str) -> bytes | None:
-        steps = reply(turn, body, mark)
+    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, read: str, whole: bool) -> bytes | None:
+        steps = reply(turn, body, mark, whole)
         pieces = [event_bytes(step.event) for step in steps if isinstance(step, Send)]
-        given = [list(turn.items), turn.response_id, body.get("model"), body.get("prompt_cache_key")]
-        if len(pieces) != len(steps) or self.MARK in json.dumps(given, ensure_ascii=False):
+        if len(pieces) != len(steps) or self.MARK in read or self.MARK in compact([list(turn.items), turn.response_id]):
             return None
         written = frame(pieces)
         return written if len(written) <= self.LARGEST else None

@@ -22,7 +22,7 @@ from codex_fakes.backend.rules.table import AUTH_RULES, Violation, check, first_
 from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.stream import pass_gate, stream
 from codex_fakes.model.default import default_turn
-from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status
+from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status, error_type
 from codex_replay.core.wire.client_json import out_of_bounds, read
 from codex_replay.core.wire.content_encoding import BadEncoding, TooLarge
 from codex_replay.core.wire.json_text import NotJson
@@ -32,6 +32,7 @@ from codex_replay.protocol.script.expect import mismatch
 from codex_replay.protocol.script.script import Turn
 
 JSON_TYPE = ("content-type", "application/json")
+_TYPE = "invalid_request_error"
 STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
 
 
@@ -160,18 +161,19 @@ async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, 
         return
     turn = as_status(turn)
     entry.status = turn.status
+    whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
     if turn.status != 200:
-        exchange.respond(turn.status, *_error_answer(turn, list(turn.headers)))
+        exchange.respond(turn.status, *_error_answer(turn, list(turn.headers), error_type(turn) if whole else _TYPE))
         return
     headers = [("x-request-id", f"req_{label}"), *turn.headers]
     streamed = body.get("stream") is True
     begin = [STREAM_TYPE, ("cache-control", "no-cache"), *headers]
     if streamed and exchange.request.version == "1.1" and entry.turn is not None:
-        framed = session.cache.framed(turn, body, label)
+        framed = session.cache.framed(turn, body, label, whole)
         if framed is not None:
             await exchange.stream_framed(200, begin, framed)
             return
-    steps = reply(turn, body, label)
+    steps = reply(turn, body, label, whole)
     if not streamed:
         last = next((step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event), None)
         respond_json(exchange, entry, 200, last["response"] if last else {}, *headers)
@@ -180,14 +182,14 @@ async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, 
     entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
 
 
-def _error_answer(turn: Turn, headers: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], bytes]:
+def _error_answer(turn: Turn, headers: list[tuple[str, str]], kind: str) -> tuple[list[tuple[str, str]], bytes]:
     typed = any(name.lower() == "content-type" for name, _ in headers)
     if isinstance(turn.body, str):
         return [*([] if typed else [("content-type", "text/plain")]), *headers], turn.body.encode()
     if turn.body is not None:
         value = turn.body
     elif turn.error is not None:
-        value = {"error": {"message": "", "type": "invalid_request_error", "param": None, "code": None, **turn.error}}
+        value = {"error": {"message": "", "type": kind, "param": None, "code": None, **turn.error}}
     else:
         return headers, b""
     return [*([] if typed else [JSON_TYPE]), *headers], dump(value)

@@ -58,6 +58,15 @@ STATUSES = {
     502: ("bad_gateway", "The upstream is not there."),
     503: ("overloaded", "The service is overloaded."),
 }
+#: status -> the `type` of an error object, where it is not `invalid_request_error` (OpenAI's guide on error codes).
+ERROR_TYPES = {429: "rate_limit_error", 503: "service_unavailable_error"}
+
+
+def error_type(turn: Turn) -> str:
+    """Return the documented `type` of a turn's error object."""
+    if turn.error is not None and turn.error.get("code") == "insufficient_quota":
+        return "insufficient_quota"
+    return ERROR_TYPES.get(turn.status, "server_error" if turn.status >= 500 else "invalid_request_error")
 
 
 def fault_error(fault: Parameters, where: str) -> str | None:

@@ -70,6 +70,40 @@ def code_of(answer: Answer) -> str:
     return code
 
 
+def test_codex_gets_a_response_without_the_settings_and_others_get_them(backend: BackendProcess) -> None:
+    session = backend.session("settings", [{"items": ["a"], "times": "always"}])
+    body = request_body(instructions="Be brief.", user="me")
+    codex = {"content-type": "application/json", "originator": "codex_cli_rs"}
+    for _ in range(2):  # the second is of the cache
+        for stream in (True, False):
+            asked = {**body, "stream": stream}
+            answers = [ask(session.url + "/v1/responses", asked, headers=headers) for headers in (None, codex)]
+            full, plain = [events(a)[-1]["response"] if stream else json.loads(a[2]) for a in answers]
+            assert (full["instructions"], full["user"]) == ("Be brief.", "me")
+            assert plain["instructions"] is None
+            assert "user" not in plain
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("http_400", "invalid_request_error"),
+        ("http_401", "invalid_request_error"),
+        ("http_429", "rate_limit_error"),
+        ("http_500", "server_error"),
+        ("http_503", "service_unavailable_error"),
+    ],
+)
+def test_an_error_has_the_documented_type(backend: BackendProcess, fault: str, kind: str) -> None:
+    session = backend.session(f"type {fault}", [{"fault": fault}, {"fault": fault}])
+    codex = {"content-type": "application/json", "originator": "codex_cli_rs"}
+    types = [
+        json.loads(ask(session.url + "/v1/responses", request_body(), headers=headers)[2])["error"]["type"]
+        for headers in (None, codex)
+    ]
+    assert types == [kind, "invalid_request_error"]
+
+
 def test_it_streams_the_turns_in_order_and_keeps_a_ledger(backend: BackendProcess) -> None:
     session = backend.session("order", ["first", "second"])
     assert [text_of(ask(session.url + "/v1/responses", request_body())) for _ in range(2)] == ["first", "second"]

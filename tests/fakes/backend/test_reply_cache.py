@@ -29,6 +29,16 @@ def test_a_cached_reply_is_the_one_that_would_be_written(piece: int, monkeypatch
         assert b"".join(pieces) == anew(label)
 
 
+def test_two_requests_with_other_settings_share_no_reply() -> None:
+    replies = ReplyCache()
+    for body in (BODY, {**BODY, "instructions": "Be brief."}, {**BODY, "include": ["reasoning.encrypted_content"]}):
+        for whole in (True, False):
+            pieces = replies.framed(TURN, body, "1", whole)
+            assert pieces is not None
+            steps = reply(TURN, body, "1", whole)
+            assert b"".join(pieces) == frame(event_bytes(step.event) for step in steps if isinstance(step, Send))
+
+
 def test_a_slow_client_keeps_a_piece_of_it_and_no_more() -> None:
     pieces = ReplyCache().framed(TURN, BODY, "1")
     assert pieces is not None

@@ -25,9 +25,36 @@ def plain(url: str, count: int) -> dict[str, Any]:
         with client.responses.stream(**ask) as stream:
             helped = [event.type for event in stream]
         report["sync"].append([response.status, response.output_text, len(response.output), streamed, helped])
+    report["settings"] = settings_of(client)
     report["models"] = [model.id for model in client.models.list()]
     report["async"] = asyncio.run(concurrently(settings, count))
     return report
+
+
+def settings_of(client: openai.OpenAI) -> dict[str, Any]:
+    """Ask for a structured output with many settings; return what was parsed, and the settings in the response."""
+    from pydantic import BaseModel
+
+    class Sum(BaseModel):
+        total: int
+
+    ask: dict[str, Any] = {
+        "model": "gpt-5.2-codex",
+        "input": "<structured>",
+        "instructions": "Be brief.",
+        "tools": [{"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}, "strict": True}],
+        "tool_choice": {"type": "function", "name": "add"},
+        "metadata": {"trace": "7"},
+        "temperature": 0.5,
+        "store": False,
+        "text_format": Sum,
+    }
+    parsed = client.responses.parse(**ask)
+    with client.responses.stream(**ask) as stream:
+        streamed = stream.get_final_response()
+    shown = {key: parsed.to_dict().get(key) for key in ("instructions", "tool_choice", "metadata", "temperature", "tools")}
+    outputs = [response.output_parsed.total for response in (parsed, streamed)]
+    return {**shown, "parsed": outputs, "format": parsed.to_dict()["text"]["format"]["name"]}
 
 
 async def concurrently(settings: dict[str, Any], count: int) -> list[Any]:

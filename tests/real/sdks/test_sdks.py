@@ -31,9 +31,10 @@ ITEMS: dict[str, list[Any]] = {
     "reasoning": [{"type": "reasoning", "summary": ["a", "b"], "content": "c", "encrypted_content": "x"}, "ok"],
     "failed": ["half", {"type": "failed", "code": "server_error"}],
     "incomplete": ["half", {"type": "incomplete"}],
+    "cut call": [{"type": "function_call", "name": "add", "arguments": '{"a":'}, {"type": "incomplete"}],
     "nothing": [],
 }
-ENDS = {"failed": "failed", "incomplete": "incomplete"}
+ENDS = {"failed": "failed", "incomplete": "incomplete", "cut call": "incomplete"}
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,10 @@ def probe(client: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("client", "version"), [("openai-3", versions.OPENAI), ("openai-1", "1.109.1")])
+@pytest.mark.parametrize(("client", "version"), [("openai-3", versions.OPENAI), ("openai-2", "2.54.0"), ("openai-1", "1.109.1")])
 def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, client: str, version: str) -> None:
     turns = [{"match": f"<{i}>", "items": items, "times": "always"} for i, items in enumerate(ITEMS.values())]
+    turns.append({"match": "<structured>", "items": ['{"total": 5}'], "times": "always"})
     session = backend.session(f"sdk {client}", {"turns": turns, "auth": {"mode": "api_key", "api_key": "sk-1"}})
     report = probe(client, session.url + "/v1", str(len(ITEMS)))
     assert report["version"] == version
@@ -63,6 +65,11 @@ def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, client: str, ve
             assert outputs == len(kinds), name
             assert streamed == helped, name
             assert streamed[-1] == f"response.{status}", name
+    echoed = report["settings"]
+    assert (echoed["parsed"], echoed["format"], echoed["instructions"]) == ([5, 5], "Sum", "Be brief.")
+    assert (echoed["metadata"], echoed["temperature"]) == ({"trace": "7"}, 0.5)
+    assert echoed["tool_choice"] == {"type": "function", "name": "add"}
+    assert [tool["name"] for tool in echoed["tools"]] == ["add"]
     assert report["models"] == ["gpt-5.2-codex"]
     assert session.problems() == []
 

@@ -13,7 +13,7 @@ from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from codex_replay.protocol.responses.steps import Step
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 CREATED_AT = 1735689600
 
 
-def reply(turn: Turn, body: Mapping[str, Any], label: str) -> list[Step]:
+def reply(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> list[Step]:
     """Build all steps of a turn's reply, from `response.created` to the event that ends it.
 
-    `label` distinguishes this reply from the others of its session and is part of every id; `body` is the request's body, some
-    settings of which a response repeats.
+    `label` distinguishes this reply from the others of its session and is part of every id; `body` is the request's body. With
+    `whole` the reply is as the API reference documents it: it repeats the settings of the request and obeys its limits. Without,
+    it is as in the recordings of Codex, which reads no settings.
     """
-    return _Reply(turn, body, label).steps()
+    return (_WholeReply if whole else _Reply)(turn, body, label).steps()
 
 
 class _Reply:
@@ -68,12 +69,16 @@ class _Reply:
             "metadata": {},
         }
 
+    def items(self) -> Sequence[Mapping[str, Any]]:
+        """Return the items that the reply is made of."""
+        return self.turn.items
+
     def steps(self) -> list[Step]:
         steps: list[Step] = [
             self.send("response.created", response=self.response),
             self.send("response.in_progress", response=self.response),
         ]
-        for item in self.turn.items:
+        for item in self.items():
             steps += self.item(item)
             if item["type"] in _ENDS:
                 return steps
@@ -102,6 +107,13 @@ class _Reply:
 
     def added(self, index: int, item: Mapping[str, Any]) -> Send:
         return self.send("response.output_item.added", output_index=index, item=item)
+
+    def arguments_done(self, at: Mapping[str, Any], name: str, arguments: str) -> Send:
+        return self.send("response.function_call_arguments.done", **at, arguments=arguments)
+
+    def encrypted(self, item: Mapping[str, Any], id_: str) -> str | None:
+        """Return the encrypted text of a reasoning item, None to leave it out."""
+        return item.get("encrypted_content")
 
     def done(self, index: int, item: dict[str, Any]) -> Send:
         self.output[index] = item
@@ -134,6 +146,46 @@ class _Reply:
             "output_tokens_details": {"reasoning_tokens": reasoning},
             "total_tokens": given.get("total_tokens", input_ + output),
         }
+
+
+class _WholeReply(_Reply):
+    """A reply that repeats the settings of its request and obeys them, with what the types of every OpenAI SDK require."""
+
+    def __init__(self, turn: Turn, body: Mapping[str, Any], label: str) -> None:
+        from codex_replay.protocol.responses import settings  # Codex needs none of it: it would cost every start
+
+        super().__init__(turn, body, label)
+        self.response |= {"completed_at": None, **settings.settings(body)}
+        self._shows_reasoning = settings.shows_reasoning(body)
+        self._items = settings.within(turn.items, body)
+        self._cut = False  # the item in the making is the last one of an incomplete response
+
+    def items(self) -> Sequence[Mapping[str, Any]]:
+        return self._items
+
+    def item(self, item: Mapping[str, Any]) -> Iterator[Step]:
+        self._cut = item is self._last_before_incomplete()
+        return super().item(item)
+
+    def _last_before_incomplete(self) -> Mapping[str, Any] | None:
+        if not self._items or self._items[-1]["type"] != "incomplete":
+            return None
+        return next((item for item in reversed(self._items) if item["type"] in _ITEMS), None)
+
+    def done(self, index: int, item: dict[str, Any]) -> Send:
+        if self._cut and item.get("status") == "completed":
+            item = {**item, "status": "incomplete"}
+        return super().done(index, item)
+
+    def finished(self, status: str, **fields: Any) -> dict[str, Any]:
+        done = {"completed_at": CREATED_AT} if status == "completed" else {}
+        return super().finished(status, **done, **fields)
+
+    def arguments_done(self, at: Mapping[str, Any], name: str, arguments: str) -> Send:
+        return self.send("response.function_call_arguments.done", **at, name=name, arguments=arguments)
+
+    def encrypted(self, item: Mapping[str, Any], id_: str) -> str | None:
+        return item.get("encrypted_content", f"encrypted_{id_}") if self._shows_reasoning else None
 
 
 def _text(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
@@ -192,7 +244,7 @@ def _function_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterat
     yield reply.added(index, {**call, "status": "in_progress", "arguments": ""})
     for piece in reply.pieces(item, arguments):
         yield reply.send("response.function_call_arguments.delta", **at, delta=piece)
-    yield reply.send("response.function_call_arguments.done", **at, arguments=arguments)
+    yield reply.arguments_done(at, item["name"], arguments)
     yield reply.done(index, {**call, "status": "completed", "arguments": arguments})
 
 
@@ -244,8 +296,8 @@ def _reasoning(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[S
     whole = {**thought, "summary": [{"type": "summary_text", "text": text} for text in summaries]}
     if contents:
         whole["content"] = [{"type": "reasoning_text", "text": text} for text in contents]
-    if "encrypted_content" in item:
-        whole["encrypted_content"] = item["encrypted_content"]
+    if (encrypted := reply.encrypted(item, thought["id"])) is not None:
+        whole["encrypted_content"] = encrypted
     yield reply.done(index, whole)
 
 

@@ -1,0 +1,112 @@
+"""The settings of a request that its response repeats, and what they do to the reply: limits, and what is left out.
+
+A response of the Responses API repeats the request's settings, or has the documented default of each (the type `Response` of the
+openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients build on it: langchain-openai
+parses a streamed text by the response's `text.format`. Codex reads none of it, and its recordings were made without.
+"""
+
+from __future__ import annotations
+
+from codex_replay.core.wire.json_text import compact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+#: Setting -> its documented default, for those that are repeated unchanged.
+PLAIN: dict[str, Any] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt": None,
+    "prompt_cache_key": None,
+    "prompt_cache_retention": None,
+    "safety_identifier": None,
+    "store": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+#: All settings that a reply depends on.
+READ = (*PLAIN, "model", "conversation", "include", "reasoning", "service_tier", "text", "tools")
+#: Item -> the key of the text that counts as output.
+_TEXTS = {"text": "text", "refusal": "refusal", "function_call": "arguments", "custom_tool_call": "input"}
+#: Characters of a token, wherever tokens are counted: an estimate that is the same in every run.
+TOKEN = 4
+
+
+def settings(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a response repeats of its request's body; null counts as left out."""
+    found = {key: default if body.get(key) is None else body[key] for key, default in PLAIN.items()}
+    conversation, tier = body.get("conversation"), body.get("service_tier")
+    found["conversation"] = {"id": conversation} if isinstance(conversation, str) else conversation
+    found["reasoning"] = {"effort": None, "summary": None, **_object(body.get("reasoning"))}
+    found["service_tier"] = "default" if tier in (None, "auto") else tier
+    text = {"format": None, "verbosity": None, **_object(body.get("text"))}
+    found["text"] = {**text, "format": text["format"] or {"type": "text"}, "verbosity": text["verbosity"] or "medium"}
+    found["tools"] = [_tool(tool) for tool in _list(body.get("tools"))]
+    return found
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """A script may switch the rules on types off."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _tool(tool: Any) -> Any:
+    """A function comes back with all four keys that the response's type requires."""
+    if not isinstance(tool, dict) or tool.get("type") != "function":
+        return tool
+    return {"description": None, "parameters": None, **tool, "strict": tool.get("strict") is not False}
+
+
+def read_key(body: Mapping[str, Any]) -> str:
+    """Return a text that is equal for two bodies if their replies are."""
+    return compact([body.get(key) for key in READ])
+
+
+def shows_reasoning(body: Mapping[str, Any]) -> bool:
+    """Return True if the request asks for the encrypted reasoning: only then a response has it (API reference, `include`)."""
+    return "reasoning.encrypted_content" in _list(body.get("include"))
+
+
+def within(items: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Cut the items of a turn where `max_output_tokens` of the request is used up; the reply is then incomplete.
+
+    Reasoning counts as output too, and is either there or cut away whole.
+    """
+    limit = body.get("max_output_tokens")
+    left = limit * TOKEN if isinstance(limit, int) and limit is not True and limit > 0 else None
+    kept: list[Mapping[str, Any]] = []
+    for item in items:
+        key = _TEXTS.get(item["type"])
+        size = _size(item, key)
+        if left is not None and size > left:
+            if key is not None and left:
+                whole = item[key] if isinstance(item[key], str) else compact(item[key])
+                kept.append({**{k: v for k, v in item.items() if k not in ("deltas", "annotations")}, key: whole[:left]})
+            return [*kept, {"type": "incomplete", "reason": "max_output_tokens"}]
+        if left is not None:
+            left -= size
+        kept.append(item)
+    return kept
+
+
+def _size(item: Mapping[str, Any], key: str | None) -> int:
+    if item["type"] == "reasoning":
+        texts = (item.get("summary", ""), item.get("content", ""))
+        return sum(len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts)
+    given = item.get(key, "") if key else ""
+    return len(given if isinstance(given, str) else compact(given))
