@@ -1,7 +1,7 @@
-"""What the frames of a turn say, written out from docs/contract/real-0.92.md, section 4 and docs/contract/payloads.md.
+"""The expected frames of a turn, written by hand from docs/contract/real-0.92.md, section 4 and docs/contract/payloads.md.
 
-`thread` is the thread's id, `turn` the turn's (a counter from "0"), `item` the id of the user's message. What the documents
-leave open is `SOME_INT` (the size of the model's context, durations).
+`thread` is the id of the thread, `turn` the id of the turn (a counter from "0"), `item` the id of the user's message. `SOME_INT`
+stands for the numbers that the documents do not fix (the size of the model's context, durations).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class _SomeInt:
 
 SOME_INT = _SomeInt()
 
-#: Notifications whose place among the others is not fixed (section 6): the end of the MCP start-up, and what a model's answer
-#: cost, which races with the begin of a tool call.
+#: Notifications that may come at any place among the others (section 6): the end of the MCP start-up, and the token usage of a
+#: model's answer, which may come before or after the start of a tool call.
 UNORDERED = (
     "codex/event/mcp_startup_complete",
     "codex/event/token_count",
@@ -44,7 +44,7 @@ def text(words: str, *deltas: str, id: str = "msg_1") -> dict[str, Any]:  # noqa
 
 
 def shell_call(command: str, call_id: str = "call_1") -> dict[str, Any]:
-    """Return a script's item: the model calls `command`."""
+    """Return a script's item: the model calls the shell tool with `command`."""
     return {"type": "function_call", "name": "shell_command", "call_id": call_id, "arguments": {"command": command}}
 
 
@@ -54,7 +54,7 @@ def usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
 
 
 def events(server: Server, turn: str) -> Events:
-    """Return the notifications of one turn so far, in order, without those whose place is not fixed."""
+    """Return the notifications of one turn so far, in order, without those that may come at any place."""
     found: Events = []
     for message in server.messages():
         if isinstance(message, dict) and "method" in message and "id" not in message and message["method"] not in UNORDERED:
@@ -66,7 +66,7 @@ def events(server: Server, turn: str) -> Events:
 
 
 def all_of(server: Server, method: str) -> list[dict[str, Any]]:
-    """Return the params of every notification `method` so far."""
+    """Return the params of every notification with this method so far."""
     return [m["params"] for m in server.messages() if isinstance(m, dict) and m.get("method") == method and "id" not in m]
 
 
@@ -86,7 +86,7 @@ def item_notification(name: str, thread: str, turn: str, item: dict[str, Any]) -
 
 
 def prompt(thread: str, turn: str, item: str, words: str) -> Events:
-    """The user's message comes back as an item, begun and completed at once, and as an event."""
+    """The frames that repeat the user's message: an item that starts and completes at once, and an event."""
     content = [{"type": "text", "text": words, "text_elements": []}]
     old, new = {"type": "UserMessage", "id": item, "content": content}, {"type": "userMessage", "id": item, "content": content}
     of = {"thread_id": thread, "turn_id": turn, "item": old}
@@ -100,7 +100,7 @@ def prompt(thread: str, turn: str, item: str, words: str) -> Events:
 
 
 def answer(thread: str, turn: str, item: str, *deltas: str) -> Events:
-    """The model's message: item begun, each piece three times over, item completed, the whole."""
+    """The frames of the model's message: item started, three frames for each chunk, item completed, the whole message."""
     words = "".join(deltas)
     of = {"thread_id": thread, "turn_id": turn}
     old = {"type": "AgentMessage", "id": item}
@@ -123,13 +123,13 @@ def answer(thread: str, turn: str, item: str, *deltas: str) -> Events:
 
 
 def begin(thread: str, turn: str, *, v1: bool = False) -> Events:
-    """How a turn begins; a v1 conversation lacks turn/started."""
+    """The first frames of a turn; a v1 conversation has no turn/started."""
     begun = [] if v1 else [turn_notification("started", thread, turn, "inProgress")]
     return [*begun, event(thread, turn, "task_started", model_context_window=SOME_INT)]
 
 
 def end(thread: str, turn: str, last: str | None) -> Events:
-    """How a turn ends well: `last` is the model's last message."""
+    """The last frames of a turn that succeeds; `last` is the model's last message."""
     return [
         event(thread, turn, "task_complete", last_agent_message=last),
         turn_notification("completed", thread, turn, "completed"),

@@ -1,6 +1,6 @@
-"""What is refused, word for word: unknown methods, missing and wrong params, threads that do not exist.
+"""The exact error of each refused request: unknown methods, missing and wrong params, threads that do not exist.
 
-Source: docs/contract/real-0.92.md, section 4, "Bad input". Only -32600 occurs here.
+Source: docs/contract/real-0.92.md, section 4, "Bad input". Every error here has the code -32600.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METHODS = [
 
 
 def test_unknown_method(app_server: AppServer) -> None:
-    """An unknown method is refused with the names of all 55 that there are. (REAL-81, REAL-88)"""
+    """The error for an unknown method lists the 55 known methods. (REAL-81, REAL-88)"""
     server = app_server(bad_input=True)
     server.initialize()
     names = ", ".join(f"`{method}`" for method in METHODS)
@@ -65,7 +65,7 @@ REFUSALS: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("row", REFUSALS)
 def test_refused(app_server: AppServer, row: str) -> None:
-    """Each row is refused with its own words, and the connection stays good. (REAL-81, REAL-89, REAL-90, REAL-91)"""
+    """Each request gets the error message of its row, and the connection stays usable. (REAL-81, REAL-89, REAL-90, REAL-91)"""
     method, params, message = REFUSALS[row]
     server = app_server(bad_input=True)
     server.initialize()
@@ -76,7 +76,7 @@ def test_refused(app_server: AppServer, row: str) -> None:
 
 @pytest.mark.parametrize("initialized", [False, True], ids=["before-initialize", "after-initialize"])
 def test_params_are_judged_before_the_state(app_server: AppServer, initialized: bool) -> None:
-    """A request that cannot be read is refused for that, initialized or not; `initialize` itself as well. (REAL-85, REAL-89)"""
+    """Invalid params are refused before and after the handshake, and in `initialize` itself. (REAL-85, REAL-89)"""
     server = app_server(bad_input=True)
     if initialized:
         server.initialize()

@@ -1,7 +1,7 @@
-"""A failing model as the client sees it: messages, codexErrorInfo, retries, and the model's input in the next turn.
+"""How a client sees a failing model: messages, codexErrorInfo, retries, and the model's input in the next turn.
 
-Source: docs/contract/real-0.92.md, section 5, row by row. The faults are those of the fake backend, which is the upstream of a
-live server; here nothing is retried unless a case says so.
+Source: docs/contract/real-0.92.md, section 5, row by row. The fake backend makes the faults; it is the upstream of a live server.
+Retries are off unless a case turns them on.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ DECODING = DISCONNECTED + "Transport error: network error: error decoding respon
 
 
 def fault(name: str, **more: Any) -> dict[str, Any]:
-    """A turn of the script that says WORDS and has this fault."""
+    """A turn of the script that sends WORDS and has this fault."""
     return {"items": WORDS, "fault": {"name": name, **more}}
 
 
 def status(number: int, name: str) -> tuple[dict[str, Any], str, Any, bool]:
-    """A row for an HTTP status that is told as it is."""
+    """A row for an HTTP status that the client sees unchanged."""
     body = {"error": {"message": "No.", "code": "no"}}
     answer = {"status": number, "body": body}
     return answer, f'unexpected status {number} {name}: {{"error":{{"message":"No.","code":"no"}}}}, url: URL', "other", False
 
 
-#: name -> (the model's answer, the message, codexErrorInfo, whether the words before the fault are kept)
+#: name -> (the model's answer, the message, codexErrorInfo, True if the text before the fault is kept)
 FAULTS: dict[str, tuple[dict[str, Any], str, Any, bool]] = {
     "end-of-stream": (fault("missing_completed"), CLOSED, "other", True),
     "incomplete": ({"items": [*WORDS, {"type": "incomplete", "reason": "max_output_tokens"}]}, CLOSED, "other", True),
@@ -98,19 +98,19 @@ FAULTS: dict[str, tuple[dict[str, Any], str, Any, bool]] = {
 
 
 def without_url(message: str) -> str:
-    """The message, the address of the upstream in it as URL."""
+    """Return the message with the address of the upstream replaced by `URL`."""
     return re.sub(r"https?://[^/ ]+:\d+/(?:[^ )]*/)?v1/responses", "URL", message)
 
 
 def snake(info: Any) -> Any:
-    """codexErrorInfo as the events have it."""
+    """Return codexErrorInfo in the spelling of the events, snake_case."""
     if isinstance(info, dict):
         return {snake(key): snake(value) for key, value in info.items()}
     return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), info) if isinstance(info, str) else info
 
 
 def end_of(server: Server, turn: str) -> Events:
-    """The last frames of a turn, from its error on."""
+    """Return the frames of a turn from its error to its end."""
     seen = events(server, turn)
     at = next(n for n, (method, _) in enumerate(seen) if method == "codex/event/error")
     return seen[at:]
@@ -118,7 +118,7 @@ def end_of(server: Server, turn: str) -> Events:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(app_server: AppServer, name: str) -> None:
-    """The turn fails with the row's message, sent three times, and the thread is ready for the next turn.
+    """The turn fails, three frames carry the message of the row, and the thread can run the next turn.
 
     Source: REAL-98, REAL-99, REAL-100, REAL-101, REAL-103, REAL-104, REAL-105, REAL-106, REAL-107, REAL-108, REAL-109, REAL-112.
     """
@@ -150,7 +150,7 @@ def test_fault(app_server: AppServer, name: str) -> None:
     assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [told])
 
 
-#: What is wrong with a stream and harms nothing -> the model's answer.
+#: A harmless irregularity of a stream -> the model's answer.
 HARMLESS: dict[str, dict[str, Any]] = {
     "malformed-event": fault("malformed_event"),
     "unknown-event": fault("unknown_event"),
@@ -176,7 +176,7 @@ def test_harmless(app_server: AppServer, name: str) -> None:
 
 
 def test_no_usage_is_no_count(app_server: AppServer) -> None:
-    """Without `usage` there is no thread/tokenUsage/updated; with it there is one. (REAL-111)"""
+    """The server sends thread/tokenUsage/updated only if the model's answer has `usage`. (REAL-111)"""
     server = app_server([{"items": WORDS, "usage": None}, {"items": [text("Again", id="msg_2")]}])
     thread = open_thread(server)
     run(server, thread)
@@ -186,7 +186,7 @@ def test_no_usage_is_no_count(app_server: AppServer) -> None:
 
 
 def test_context_window(app_server: AppServer) -> None:
-    """No room is left: the turn fails, and the next one begins by having the thread put into fewer words. (REAL-102)"""
+    """When the context window is full, the turn fails; the next turn starts with a summary of the thread. (REAL-102)"""
     full = fault("failed_context_length_exceeded")
     script = [full, {"items": [text("So far: one.", id="msg_2")]}, {"items": [text("Again", id="msg_3")]}]
     server = app_server(script, racy=ESTIMATE)
@@ -206,7 +206,7 @@ def test_context_window(app_server: AppServer) -> None:
 
 
 def test_bad_image(app_server: AppServer) -> None:
-    """A 400 that complains of an image has words of its own, and is the one badRequest. (REAL-105)"""
+    """A 400 about an image has its own message, and only this fault has the codexErrorInfo badRequest. (REAL-105)"""
     answer = {"status": 400, "body": {"error": {"message": "The image data you provided does not represent a valid image"}}}
     server = app_server([answer])
     thread = open_thread(server)
@@ -220,12 +220,12 @@ def test_bad_image(app_server: AppServer) -> None:
 
 
 def retrying(streams: int, requests: int = 0) -> dict[str, Any]:
-    """A configuration with so many retries."""
+    """Return a configuration with these numbers of retries."""
     return {"model_providers": {"mock": {"stream_max_retries": streams, "request_max_retries": requests}}}
 
 
 def retried(thread: str, n: int, of: int) -> dict[str, Any]:
-    """The `error` notification of a stream that is restarted."""
+    """The `error` notification of a stream that the server restarts."""
     error = {
         "message": f"Reconnecting... {n}/{of}",
         "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": None}},
@@ -235,7 +235,7 @@ def retried(thread: str, n: int, of: int) -> dict[str, Any]:
 
 
 def test_a_stream_is_begun_anew(app_server: AppServer) -> None:
-    """Each retry of a stream is told, with willRetry; when one goes well, so does the turn. (REAL-97)"""
+    """Each retry of a stream sends an `error` with willRetry; the turn succeeds as soon as one retry does. (REAL-97)"""
     broken = {**fault("missing_completed"), "times": 2}
     server = app_server([broken, {"items": [text("Well", id="msg_2")]}], config=retrying(3))
     thread = open_thread(server)
@@ -249,7 +249,7 @@ def test_a_stream_is_begun_anew(app_server: AppServer) -> None:
 
 
 def test_retries_come_to_an_end(app_server: AppServer) -> None:
-    """When no retry is left the turn fails with the last fault's words. (REAL-97)"""
+    """When no retry is left, the turn fails with the message of the last fault. (REAL-97)"""
     server = app_server([{**fault("missing_completed"), "times": 2}], config=retrying(1))
     thread = open_thread(server)
     turn = run(server, thread)
@@ -260,7 +260,7 @@ def test_retries_come_to_an_end(app_server: AppServer) -> None:
 
 
 def test_five_retries_of_a_stream_by_default(app_server: AppServer) -> None:
-    """A provider whose retries are not configured has five for a stream. (REAL-96)"""
+    """Without a setting, the server retries a stream five times. (REAL-96)"""
     plain = {"name": "plain", "base_url": "{upstream}/v1", "wire_api": "responses"}
     config = {"model_provider": "plain", "model_providers": {"plain": plain}}
     script = [{**fault("missing_completed"), "times": 5}, {"items": [text("Well", id="msg_2")]}]
@@ -282,7 +282,7 @@ def test_requests_are_repeated_unheard(app_server: AppServer) -> None:
 
 
 def test_a_429_is_not_repeated(app_server: AppServer) -> None:
-    """A 429 is no matter of retries, whatever its retry-after says: it fails the turn at once. (REAL-107)"""
+    """A 429 fails the turn at once: the server does not retry it, even with a retry-after header. (REAL-107)"""
     server = app_server([{"fault": {"name": "http_429", "retry_after": "1"}}], config=retrying(2, 2))
     thread = open_thread(server)
     turn = run(server, thread)
@@ -292,7 +292,7 @@ def test_a_429_is_not_repeated(app_server: AppServer) -> None:
 
 
 def test_turn_state_is_echoed_within_a_turn(app_server: AppServer) -> None:
-    """`x-codex-turn-state` of an answer comes back with the further requests of the same turn, and not with the next turn's.
+    """The server sends the `x-codex-turn-state` of an answer with each later request of the same turn, not with the next turn.
 
     Source: REAL-25.
     """

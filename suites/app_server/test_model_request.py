@@ -1,6 +1,6 @@
-"""What the server asks the model for, by the model's name. Source: docs/contract/real-0.92.md, section 3.
+"""The parts of a request to the model that depend on the name of the model. Source: docs/contract/real-0.92.md, section 3.
 
-The body of a request is compared on a live server; a recording shows the settings that are answered.
+On a live server a case compares the body of the request; on a recording, the settings in the server's answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = ("parallel_tool_calls", "reasoning", "include", "text")
 
 @pytest.mark.parametrize("model", BODIES)
 def test_what_depends_on_the_model(app_server: AppServer, model: str) -> None:
-    """Parallel calls, reasoning and the verbosity of the text follow from the model. (REAL-28, REAL-29, REAL-30)"""
+    """The model decides on parallel calls, reasoning and the verbosity of the text. (REAL-28, REAL-29, REAL-30)"""
     server = app_server([{"items": [text("Hello")]}])
     server.initialize()
     started = server.request("thread/start", {"cwd": server.work, "model": model})

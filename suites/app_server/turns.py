@@ -1,4 +1,4 @@
-"""What a case does with threads and turns, and how it looks at what came: the steps that the modules of this suite share."""
+"""The steps with threads and turns that the modules of this suite share, and functions that select received frames."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from codex_replay.plugin import Server
 from suites.app_server.expected import all_of
 
-#: A thread in which every command but the harmless needs an approval, and an approved one may do anything.
+#: A thread in which every command except the harmless ones needs an approval, and an approved command may do anything.
 ASKS = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
-#: A thread in which nothing is asked and commands may do anything.
+#: A thread in which commands need no approval and may do anything.
 FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
-#: Why a recording shows only one of two right ways to interrupt a call that waits for an answer.
+#: The reason why a recording shows only one of the two correct ways to interrupt a call that waits for an answer.
 ABANDONED = "The end of the call, as failed, may or may not still come before the abort."
 
-#: Why a recording shows one of many right numbers.
+#: The reason why a recording shows one of many correct numbers.
 ESTIMATE = "after a cut the server estimates the tokens from the length of what is left, which names directories"
 
 
@@ -32,13 +32,13 @@ def another_thread(server: Server, **settings: Any) -> str:
 
 
 def start(server: Server, thread: str, words: str = "Go on.", **params: Any) -> Any:
-    """Start a turn; return the turn that turn/start answered."""
+    """Start a turn; return the turn from the response to turn/start."""
     given = {"threadId": thread, "input": [{"type": "text", "text": words}], **params}
     return server.request("turn/start", given)["turn"]
 
 
 def ended(server: Server, thread: str, turn: str | None = None) -> Any:
-    """Wait for the end of a turn (the thread's next one unless named); return it."""
+    """Wait for the end of a turn (by default the thread's next turn); return it."""
     while True:
         found = server.notification("turn/completed", threadId=thread)["turn"]
         if turn in (None, found["id"]):
@@ -60,7 +60,7 @@ def conversation(server: Server, **settings: Any) -> str:
 
 
 def v1_items(words: str) -> list[dict[str, Any]]:
-    """The user's words as v1 items."""
+    """Return the user's text as v1 items."""
     return [{"type": "text", "data": {"text": words}}]
 
 
@@ -70,48 +70,48 @@ def say(server: Server, conversation: str, words: str = "Go on.") -> None:
 
 
 def last_words(server: Server) -> list[str | None]:
-    """The model's last message of each turn that ended by itself."""
+    """Return the model's last message of each turn that was not interrupted."""
     return [params["msg"]["last_agent_message"] for params in all_of(server, "codex/event/task_complete")]
 
 
 def items_of(server: Server, type: str, which: str = "completed") -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
-    """The items of one type that were started or completed so far, in order."""
+    """Return the items of one type that started or completed so far, in order."""
     return [params["item"] for params in all_of(server, f"item/{which}") if params["item"]["type"] == type]
 
 
 def msgs(server: Server, type: str) -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
-    """The `msg` of every event of one type so far, in order, without its type."""
+    """Return the `msg` of every event of one type so far, in order, without its type."""
     found = [params["msg"] for params in all_of(server, f"codex/event/{type}")]
     assert all(msg["type"] == type for msg in found)
     return [{key: value for key, value in msg.items() if key != "type"} for msg in found]
 
 
 def methods(server: Server) -> list[str]:
-    """The methods of every notification and request that the server has sent so far, in order."""
+    """Return the method of each notification and request that the server has sent so far, in order."""
     return [message["method"] for message in server.messages() if isinstance(message, dict) and "method" in message]
 
 
 def asked(server: Server) -> list[str]:
-    """The methods of every request that the server has sent so far, in order."""
+    """Return the method of each request that the server has sent so far, in order."""
     sent = [message for message in server.messages() if isinstance(message, dict)]
     return [message["method"] for message in sent if "method" in message and "id" in message]
 
 
 def release(server: Server, gate: str) -> None:
-    """Let the model's answer go on that waits at this gate (a recording has it behind itself)."""
+    """Release the model's answer that waits at this gate (does nothing on a recording, which has no gates)."""
     if server.upstream is not None:
         server.upstream.release(gate)
 
 
 def asked_upstream(server: Server) -> list[list[dict[str, Any]]]:
-    """The inputs of all requests to the model so far (none on a recording)."""
+    """Return the inputs of all requests to the model so far (none on a recording)."""
     if server.upstream is None:
         return []
     return [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"]
 
 
 def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Role and words of each message of the user and of the model in an input, without what Codex itself puts before."""
+    """Return role and text of each message of the user and of the model in an input, without the messages that Codex adds."""
     found = []
     for item in items:
         if item.get("type") == "message" and item["role"] in ("user", "assistant"):

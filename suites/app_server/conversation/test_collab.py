@@ -1,7 +1,7 @@
-"""Agents that work together: spawn, message, wait and close, each reported as an item and as events.
+"""Agents that work together: the server reports spawn, message, wait and close as items and as events.
 
-Source: the bundle's CollabAgentTool, CollabAgentToolCallStatus, CollabAgentStatus and EventMsg (collab_*). They come with
-`[features] collab = true`, whose tools are spawn_agent, send_input, wait and close_agent.
+Source: the bundle's CollabAgentTool, CollabAgentToolCallStatus, CollabAgentStatus and EventMsg (collab_*). They need
+`[features] collab = true`, which has the tools spawn_agent, send_input, wait and close_agent.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from suites.app_server.expected import text
 from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread, run
 
 CONFIG = {"features": {"collab": True}, "suppress_unstable_features_warning": True}
-#: The agent's own model, which answers whatever it is asked.
+#: The script of the agent's model, which gives one answer to every request.
 CHILD = {"items": [text("The child is done.", id="msg_c")], "match": "You are the child.", "times": "always"}
-#: Why a recording shows one of several right orders.
-ORDER = "the agent's turn runs beside the one that spawned it"
+#: The reason why a recording shows one of several correct orders.
+ORDER = "the agent's turn runs in parallel with the turn that spawned the agent"
 NOBODY = "00000000-0000-7000-8000-000000000000"
 
 
 def call(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
-    """A turn of the model that calls one of the tools."""
+    """Return a turn of the script in which the model calls one of the tools."""
     item = {"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}
     return {"items": [item]}
 
 
 def go_on(server: Server, *turns: dict[str, Any]) -> None:
-    """Give the models another script (a recording has what came of it)."""
+    """Give the models another script (does nothing on a recording, which has the result)."""
     if server.upstream is not None:
         server.upstream.script({"turns": list(turns), "otherwise": "default"})
 
 
 def spawn(server: Server) -> tuple[str, str]:
-    """A thread that has spawned an agent, which has done its work; return both threads' ids."""
+    """Start a thread that spawns an agent, and wait until the agent is done; return the ids of both threads."""
     thread = open_thread(server)
     run(server, thread, "spawn")
     (agent,) = items_of(server, "collabAgentToolCall")[0]["receiverThreadIds"]
@@ -42,13 +42,13 @@ def spawn(server: Server) -> tuple[str, str]:
 
 
 def script() -> dict[str, Any]:
-    """The first turn spawns an agent and reports it."""
+    """Return a script: the first turn spawns an agent and reports it."""
     parent = [{**call("spawn_agent", "call_1", message="You are the child."), "match": "spawn"}, {"items": [text("Spawned.")]}]
     return {"turns": [CHILD, *parent], "otherwise": "default"}
 
 
 def test_spawn(app_server: AppServer) -> None:
-    """spawn_agent: begun without a receiver, completed with one, whose state is that of something not yet begun."""
+    """spawn_agent: the item starts without a receiver and completes with the agent in the state pendingInit or running."""
     server = app_server(script(), config=CONFIG, racy=ORDER)
     thread, agent = spawn(server)
     item = {"type": "collabAgentToolCall", "id": "call_1", "tool": "spawnAgent", "senderThreadId": thread}
@@ -67,7 +67,7 @@ def test_spawn(app_server: AppServer) -> None:
 
 
 def test_wait(app_server: AppServer) -> None:
-    """wait: completed with the state of each agent, and its last words."""
+    """wait: the item completes with the state and the last message of each agent."""
     server = app_server(script(), config=CONFIG, racy=ORDER)
     thread, agent = spawn(server)
     go_on(server, {**call("wait", "call_2", ids=[agent], timeout_ms=10000), "match": "wait"}, {"items": [text("Waited.")]})
@@ -80,7 +80,7 @@ def test_wait(app_server: AppServer) -> None:
 
 
 def test_wait_for_one_that_failed(app_server: AppServer) -> None:
-    """An agent whose model fails counts as completed without a message: only the end of its turn is reported."""
+    """If an agent's model fails, the agent's state is completed without a message: wait reports only the end of the turn."""
     broken = {"status": 400, "body": "No.", "match": "You are the child.", "times": "always"}
     given = script()
     server = app_server({**given, "turns": [broken, *given["turns"][1:]]}, config=CONFIG, racy=ORDER)
@@ -92,8 +92,8 @@ def test_wait_for_one_that_failed(app_server: AppServer) -> None:
 
 
 def test_send_input_and_close(app_server: AppServer) -> None:
-    """send_input speaks to the agent; close_agent ends it, and tells the state that it was in."""
-    server = app_server(script(), config=CONFIG, racy="the agent may be at any point when it is spoken to or closed")
+    """send_input sends a message to the agent; close_agent ends the agent and reports its last state."""
+    server = app_server(script(), config=CONFIG, racy="the agent may be in any state when send_input or close_agent reaches it")
     thread, agent = spawn(server)
     go_on(
         server,
@@ -115,7 +115,7 @@ def test_send_input_and_close(app_server: AppServer) -> None:
 
 
 def test_no_such_agent(app_server: AppServer) -> None:
-    """An agent that is not there: the call has failed, and its state is notFound."""
+    """A call for an unknown agent fails, with the state notFound."""
     turns = [call("send_input", "call_1", id=NOBODY, message="Go on."), {"items": [text("Pity.")]}]
     server = app_server(turns, config=CONFIG)
     thread = open_thread(server)

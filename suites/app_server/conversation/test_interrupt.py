@@ -1,4 +1,4 @@
-"""Interrupts: in the midst of the model's words, of a command, of an approval; with a wrong turn id; on an idle thread.
+"""Interrupts: during the model's message, during a command, during an approval; with a wrong turn id; on an idle thread.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals".
 """
@@ -36,7 +36,7 @@ ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose."
 
 
 def since(server: Server, request: Any) -> list[Any]:
-    """Everything that the server said from the frame of the client on that was this request, except for usage and limits."""
+    """Return every frame of the server since this request of the client, without usage and limits."""
     frames = [(frame.sender, frame.value) for frame in server.timeline]
     at = next(n for n, (sender, value) in enumerate(frames) if sender == "client" and value.get("id") == request)
     said = [value for sender, value in frames[at:] if sender == "server"]
@@ -44,7 +44,7 @@ def since(server: Server, request: Any) -> list[Any]:
 
 
 def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
-    """The end of an interrupted turn, in its order: turn_aborted, the response, turn/completed."""
+    """Return the last frames of an interrupted turn in their order: turn_aborted, the response, turn/completed."""
     aborted = event(thread, "0", "turn_aborted", reason="interrupted")
     completed = turn_notification("completed", thread, "0", "interrupted")
     return [
@@ -56,7 +56,7 @@ def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("turn", ["0", "7", "no turn"], ids=["right-turn", "wrong-turn", "no-turn"])
 def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
-    """turn_aborted, the response `{}`, turn/completed; the open agentMessage never completes. Any turn id will do.
+    """turn_aborted, the response `{}` and turn/completed follow; the open agentMessage never completes; any turn id works.
 
     Source: REAL-73, REAL-74, REAL-75.
     """
@@ -75,7 +75,7 @@ def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
 
 
 def test_the_next_turn(app_server: AppServer) -> None:
-    """The interrupt takes a number too; the next turn's model sees that it happened, and nothing of the words cut short.
+    """The interrupt uses up a turn id; the next model request reports the interrupt, without the interrupted text.
 
     Source: REAL-73, REAL-78.
     """
@@ -94,7 +94,7 @@ def test_the_next_turn(app_server: AppServer) -> None:
 
 
 def test_a_pending_approval(app_server: AppServer) -> None:
-    """The command is not run, and a decision that comes too late changes nothing. (REAL-73)"""
+    """An interrupt during an approval: the command does not run, and a later decision has no effect. (REAL-73)"""
     script = [{"items": [shell_call("printf marker")]}, {"items": [text("Again", id="msg_2")]}]
     server = app_server(script, racy=ABANDONED)
     thread = open_thread(server, **ASKS)
@@ -111,7 +111,7 @@ def test_a_pending_approval(app_server: AppServer) -> None:
 
 
 def test_a_running_command(app_server: AppServer) -> None:
-    """The command is ended, and its item never completes. (REAL-73)"""
+    """An interrupt ends a running command, and the command's item never completes. (REAL-73)"""
     server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
     thread = open_thread(server, **FREE)
     start(server, thread)
@@ -126,7 +126,7 @@ def test_a_running_command(app_server: AppServer) -> None:
 
 
 def test_an_idle_thread(app_server: AppServer) -> None:
-    """On a thread without a running turn the request is never answered; it takes a number, and the thread lives on.
+    """On an idle thread turn/interrupt never gets a response; it uses up a turn id, and the thread still works.
 
     Source: REAL-76, REAL-78.
     """
@@ -141,7 +141,7 @@ def test_an_idle_thread(app_server: AppServer) -> None:
 
 
 def test_v1(app_server: AppServer) -> None:
-    """interruptConversation: the same, answered with the reason. (REAL-73)"""
+    """v1: interruptConversation interrupts the turn; its response has the reason. (REAL-73)"""
     server = app_server([CUT_SHORT])
     talk = conversation(server)
     say(server, talk)
@@ -154,7 +154,7 @@ def test_v1(app_server: AppServer) -> None:
 
 
 def test_v1_a_pending_approval(app_server: AppServer) -> None:
-    """A v1 conversation is interrupted with its approval open. (REAL-73)"""
+    """v1: interruptConversation interrupts a turn that has an open approval. (REAL-73)"""
     server = app_server([{"items": [shell_call("printf marker")]}], racy=ABANDONED)
     talk = conversation(server, **ASKS)
     say(server, talk)
@@ -168,7 +168,7 @@ def test_v1_a_pending_approval(app_server: AppServer) -> None:
 
 
 def test_one_of_two_threads(app_server: AppServer) -> None:
-    """An interrupt is for its own thread: the other one's turn goes on. (REAL-73)"""
+    """An interrupt affects only its own thread: the turn of the other thread continues. (REAL-73)"""
     cut = {**CUT_SHORT, "match": "first"}
     server = app_server([cut, {"items": [text("Hello", id="msg_2")], "match": "second"}])
     first = open_thread(server)
@@ -183,7 +183,7 @@ def test_one_of_two_threads(app_server: AppServer) -> None:
 
 
 def test_replaced_by_a_review(app_server: AppServer) -> None:
-    """A review that is asked for in mid-turn takes the turn's place: it is aborted as replaced, and both complete."""
+    """A review that starts during a turn replaces it: the turn is aborted with the reason `replaced`, and both complete."""
     server = app_server([CUT_SHORT, {"items": [text("It is fine.", id="msg_2")]}])
     thread = open_thread(server)
     start(server, thread)
@@ -197,7 +197,7 @@ def test_replaced_by_a_review(app_server: AppServer) -> None:
 
 
 def test_an_interrupted_review(app_server: AppServer) -> None:
-    """An interrupted review leaves review mode without an output, with a message."""
+    """After an interrupt, a review leaves review mode with a message and without an output."""
     server = app_server([CUT_SHORT])
     thread = open_thread(server)
     server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})

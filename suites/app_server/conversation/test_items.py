@@ -1,4 +1,4 @@
-"""What a model's answer holds besides words and calls for commands: plan, reasoning, web search, images, schema, raw items.
+"""The parts of a model's answer besides text and commands: plan, reasoning, web search, images, output schema, raw items.
 
 Source: docs/contract/real-0.92.md, sections 3 and 4, and the bundle's ThreadItem, EventMsg and TurnPlanStepStatus.
 """
@@ -26,12 +26,12 @@ def function_call(name: str, arguments: Any, call_id: str = "call_1") -> dict[st
 
 
 def told(output: str) -> dict[str, Any]:
-    """A turn of the script that wants to be told this of call_1, and then says something."""
+    """Return a turn of the script that expects this output of call_1, and then sends a message."""
     return {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}
 
 
 def about(server: Server, turn: str, *words: str) -> Events:
-    """The turn's notifications that have one of these words in them."""
+    """Return the turn's notifications that contain one of these words."""
     return [each for each in events(server, turn) if any(word in str(each) for word in words)]
 
 
@@ -57,7 +57,7 @@ def test_plan(app_server: AppServer) -> None:
 
 
 def test_plan_without_explanation(app_server: AppServer) -> None:
-    """A plan's explanation may be missing: then it is null."""
+    """If a plan has no explanation, the notification has null."""
     plan = [{"step": "one", "status": "pending"}]
     server = app_server([{"items": [function_call("update_plan", {"plan": plan})]}, told("Plan updated")])
     thread = open_thread(server)
@@ -68,7 +68,7 @@ def test_plan_without_explanation(app_server: AppServer) -> None:
 
 
 def test_plan_with_a_status_that_is_none(app_server: AppServer) -> None:
-    """An invalid plan is reported only to the model."""
+    """Only the model gets the error of an invalid plan."""
     why = (
         "failed to parse function arguments: unknown variant `done`, expected one of `pending`, `in_progress`, `completed` "
         "at line 1 column 36"
@@ -81,7 +81,7 @@ def test_plan_with_a_status_that_is_none(app_server: AppServer) -> None:
 
 
 def reasoned(thread: str, summary: list[str], content: list[str], *, raw: bool) -> Events:
-    """The frames of a reasoning item, each of whose parts comes in one piece."""
+    """Return the frames of a reasoning item; each of its parts comes in one chunk."""
     of, camel = {"thread_id": thread, "turn_id": "0"}, {"threadId": thread, "turnId": "0", "itemId": "rs_1"}
     old = {"type": "Reasoning", "id": "rs_1"}
     new = {"type": "reasoning", "id": "rs_1"}
@@ -113,7 +113,7 @@ def reasoned(thread: str, summary: list[str], content: list[str], *, raw: bool) 
 
 @pytest.mark.parametrize("raw", [False, True], ids=["as-a-rule", "raw"])
 def test_reasoning(app_server: AppServer, raw: bool) -> None:
-    """Summary parts and contents as they come, then the whole. The whole raw content is an event only where it is asked for.
+    """The parts of a summary and of a content come first, then the whole; the whole raw content is an event only on request.
 
     Source: REAL-72, EDIT-32.
     """
@@ -127,7 +127,7 @@ def test_reasoning(app_server: AppServer, raw: bool) -> None:
     assert seen.index("item/reasoning/textDelta") < seen.index("item/agentMessage/delta")
 
 
-#: name -> (the search's action as the model has it, the query that is shown)
+#: name -> (the action of the search in the model's answer, the query in the item)
 SEARCHES: dict[str, tuple[dict[str, Any], str]] = {
     "search": ({"type": "search", "query": "the weather"}, "the weather"),
     "open-page": ({"type": "open_page", "url": "https://example.invalid/"}, "https://example.invalid/"),
@@ -141,7 +141,7 @@ SEARCHES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("row", SEARCHES)
 def test_web_search(app_server: AppServer, row: str) -> None:
-    """The model's own search: begun with an empty query, completed with what stands for its action. (REAL-71)"""
+    """The item of the model's web search starts with an empty query and completes with a text for its action. (REAL-71)"""
     action, query = SEARCHES[row]
     server = app_server([{"items": [{"type": "web_search_call", "id": "ws_1", "action": action}, text("Done")]}])
     thread = open_thread(server)
@@ -158,7 +158,7 @@ def test_web_search(app_server: AppServer, row: str) -> None:
     ]
 
 
-#: name -> (a command, what it does, as far as can be told)
+#: name -> (a command, the action that the server recognises in it)
 ACTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "read": ("cat a.txt", {"type": "read", "name": "a.txt", "path": "a.txt"}),
     "list": ("ls deep", {"type": "listFiles", "path": "deep"}),
@@ -181,7 +181,7 @@ def test_command_action(app_server: AppServer, row: str) -> None:
 
 
 def test_images_of_the_user(app_server: AppServer) -> None:
-    """Images come back in the user's item as they were given, by path and by URL; the model gets both as data."""
+    """The user's item repeats images unchanged, by path or by URL; the model gets both as data."""
     server = app_server([{"items": [text("A pixel.")]}], prepare=with_image)
     thread = open_thread(server)
     path = f"{server.work}/a.png"
@@ -202,7 +202,7 @@ def test_images_of_the_user(app_server: AppServer) -> None:
 
 
 def test_an_image_that_is_not_there(app_server: AppServer) -> None:
-    """A path that cannot be read is not an error of the turn: the model gets a message."""
+    """An unreadable image path does not fail the turn: the model gets a message."""
     server = app_server([{"items": [text("Which image?")], "expect": {"prompt": "Codex could not read the local image at"}}])
     thread = open_thread(server)
     given = [{"type": "localImage", "path": f"{server.work}/none.png"}]
@@ -212,7 +212,7 @@ def test_an_image_that_is_not_there(app_server: AppServer) -> None:
 
 
 def test_view_image(app_server: AppServer) -> None:
-    """view_image: one event, and an imageView item that is begun and completed at once. (REAL-33)"""
+    """view_image: one event, and one imageView item that starts and completes at once. (REAL-33)"""
     script = [{"items": [function_call("view_image", {"path": "a.png"})]}, told("attached local image path")]
     server = app_server(script, prepare=with_image)
     thread = open_thread(server)
@@ -226,7 +226,7 @@ def test_view_image(app_server: AppServer) -> None:
 
 
 def test_view_image_that_is_not_there(app_server: AppServer) -> None:
-    """A missing image is not an item; the model gets a message."""
+    """view_image of a missing file makes no item; the model gets a message."""
     server = app_server([{"items": [function_call("view_image", {"path": "none.png"})]}, {"items": [text("Pity.")]}])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -235,7 +235,7 @@ def test_view_image_that_is_not_there(app_server: AppServer) -> None:
 
 
 def test_output_schema(app_server: AppServer) -> None:
-    """An output schema goes to the model as a strict json_schema; the answer is words like any other. (REAL-31)"""
+    """The model gets an output schema as a strict json_schema; the answer is an ordinary message. (REAL-31)"""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
     wanted = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
     server = app_server([{"items": [text('{"a":1}')], "expect": {"body": {"text": {"format": wanted}}}}])
@@ -245,7 +245,7 @@ def test_output_schema(app_server: AppServer) -> None:
 
 
 def test_output_schema_is_for_one_turn(app_server: AppServer) -> None:
-    """The next turn has no output schema any more. (REAL-31)"""
+    """An output schema applies to one turn: the next turn has none. (REAL-31)"""
     schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     script = [{"items": [text("{}")]}, {"items": [text("Hello", id="msg_2")], "expect": {"absent": ["text"]}}]
     server = app_server(script)
@@ -256,7 +256,7 @@ def test_output_schema_is_for_one_turn(app_server: AppServer) -> None:
 
 
 def test_refusal(app_server: AppServer) -> None:
-    """A refusal has no words of its own here: the item begins, never completes, and the turn ends without a last message."""
+    """The text of a refusal is not sent: the item starts and never completes, and the turn ends without a last message."""
     server = app_server([{"items": [{"type": "refusal", "refusal": "I will not.", "id": "msg_1"}]}])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -266,7 +266,7 @@ def test_refusal(app_server: AppServer) -> None:
 
 
 def test_raw_items(app_server: AppServer) -> None:
-    """experimentalRawEvents: each item of the model's input and output as it is, as an event and as rawResponseItem/completed."""
+    """experimentalRawEvents: an event and rawResponseItem/completed repeat every item of the model's input and output."""
     server = app_server([{"items": [shell_call("printf marker")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE, experimentalRawEvents=True)
     run(server, thread)

@@ -1,8 +1,7 @@
-"""Several calls in one answer of the model: they run one after the other in any order, but their outputs keep the order of the
-calls.
+"""Several calls in one answer of the model: they run one at a time in any order; their outputs keep the order of the calls.
 
-Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". Which call comes first is the server's whim, so
-each recording shows one of its ways, and the cases answer whatever they are asked.
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". The server chooses the first call at random, so
+each recording shows one order, and the cases reply to the requests in the order of their arrival.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ CLOCK = {"name": "get_time", "description": "Tells the time.", "inputSchema": {"
 
 
 def script(outputs: dict[str, str], *items: Any) -> list[dict[str, Any]]:
-    """The model makes these calls, wants to be told these outputs, and says something."""
+    """Return a script: the model makes these calls, expects these outputs, and sends a message."""
     return [{"items": list(items)}, {"items": [text("Done")], "expect": {"outputs": outputs}}]
 
 
 def spans(server: Server) -> list[tuple[str, str]]:
-    """Begin and end of each command, in the order in which they came."""
+    """Return the start and the end of each command, in the order of arrival."""
     found = []
     for message in server.messages():
         method = message.get("method", "") if isinstance(message, dict) else ""
@@ -36,7 +35,7 @@ def spans(server: Server) -> list[tuple[str, str]]:
 
 
 def told_in_order(server: Server, calls: int) -> None:
-    """On a live server: the outputs are in the model's input in the order of the calls, after all of these."""
+    """On a live server, check that the model's input has all calls and then their outputs, in the same order."""
     if server.upstream is None:
         return
     last = [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"][-1]
@@ -45,7 +44,7 @@ def told_in_order(server: Server, calls: int) -> None:
 
 
 def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
-    """The next command does not begin before the one before it has ended. (REAL-68)"""
+    """A command starts only after the previous command has ended. (REAL-68)"""
     calls = [shell_call(f"printf {n}", f"call_{n}") for n in (1, 2, 3)]
     server = app_server(script({f"call_{n}": f"{RAN}{n}" for n in (1, 2, 3)}, *calls), racy=WHIM)
     thread = open_thread(server, **FREE)
@@ -60,7 +59,7 @@ def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
 
 
 def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
-    """The second approval is asked for only when the first command is through; each decision holds for its own call. (REAL-68)"""
+    """The second approval request comes after the end of the first command; each decision applies to its own call. (REAL-68)"""
     outputs = {"call_1": f"{RAN}1", "call_2": "exec command rejected by user"}
     server = app_server(script(outputs, shell_call("printf 1"), shell_call("printf 2", "call_2")), racy=WHIM)
     thread = open_thread(server, **ASKS)
@@ -77,9 +76,9 @@ def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
 
 
 def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
-    """cancel interrupts the turn: the other call may still be asked about before the abort, and is not done. (REAL-55)"""
+    """cancel interrupts the turn: the other call does not run, but its approval request may come before the abort. (REAL-55)"""
     calls = [shell_call("printf 1"), shell_call("printf 2", "call_2")]
-    server = app_server([{"items": calls}], racy=WHIM, ends=None)  # with a second approval open it does not end
+    server = app_server([{"items": calls}], racy=WHIM, ends=None)  # the server does not end while a second approval is open
     thread = open_thread(server, **ASKS)
     start(server, thread)
     server.notification("thread/tokenUsage/updated")
@@ -94,7 +93,7 @@ def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
 
 
 def test_tools_of_all_sorts(app_server: AppServer) -> None:
-    """A command, a patch and a dynamic tool in one answer: all three are done, and all are told in the order of the calls.
+    """A command, a patch and a dynamic tool in one answer all run; the model gets their outputs in the order of the calls.
 
     Source: REAL-70.
     """
@@ -119,7 +118,7 @@ def test_tools_of_all_sorts(app_server: AppServer) -> None:
 
 
 def test_words_before_calls(app_server: AppServer) -> None:
-    """An answer may have words before its calls: they come first, as an item of their own."""
+    """Text before the calls of an answer comes first, as a separate item."""
     words = text("First this.", id="msg_0")
     server = app_server(script({"call_1": f"{RAN}1"}, words, shell_call("printf 1")))
     thread = open_thread(server, **FREE)

@@ -1,6 +1,6 @@
-"""Input that comes while a turn runs: it steers that turn, whatever turn id it was answered with.
+"""Input that comes during a turn: the input steers that turn, although its response has another turn id.
 
-Source: docs/contract/real-0.92.md, section 4: turn/start in mid-turn returns a new id, but the input steers the old turn; a
+Source: docs/contract/real-0.92.md, section 4: turn/start during a turn returns a new id, but the input steers the old turn; a
 turn and a message with the same items, pipelined, give one or two model calls, at random.
 """
 
@@ -32,7 +32,7 @@ BOTH = [("user", "first"), ("assistant", "One"), ("user", "second")]
 
 
 def steer(server: Server) -> str:
-    """Steer a running turn by a second input; return its thread once the turn has ended."""
+    """Steer a running turn with a second input; wait for the end of the turn, and return its thread."""
     thread = open_thread(server)
     start(server, thread, "first")
     server.notification("codex/event/agent_message")
@@ -43,7 +43,7 @@ def steer(server: Server) -> str:
 
 
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
-    """A new turn id and a turn/started of its own, but the words go to the running turn, which alone completes. (REAL-77)"""
+    """turn/start returns a new turn id and sends turn/started; the text steers the old turn; only that turn ends. (REAL-77)"""
     server = app_server([HELD, SECOND])
     thread = open_thread(server)
     assert start(server, thread, "first")["id"] == "0"
@@ -62,7 +62,7 @@ def test_turn_start_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
-    """What steers a turn does not come back as an item, as what began it does. (REAL-77)"""
+    """The input that steers a turn is not repeated as an item; the input that started the turn is. (REAL-77)"""
     server = app_server([HELD, SECOND])
     steer(server)
     said = [item["content"][0]["text"] for item in items_of(server, "userMessage")]
@@ -71,7 +71,7 @@ def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
 
 
 def test_the_turn_after(app_server: AppServer) -> None:
-    """The number that the steering input took is gone: the next turn has the one after it. (REAL-78)"""
+    """The steering input uses up a turn id: the next turn has the id after it. (REAL-78)"""
     server = app_server([HELD, SECOND, {"items": [text("Three", id="msg_3")]}])
     thread = steer(server)
     assert run(server, thread, "third")["id"] == "2"
@@ -79,7 +79,7 @@ def test_the_turn_after(app_server: AppServer) -> None:
 
 
 def test_v1_message_in_a_turn(app_server: AppServer) -> None:
-    """sendUserMessage in mid-turn is answered at once, and steers likewise: one task, one end. (REAL-77)"""
+    """v1: sendUserMessage during a turn is answered at once and steers that turn, which ends once. (REAL-77)"""
     server = app_server([HELD, SECOND])
     talk = conversation(server)
     say(server, talk, "first")
@@ -95,7 +95,7 @@ def test_v1_message_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_v1_turn_and_message_at_once(app_server: AppServer) -> None:
-    """The proxy's way, a turn and a message with the same words in one write: one or two calls of the model, at random.
+    """v1: sendUserTurn and sendUserMessage with the same text in one write, as a proxy does: one or two model requests.
 
     Source: REAL-80.
     """

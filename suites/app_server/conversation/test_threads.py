@@ -1,7 +1,7 @@
 """The life of threads: start, read, list, resume, fork, archive, unarchive, roll back; several at once; several listeners.
 
-Source: docs/contract/real-0.92.md, sections 4 and 6, and the bundle's Thread*Params and Thread*Response. What the next turn's
-model sees of a thread is held to on a live server.
+Source: docs/contract/real-0.92.md, sections 4 and 6, and the bundle's Thread*Params and Thread*Response. On a live server
+the cases also check the input of the next model request.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ REFUSED = -32600
 
 
 def says(*words: str) -> list[dict[str, Any]]:
-    """A script: one turn for each of these words."""
+    """Return a script with one turn for each of these texts."""
     return [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)]
 
 
 def turn(number: int, asked: str, answered: str) -> dict[str, Any]:
-    """A turn as it is read from a thread's file: its ids are counted again there."""
+    """Return a turn in the form of a thread's file, in which the ids start at the beginning."""
     content = [{"type": "text", "text": asked, "text_elements": []}]
     items = [
         {"type": "userMessage", "id": f"item-{2 * number - 1}", "content": content},
@@ -54,7 +54,7 @@ ONE, TWO = turn(1, "first", "One"), turn(2, "second", "Two")
 
 
 def two_turns(server: Server, **settings: Any) -> str:
-    """A thread with two turns; return its id."""
+    """Start a thread and run two turns; return its id."""
     thread = open_thread(server, **settings)
     run(server, thread, "first")
     run(server, thread, "second")
@@ -62,7 +62,7 @@ def two_turns(server: Server, **settings: Any) -> str:
 
 
 def test_read(app_server: AppServer) -> None:
-    """thread/read: the thread as thread/start told it, with its first words; its turns only where they are asked for."""
+    """thread/read returns the thread of thread/start with a preview of its first message; it returns turns only on request."""
     server = app_server(says("One", "Two"))
     thread = two_turns(server)
     begun = all_of(server, "thread/started")[0]["thread"]
@@ -74,7 +74,7 @@ def test_read(app_server: AppServer) -> None:
 
 
 def test_list(app_server: AppServer) -> None:
-    """A thread is listed once it has had a turn; the newest is first; `limit` and `cursor` turn the pages."""
+    """thread/list has the threads with at least one turn, newest first; `limit` and `cursor` select a page."""
     server = app_server(says("One", "Two"))
     first = open_thread(server)
     assert server.request("thread/list", {}) == {"data": [], "nextCursor": None}
@@ -111,7 +111,7 @@ FILTERS: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("row", FILTERS)
 def test_list_filter(app_server: AppServer, row: str) -> None:
-    """Each filter of the list."""
+    """thread/list returns the threads that match the filter."""
     params, count = FILTERS[row]
     server = app_server(says("One"))
     thread = open_thread(server)
@@ -120,14 +120,14 @@ def test_list_filter(app_server: AppServer, row: str) -> None:
 
 
 def test_list_refuses_a_bad_cursor(app_server: AppServer) -> None:
-    """A cursor that the list did not give is refused."""
+    """thread/list refuses a cursor that is not from an earlier response."""
     server = app_server()
     server.initialize()
     assert server.request_error("thread/list", {"cursor": "x"}) == {"code": REFUSED, "message": "invalid cursor: x"}
 
 
 def test_loaded_list(app_server: AppServer) -> None:
-    """thread/loaded/list names the threads of this process, with or without turns, in pages too."""
+    """thread/loaded/list returns the ids of the threads of this process, with or without turns, in pages on request."""
     server = app_server()
     first = open_thread(server)
     second = another_thread(server)
@@ -142,7 +142,7 @@ def test_loaded_list(app_server: AppServer) -> None:
 
 
 def test_resume(app_server: AppServer) -> None:
-    """thread/resume: the thread with its turns, and the settings now in force; its turns are numbered from 0 again."""
+    """thread/resume returns the thread with its turns and the settings now in force; the ids of new turns start at 0."""
     server = app_server(says("One", "Two", "Three"))
     thread = two_turns(server)
     result = server.request("thread/resume", {"threadId": thread, **FREE})
@@ -156,13 +156,14 @@ def test_resume(app_server: AppServer) -> None:
 
 
 def settings(opened: dict[str, Any]) -> tuple[Any, ...]:
-    """The settings in force, as an answer that opens a thread tells them."""
+    """Return the settings in force from the response of a request that opens a thread."""
     return opened["model"], opened["approvalPolicy"], opened["sandbox"]["type"], opened["reasoningEffort"]
 
 
 def test_resume_forgets_the_settings(app_server: AppServer) -> None:
-    """thread/resume and thread/fork: in force is what config.toml and the request say, not what the thread was started with; a
-    resumed thread warns of another model.
+    """thread/resume and thread/fork use the settings of config.toml and of the request, not the settings of thread/start.
+
+    A resumed thread warns about a different model.
     """
     server = app_server(says("One", "Two"))
     configured = ("gpt-5.2-codex", "never", "readOnly", None)
@@ -180,7 +181,7 @@ def test_resume_forgets_the_settings(app_server: AppServer) -> None:
 
 
 def test_resume_with_a_history(app_server: AppServer) -> None:
-    """A thread may be resumed with a history of the client's own in place of its file."""
+    """thread/resume accepts a history from the client instead of the thread's file."""
     server = app_server(says("One", "Two"))
     thread = open_thread(server)
     run(server, thread, "first")
@@ -195,7 +196,7 @@ def test_resume_with_a_history(app_server: AppServer) -> None:
 
 
 def test_fork(app_server: AppServer) -> None:
-    """thread/fork: another thread with the same turns; what is said in the one is not said in the other."""
+    """thread/fork makes another thread with the same turns; later messages of one thread are not in the other."""
     server = app_server(
         [*says("One", "Two"), *[{"items": [text("Three", id="m")], "match": "in the fork"}], {"items": [text("Four", id="n")]}]
     )
@@ -212,7 +213,7 @@ def test_fork(app_server: AppServer) -> None:
 
 
 def test_rollback(app_server: AppServer) -> None:
-    """thread/rollback drops turns from the end: of the thread, of its file, and of what the model sees."""
+    """thread/rollback drops the last turns of the thread, of its file, and of the model's input."""
     server = app_server(says("One", "Two", "Three"), racy=ESTIMATE)
     thread = two_turns(server)
     assert server.request("thread/rollback", {"threadId": thread, "numTurns": 1})["thread"]["turns"] == [ONE]
@@ -224,7 +225,7 @@ def test_rollback(app_server: AppServer) -> None:
 
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
-    """More turns than there are: all are dropped. None at all is refused."""
+    """A rollback of too many turns drops all turns; a rollback of zero turns is refused."""
     server = app_server(says("One"), racy=ESTIMATE)
     thread = open_thread(server)
     run(server, thread, "first")
@@ -234,7 +235,7 @@ def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
 
 
 def test_rollback_in_a_turn(app_server: AppServer) -> None:
-    """In mid-turn a rollback is refused, and told as an event too; the turn goes on."""
+    """A rollback during a turn is refused with an error and an event; the turn continues."""
     server = app_server([{"items": [text("One"), {"type": "gate", "name": "later"}]}])
     thread = open_thread(server)
     start(server, thread)
@@ -250,7 +251,7 @@ def test_rollback_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_archive(app_server: AppServer) -> None:
-    """thread/archive unloads a thread and puts it into another list; thread/unarchive puts it back, not loaded."""
+    """thread/archive unloads a thread and moves it to the list of archived threads; thread/unarchive moves it back, unloaded."""
     server = app_server(says("One", "Two"))
     thread = two_turns(server)
     assert server.request("thread/archive", {"threadId": thread}) == {}
@@ -281,7 +282,7 @@ NO_SUCH_THREAD = {
 
 @pytest.mark.parametrize("row", NO_SUCH_THREAD)
 def test_no_such_thread(app_server: AppServer, row: str) -> None:
-    """A thread that is nowhere: each method has its own words. (REAL-91)"""
+    """For an unknown thread each method has its own error message. (REAL-91)"""
     method, params, message = NO_SUCH_THREAD[row]
     server = app_server()
     server.initialize()
@@ -290,7 +291,7 @@ def test_no_such_thread(app_server: AppServer, row: str) -> None:
 
 
 def test_archived_thread_is_not_there(app_server: AppServer) -> None:
-    """An archived thread can be neither read nor archived once more; one that is not archived cannot be unarchived."""
+    """An archived thread cannot be read or archived; a thread that is not archived cannot be unarchived."""
     server = app_server(says("One"))
     thread = open_thread(server)
     run(server, thread, "first")
@@ -304,7 +305,7 @@ def test_archived_thread_is_not_there(app_server: AppServer) -> None:
 
 
 def test_ephemeral(app_server: AppServer) -> None:
-    """An ephemeral thread has no file: it runs turns, and can be neither listed, read with turns, forked nor archived."""
+    """An ephemeral thread has no file: it runs turns, but cannot be listed, read with turns, forked or archived."""
     server = app_server(says("One"))
     thread = open_thread(server, ephemeral=True)
     assert all_of(server, "thread/started")[0]["thread"]["path"] is None
@@ -320,7 +321,7 @@ def test_ephemeral(app_server: AppServer) -> None:
 
 
 def test_two_threads_at_once(app_server: AppServer) -> None:
-    """Two turns that run at once in two threads: each thread's frames are its own, and whole. (REAL-114)"""
+    """When turns run in two threads at once, each thread gets all of its own frames and no others. (REAL-114)"""
     hello = {"items": [text("Hello", "Hel", "lo")], "match": "to the first"}
     server = app_server([hello, {"items": [text("Bye", "B", "ye", id="msg_2")], "match": "to the second"}])
     first = open_thread(server)
@@ -339,7 +340,7 @@ def test_two_threads_at_once(app_server: AppServer) -> None:
 
 
 def test_two_listeners(app_server: AppServer) -> None:
-    """Two listeners of one conversation compete: each event reaches one of them, so that it comes once and not twice.
+    """Two listeners of one conversation compete: each event reaches only one of them, so the client gets it once.
 
     Source: REAL-50.
     """
@@ -356,7 +357,7 @@ def test_two_listeners(app_server: AppServer) -> None:
 
 
 def test_v1_list(app_server: AppServer) -> None:
-    """v1: listConversations in pages, and a summary of one; both tell of a conversation what v2 tells of a thread."""
+    """v1: listConversations (in pages) and the summary of a conversation have the same content as a thread in v2."""
     server = app_server(says("One", "Two"))
     first = conversation(server)
     say(server, first, "first")
@@ -377,7 +378,7 @@ def test_v1_list(app_server: AppServer) -> None:
 
 
 def test_v1_resume(app_server: AppServer) -> None:
-    """v1: resumeConversation answers with the events so far, and tells sessionConfigured with the same; then turns start at 0."""
+    """v1: resumeConversation returns the events so far and sends them in sessionConfigured; the ids of new turns start at 0."""
     server = app_server(says("One", "Two"))
     talk = conversation(server)
     say(server, talk, "first")
@@ -396,7 +397,7 @@ def test_v1_resume(app_server: AppServer) -> None:
 
 
 def test_v1_fork(app_server: AppServer) -> None:
-    """v1: forkConversation gives another conversation with the same events."""
+    """v1: forkConversation returns another conversation with the same events."""
     server = app_server(says("One", "Two"))
     talk = conversation(server)
     say(server, talk, "first")
@@ -413,7 +414,7 @@ def test_v1_fork(app_server: AppServer) -> None:
 
 
 def test_v1_archive(app_server: AppServer) -> None:
-    """v1: archiveConversation wants the path of the file too; afterwards the conversation is gone from the list."""
+    """v1: archiveConversation requires the path of the file; afterwards the list no longer has the conversation."""
     server = app_server(says("One"))
     server.initialize()
     begun = server.request("newConversation", {"cwd": server.work})

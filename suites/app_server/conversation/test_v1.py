@@ -28,12 +28,12 @@ def listen(server: Server, conversation: str) -> str:
 
 
 def items(words: str) -> list[dict[str, Any]]:
-    """The user's words as v1 items."""
+    """Return the user's text as v1 items."""
     return [{"type": "text", "data": {"text": words}}]
 
 
 def user_turn(server: Server, conversation: str, words: str) -> dict[str, Any]:
-    """The params of sendUserTurn."""
+    """Return the params of sendUserTurn."""
     return {
         "conversationId": conversation,
         "items": items(words),
@@ -46,7 +46,7 @@ def user_turn(server: Server, conversation: str, words: str) -> dict[str, Any]:
 
 
 def test_new_conversation(app_server: AppServer) -> None:
-    """The result names the conversation, its model and its rollout file; nothing else is told before somebody listens."""
+    """The result has the conversation's id, its model and its rollout file; without a listener the server sends nothing else."""
     server = app_server()
     server.initialize()
     result = server.request("newConversation", {"cwd": server.work, "model": "gpt-5.2"})
@@ -59,7 +59,7 @@ def test_new_conversation(app_server: AppServer) -> None:
 
 
 def test_listener(app_server: AppServer) -> None:
-    """Adding a listener gives it an id; removing it gives `{}`; removing it again is refused."""
+    """addConversationListener returns an id; removeConversationListener returns `{}`; a second removal is refused."""
     server = app_server()
     conversation = new_conversation(server)
     subscription = listen(server, conversation)
@@ -72,7 +72,7 @@ def test_listener(app_server: AppServer) -> None:
 
 
 def test_user_turn(app_server: AppServer) -> None:
-    """`sendUserTurn` is answered `{}`; the turn's frames are those of v2 except for turn/started, and there is no thread/started.
+    """`sendUserTurn` is answered `{}`; the turn has the frames of v2 without turn/started and thread/started.
 
     Source: REAL-44, REAL-48, REAL-49.
     """
@@ -96,7 +96,7 @@ def test_user_turn(app_server: AppServer) -> None:
 
 
 def test_user_message(app_server: AppServer) -> None:
-    """`sendUserMessage` runs a turn with the conversation's own settings, in the same frames. (REAL-49)"""
+    """`sendUserMessage` runs a turn with the conversation's settings; the turn has the same frames. (REAL-49)"""
     server = app_server([{"items": [text("Hello")]}])
     conversation = new_conversation(server)
     listen(server, conversation)
@@ -114,7 +114,7 @@ def test_user_message(app_server: AppServer) -> None:
 
 
 def test_turn_then_message(app_server: AppServer) -> None:
-    """Two turns of one conversation, one after the other: the turn ids count up, the conversation stays the same. (REAL-78)"""
+    """In two turns of one conversation the turn ids count up, and the conversation id stays the same. (REAL-78)"""
     server = app_server([{"items": [text("One")]}, {"items": [text("Two", id="msg_2")]}])
     conversation = new_conversation(server)
     listen(server, conversation)
@@ -128,7 +128,7 @@ def test_turn_then_message(app_server: AppServer) -> None:
 
 
 def test_no_listener_no_events(app_server: AppServer) -> None:
-    """After removeConversationListener a turn runs unheard: the next frame is the answer to the next request."""
+    """After removeConversationListener a turn sends no events: the next frame is the response to the next request."""
     server = app_server([{"items": [text("One")]}, {"items": [text("Two", id="msg_2")]}])
     conversation = new_conversation(server)
     subscription = listen(server, conversation)
@@ -153,7 +153,7 @@ def test_items_need_data(app_server: AppServer) -> None:
 
 
 def test_the_payloads_of_the_proxy(app_server: AppServer) -> None:
-    """The proxy's own payloads, field by field: all are accepted, the unknown fields among them silently.
+    """The server accepts every field of the proxy's payloads; it ignores the unknown fields without an error.
 
     Source: REAL-45, HAND-32, HAND-42.
     """

@@ -1,7 +1,7 @@
-"""Threads and turns of the v2 API: what comes, in which order, word for word.
+"""Threads and turns of the v2 API: the exact frames, in their order.
 
-Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Turns, tools and approvals"; its section 6 tells what may
-differ.
+Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Turns, tools and approvals"; section 6 lists the allowed
+differences.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def start_thread(server: Server, **params: Any) -> str:
 
 
 def run_turn(server: Server, thread: str, words: str) -> Any:
-    """Start a turn and wait for its end; return what turn/start answered."""
+    """Start a turn and wait for its end; return the response to turn/start."""
     turn = server.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": words}]})["turn"]
     server.notification("turn/completed", threadId=thread)
     return turn
@@ -70,7 +70,7 @@ def test_thread_start(app_server: AppServer) -> None:
 
 
 def test_mcp_startup_complete(app_server: AppServer) -> None:
-    """With no MCP server configured the start-up of all of them is complete at once, and told with an empty turn id."""
+    """Without MCP servers mcp_startup_complete comes at once, with an empty turn id."""
     server = app_server()
     thread = start_thread(server)
     assert (
@@ -80,7 +80,7 @@ def test_mcp_startup_complete(app_server: AppServer) -> None:
 
 
 def test_text_turn(app_server: AppServer) -> None:
-    """A turn in which the model says something: each frame, in order. (REAL-38, REAL-39, REAL-40, REAL-43)"""
+    """A turn with one message of the model has exactly these frames, in order. (REAL-38, REAL-39, REAL-40, REAL-43)"""
     server = app_server([{"items": [text("Hello", "Hel", "lo")], "usage": usage(10, 2)}])
     thread = start_thread(server)
     turn = run_turn(server, thread, "Say hello.")
@@ -97,7 +97,7 @@ def test_text_turn(app_server: AppServer) -> None:
 
 
 def test_the_response_comes_before_the_turn(app_server: AppServer) -> None:
-    """`turn/start` is answered before any notification of the turn that it starts."""
+    """The response to `turn/start` comes before every notification of its turn."""
     server = app_server([{"items": [text("Hello")]}])
     thread = start_thread(server)
     run_turn(server, thread, "Say hello.")
@@ -106,7 +106,7 @@ def test_the_response_comes_before_the_turn(app_server: AppServer) -> None:
 
 
 def test_usage(app_server: AppServer) -> None:
-    """What a turn costs is told twice: as an event in snake_case, and as thread/tokenUsage/updated in camelCase.
+    """The server reports token usage twice: as an event in snake_case, and as thread/tokenUsage/updated in camelCase.
 
     Source: REAL-39, REAL-40.
     """
@@ -146,7 +146,7 @@ def _tokens(given: int, said: int) -> dict[str, int]:
 
 
 def test_two_turns(app_server: AppServer) -> None:
-    """Turn ids count up; each user message has an id of its own; both turns are whole. (REAL-78, REAL-113)"""
+    """Turn ids count up; each user message has a different id; both turns have all their frames. (REAL-78, REAL-113)"""
     server = app_server([{"items": [text("Hello")]}, {"items": [text("Bye", id="msg_2")]}])
     thread = start_thread(server)
     assert run_turn(server, thread, "Say hello.")["id"] == "0"
@@ -180,7 +180,7 @@ def test_two_threads(app_server: AppServer) -> None:
 
 
 def test_shell_call(app_server: AppServer) -> None:
-    """A command that needs no approval: begin, its output, end, and then the model's answer. (REAL-53)"""
+    """A command without approval: its start, its output and its end come first, then the model's answer. (REAL-53)"""
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     thread = start_thread(server, approvalPolicy="never", sandbox="danger-full-access")
     run_turn(server, thread, "Print the marker.")
@@ -224,7 +224,7 @@ def test_shell_call(app_server: AppServer) -> None:
 
 
 def test_unknown_fields_are_ignored(app_server: AppServer) -> None:
-    """Fields that the protocol does not have are accepted without a word; only a closed-world check finds them. (REAL-45)"""
+    """The server ignores unknown fields without an error; only a closed-world check finds them. (REAL-45)"""
     server = app_server([{"items": [text("Hello")]}], bad_input=True)
     server.initialize()
     thread = server.request("thread/start", {"cwd": server.work, "tools": [], "stream": True})["thread"]["id"]
@@ -234,7 +234,7 @@ def test_unknown_fields_are_ignored(app_server: AppServer) -> None:
 
 
 def test_requests_in_one_write(app_server: AppServer) -> None:
-    """A client may send its next requests before the first is answered: the answers come in order."""
+    """A client may send requests before the first response: the responses come in the order of the requests."""
     server = app_server()
     server.send(
         b'{"id":"a","method":"initialize","params":{"clientInfo":{"name":"c","version":"1"}}}\n'
@@ -245,7 +245,7 @@ def test_requests_in_one_write(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
-    """When its stdin ends in the middle of a turn the server exits with status 0 and leaves the turn open. (REAL-92)"""
+    """When stdin ends during a turn, the server exits with status 0 and leaves the turn open. (REAL-92)"""
     server = app_server([{"items": [text("Hello"), {"type": "gate", "name": "never"}]}])
     thread = start_thread(server)
     server.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "x"}]})

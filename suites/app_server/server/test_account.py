@@ -1,8 +1,8 @@
-"""Accounts: what is told of a login; logging in by key and, as far as it goes offline, by ChatGPT; logging out; limits; refresh.
+"""Accounts: what the server reports about a login; login by key and (the offline part) by ChatGPT; logout; limits; refresh.
 
 Source: docs/contract/real-0.92.md, sections 1 and 2, and the bundle's Account, LoginAccountParams, GetAuthStatusResponse and
 RateLimitSnapshot.
-Secrets and addresses are not in a recording, so they are compared on a live server only.
+A recording has no secrets and no addresses, so the cases compare these on a live server only.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from suites.app_server.expected import all_of, text
 from suites.app_server.turns import last_words, open_thread, run
 
 REFUSED = -32600
-#: A key that a recording keeps as it is, since it looks like one that was taken out.
+#: A key that a recording keeps unchanged, because the key has the form of a placeholder.
 KEY = "redacted-key-1"
 NOBODY = "00000000-0000-7000-8000-000000000000"
-#: The provider of the hermetic home wants a login.
+#: The provider of the hermetic home requires a login.
 WANTS_LOGIN = {"model_providers": {"mock": {"requires_openai_auth": True}}}
 
 
 def script(auth: Any, *words: str, **more: Any) -> dict[str, Any]:
-    """A script whose backend wants this sort of login."""
+    """Return a script whose backend requires this kind of login."""
     return {"auth": auth, "turns": [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)], **more}
 
 
 def test_nobody(app_server: AppServer) -> None:
-    """Without a login, and with a provider that wants none: there is nobody, and nothing to know of them."""
+    """Without a login, and with a provider that requires none, the server reports no account and refuses to read rate limits."""
     server = app_server()
     server.initialize()
     assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": False}
@@ -42,7 +42,7 @@ def test_nobody(app_server: AppServer) -> None:
 
 
 def test_api_key(app_server: AppServer) -> None:
-    """A login by key: told as such, with the key only where it is asked for; there are no rate limits."""
+    """The server reports a login by key as such, sends the key only on request, and refuses to read rate limits."""
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/read", {}) == {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True}
@@ -56,7 +56,7 @@ def test_api_key(app_server: AppServer) -> None:
 
 
 def test_chatgpt(app_server: AppServer) -> None:
-    """A login by ChatGPT: the address and the plan are those of the id token. (REAL-07, REAL-08)"""
+    """For a login by ChatGPT the server reports the email address and the plan of the id token. (REAL-07, REAL-08)"""
     server = app_server(script("chatgpt"), auth="chatgpt", config=WANTS_LOGIN)
     server.initialize()
     read = server.request("account/read", {})
@@ -68,7 +68,7 @@ def test_chatgpt(app_server: AppServer) -> None:
 
 
 def test_key_login(app_server: AppServer) -> None:
-    """account/login/start with a key: done at once, and told by account/login/completed and account/updated, in this order."""
+    """account/login/start with a key completes at once; then come account/login/completed and account/updated, in this order."""
     server = app_server(script("api_key", "Hello"), config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
@@ -85,7 +85,7 @@ def test_key_login(app_server: AppServer) -> None:
 
 
 def test_logout(app_server: AppServer) -> None:
-    """account/logout: nobody is left, and account/updated says so."""
+    """After account/logout there is no account, and account/updated reports it."""
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/logout") == {}
@@ -94,7 +94,7 @@ def test_logout(app_server: AppServer) -> None:
 
 
 def test_v1_login_and_logout(app_server: AppServer) -> None:
-    """v1: loginApiKey and logoutChatGpt, each answered `{}`, each told by authStatusChange."""
+    """v1: loginApiKey and logoutChatGpt are each answered `{}`, and authStatusChange reports each."""
     server = app_server(script("api_key"), config=WANTS_LOGIN)
     server.initialize()
     assert server.request("loginApiKey", {"apiKey": KEY}) == {}
@@ -106,7 +106,7 @@ def test_v1_login_and_logout(app_server: AppServer) -> None:
 
 
 def judge_url(url: str, client: str) -> None:
-    """The address that a browser would be sent to."""
+    """Check the address that a client opens in a browser."""
     parts = urlsplit(url)
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
     assert (parts.scheme, parts.path) == ("https", "/oauth/authorize")
@@ -118,7 +118,7 @@ def judge_url(url: str, client: str) -> None:
 
 
 def test_chatgpt_login_cancelled(app_server: AppServer) -> None:
-    """account/login/start with ChatGPT gives an id and an address; cancelled, it ends without success."""
+    """account/login/start with ChatGPT returns an id and an address; after a cancel, the login completes without success."""
     server = app_server(config=WANTS_LOGIN)
     server.initialize()
     begun = server.request("account/login/start", {"type": "chatgpt"})
@@ -134,7 +134,7 @@ def test_chatgpt_login_cancelled(app_server: AppServer) -> None:
 
 
 def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
-    """v1: loginChatGpt, cancelLoginChatGpt, and loginChatGptComplete without success."""
+    """v1: after loginChatGpt and cancelLoginChatGpt, the server sends loginChatGptComplete without success."""
     server = app_server(config=WANTS_LOGIN)
     server.initialize()
     begun = server.request("loginChatGpt")
@@ -148,7 +148,7 @@ def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
 
 
 def test_rate_limits(app_server: AppServer) -> None:
-    """account/rateLimits/read asks the ChatGPT backend; windows are in minutes there, seconds in the backend's own words.
+    """account/rateLimits/read asks the ChatGPT backend; the response has windows in minutes, the backend has them in seconds.
 
     Source: REAL-23.
     """
@@ -170,7 +170,7 @@ def test_rate_limits(app_server: AppServer) -> None:
 
 
 def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
-    """Rate limits in the headers of the model's answer are told as account/rateLimits/updated, rounded, and with token_count."""
+    """Rate limits in the headers of the model's answer are sent, rounded, in account/rateLimits/updated and in token_count."""
     headers = {
         "x-codex-primary-used-percent": "12.5",
         "x-codex-primary-window-minutes": "300",
@@ -187,7 +187,7 @@ def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
 
 
 def test_refresh_of_an_expired_token(app_server: AppServer) -> None:
-    """A 401, the file read again, a 401 again, one refresh, and the turn goes well; the client sees nothing of it. (REAL-12)"""
+    """After a 401 the server reads auth.json; after a second 401 it refreshes once; the client sees only success. (REAL-12)"""
     auth = {"access_token": "fake-access-token", "access": "expired", "refresh_token": "fake-refresh-token"}
     server = app_server(script(auth, "Hello"), auth="chatgpt", config=WANTS_LOGIN, refused=True)
     thread = open_thread(server)
@@ -200,7 +200,7 @@ def test_refresh_of_an_expired_token(app_server: AppServer) -> None:
 
 
 RELOGIN = "Please log out and sign in again."
-#: why a refresh is refused -> what the turn's error says
+#: the reason of a refused refresh -> the error message of the turn
 REFRESHES = {
     "expired": f"Your access token could not be refreshed because your refresh token has expired. {RELOGIN}",
     "reused": f"Your access token could not be refreshed because your refresh token was already used. {RELOGIN}",
@@ -211,7 +211,7 @@ REFRESHES = {
 
 @pytest.mark.parametrize("row", REFRESHES)
 def test_refresh_refused(app_server: AppServer, row: str) -> None:
-    """A refresh that is refused fails the turn, with words of its own for each reason; codexErrorInfo is unauthorized.
+    """A refused refresh fails the turn, with its own message for each reason; codexErrorInfo is unauthorized.
 
     Source: REAL-17, REAL-18, REAL-19, REAL-20.
     """
@@ -224,7 +224,7 @@ def test_refresh_refused(app_server: AppServer, row: str) -> None:
 
 
 def test_no_last_refresh(app_server: AppServer) -> None:
-    """Tokens without the time of their last refresh cannot be used: the turn fails before the model is asked. (REAL-09)"""
+    """Tokens without the time of their last refresh are unusable: the turn fails before any request to the model. (REAL-09)"""
     tokens = {"id_token": "", "access_token": "fake-access-token", "refresh_token": "fake-refresh-token", "account_id": "fake"}
     claims = "eyJhbGciOiJub25lIn0.e30.c2lnbmF0dXJl"
     auth = {"OPENAI_API_KEY": None, "tokens": {**tokens, "id_token": claims}}

@@ -1,7 +1,7 @@
-"""Odd and broken input, row by row: what is passed over in silence, what is fine, and what ends the server.
+"""Unusual and broken input, row by row: lines that the server ignores, lines that it accepts, and lines that end it.
 
-Source: docs/contract/real-0.92.md, section 4, "Bad input". Silence is proven by the next request: its answer is the next frame,
-with nothing before it.
+Source: docs/contract/real-0.92.md, section 4, "Bad input". A case proves that the server ignored a line with
+the next request: the response to it must be the next frame.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FINE: dict[str, bytes] = {
 
 
 def said(server: Server) -> list[Any]:
-    """Everything that the server has said except for the answer to `initialize`, which comes first."""
+    """Return every frame of the server after the response to `initialize`."""
     first, *others = server.messages()
     assert list(first["result"]) == ["userAgent"]
     return others
@@ -55,7 +55,7 @@ def said(server: Server) -> list[Any]:
 
 @pytest.mark.parametrize("row", SILENT)
 def test_silent(app_server: AppServer, row: str) -> None:
-    """The line is passed over: no answer, no notification, and the connection stays good. (REAL-82)"""
+    """The server ignores the line: no response, no notification, and the connection stays usable. (REAL-82)"""
     server = app_server(bad_input=True)
     server.initialize()
     server.send(SILENT[row])
@@ -66,7 +66,7 @@ def test_silent(app_server: AppServer, row: str) -> None:
 
 @pytest.mark.parametrize("row", FINE)
 def test_fine(app_server: AppServer, row: str) -> None:
-    """The line is as good as any: it gets its answer, once. (REAL-37, REAL-84)"""
+    """The server accepts the line and answers it once. (REAL-37, REAL-84)"""
     server = app_server(bad_input=True)
     server.initialize()
     server.send(FINE[row])
@@ -76,7 +76,7 @@ def test_fine(app_server: AppServer, row: str) -> None:
 
 
 def test_silent_before_initialize(app_server: AppServer) -> None:
-    """Broken lines before the handshake are passed over too; the server can still be initialized. (REAL-82)"""
+    """The server also ignores broken lines before the handshake, and `initialize` still works. (REAL-82)"""
     server = app_server(bad_input=True)
     server.send(SILENT["malformed"] + SILENT["blank"] + SILENT["empty-object"])
     server.initialize()
@@ -85,7 +85,7 @@ def test_silent_before_initialize(app_server: AppServer) -> None:
 
 
 def test_ten_megabytes(app_server: AppServer) -> None:
-    """A line of 10 MB is a line like any other. (The cassette is spared the long string.) (REAL-84)"""
+    """The server answers a line of 10 MB like any other line; the cassette stores the long string shortened. (REAL-84)"""
     server = app_server(match="method", cut=64)
     info = {"name": "codex-replay", "title": "x" * 10_000_000, "version": "1.0.0"}
     assert list(server.request("initialize", {"clientInfo": info})) == ["userAgent"]
@@ -93,7 +93,7 @@ def test_ten_megabytes(app_server: AppServer) -> None:
 
 
 def test_invalid_utf8(app_server: AppServer) -> None:
-    """A line that is not UTF-8 ends the server, with status 0 and no word. (REAL-83)"""
+    """A line that is not UTF-8 ends the server with status 0; the server writes nothing more. (REAL-83)"""
     server = app_server(bad_input=True)
     server.initialize()
     server.send(b'{"id":1,"method":"account/read","params":{"x":"\xff"}}\n')
@@ -104,7 +104,7 @@ def test_invalid_utf8(app_server: AppServer) -> None:
 def test_unterminated_last_line(app_server: AppServer) -> None:
     """A last line without its newline is processed when stdin ends.
 
-    The real server may have ended before it has written the answer (about one run in sixty), so it is asked again.
+    The real server sometimes ends before it has written the response (about one run in sixty), so the case retries.
 
     Source: REAL-95.
     """
@@ -119,7 +119,7 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
 
 
 def test_a_line_in_pieces(app_server: AppServer) -> None:
-    """Where the writes end is of no account: only the newline ends a line. (REAL-84)"""
+    """Only a newline ends a line; one line may come in several writes. (REAL-84)"""
     server = app_server()
     server.initialize()
     for at in range(len(READ)):

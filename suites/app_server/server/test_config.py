@@ -1,6 +1,6 @@
-"""The configuration: read with its origins and layers, written key by key, in batches, against a version, and refused.
+"""The configuration: how to read it with origins and layers, how to write a key, a batch or a version, and refused writes.
 
-Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; docs/contract/real-0.92.md, section 4 has
+Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; docs/contract/real-0.92.md, section 4, lists
 the methods.
 """
 
@@ -19,14 +19,14 @@ REFUSED = -32600
 
 
 def config_file(server: Server) -> str:
-    """The path of config.toml, as the server tells it."""
+    """Return the path of config.toml that the server reports."""
     layers = server.request("config/read", {"includeLayers": True})["layers"]
     found: str = next(layer["name"]["file"] for layer in layers if layer["name"]["type"] == "user")
     return found
 
 
 def test_read(app_server: AppServer) -> None:
-    """The settings in force, and for each that was set the layer that it comes from; no layers unless asked for."""
+    """config/read returns the settings in force and the layer that set each of them; it returns no layers by default."""
     server = app_server()
     server.initialize()
     result = server.request("config/read", {})
@@ -46,7 +46,7 @@ def test_read(app_server: AppServer) -> None:
 
 
 def test_layers(app_server: AppServer) -> None:
-    """With includeLayers each file that there may be is told, with its own settings and version."""
+    """With includeLayers the response lists each possible configuration file with its settings and version."""
     server = app_server()
     server.initialize()
     result = server.request("config/read", {"includeLayers": True})
@@ -64,7 +64,7 @@ def with_project(root: Path) -> None:
 
 
 def test_project_layer(app_server: AppServer) -> None:
-    """A project's own configuration is a layer of its own, above the user's, once the project is trusted."""
+    """The configuration of a trusted project is a separate layer above the user's configuration."""
     server = app_server(prepare=with_project)
     server.initialize()
     project = config_file(server).removesuffix("config.toml") + "project"
@@ -80,7 +80,7 @@ def test_project_layer(app_server: AppServer) -> None:
 
 
 def test_write(app_server: AppServer) -> None:
-    """A key is written to the user's file: the answer has its path and new version; reading tells the new value."""
+    """A write goes to the user's file: the response has its path and its new version, and config/read returns the new value."""
     server = app_server()
     server.initialize()
     before = server.request("config/read", {})["origins"]["model"]
@@ -118,7 +118,7 @@ def test_delete(app_server: AppServer) -> None:
 
 
 def test_batch(app_server: AppServer) -> None:
-    """Several edits in one write, and one new version."""
+    """A batch of several edits makes one new version."""
     server = app_server()
     server.initialize()
     edits = [
@@ -130,7 +130,7 @@ def test_batch(app_server: AppServer) -> None:
     assert (config["model"], config["tools"]["view_image"]) == ("gpt-5.2", False)
 
 
-#: name -> (the edit, its code, how the message begins)
+#: name -> (the edit, its error code, the start of the message)
 REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
     "version": (
         {"keyPath": "model", "value": "x", "expectedVersion": "sha256:0"},
@@ -152,7 +152,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("row", REFUSALS)
 def test_write_refused(app_server: AppServer, row: str) -> None:
-    """A write that is refused has a code of its own in the error's `data`, and changes nothing."""
+    """The error of a refused write has a specific code in `data`; the file does not change."""
     edit, code, message = REFUSALS[row]
     server = app_server()
     server.initialize()
@@ -164,7 +164,7 @@ def test_write_refused(app_server: AppServer, row: str) -> None:
 
 
 def test_a_batch_is_all_or_nothing(app_server: AppServer) -> None:
-    """One wrong edit of a batch, and none is made."""
+    """One invalid edit in a batch makes the server refuse the whole batch."""
     server = app_server()
     server.initialize()
     edits = [
@@ -177,7 +177,7 @@ def test_a_batch_is_all_or_nothing(app_server: AppServer) -> None:
 
 
 def test_a_thread_has_the_new_settings(app_server: AppServer) -> None:
-    """What was written holds for threads that start afterwards."""
+    """A thread that starts after a write has the new settings."""
     server = app_server([{"items": [text("Hello")], "expect": {"model": "gpt-5.2"}}])
     server.initialize()
     server.request("config/value/write", {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"})
@@ -187,7 +187,7 @@ def test_a_thread_has_the_new_settings(app_server: AppServer) -> None:
 
 
 def test_overrides_of_a_thread(app_server: AppServer) -> None:
-    """A thread's own `config` wins over the file, for that thread only."""
+    """The `config` of a thread/start overrides the file, for that thread only."""
     server = app_server([{"items": [text("Hello")], "expect": {"body": {"reasoning": {"effort": "low"}}}}])
     thread = open_thread(server, config={"model_reasoning_effort": "low"})
     assert run(server, thread)["status"] == "completed"
@@ -196,7 +196,7 @@ def test_overrides_of_a_thread(app_server: AppServer) -> None:
 
 
 def test_requirements(app_server: AppServer) -> None:
-    """configRequirements/read takes no params; without requirements of an administrator it is null."""
+    """configRequirements/read takes no params and returns null if no administrator has set requirements."""
     server = app_server()
     server.initialize()
     assert server.request("configRequirements/read") == {"requirements": None}
@@ -227,7 +227,7 @@ def test_v1_saved_config(app_server: AppServer) -> None:
 
 
 def test_a_file_that_is_wrong(app_server: AppServer) -> None:
-    """A configuration that cannot be read does not stop the server: it says where it is wrong, and goes on with its defaults."""
+    """An invalid configuration does not stop the server: it sends a warning with the place of the error and uses its defaults."""
     server = app_server(config={"approval_policy": "bogus"})
     server.initialize()
     warning = server.notification("configWarning")
@@ -241,7 +241,7 @@ def test_a_file_that_is_wrong(app_server: AppServer) -> None:
 
 
 def test_deprecated(app_server: AppServer) -> None:
-    """A deprecated key is told of when a thread starts, as an event and as deprecationNotice, which names no thread."""
+    """When a thread starts, an event and deprecationNotice report a deprecated key; deprecationNotice has no thread id."""
     server = app_server(config={"experimental_instructions_file": "instructions.md"})
     thread = open_thread(server)
     told = server.notification("codex/event/deprecation_notice")

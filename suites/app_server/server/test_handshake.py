@@ -1,4 +1,4 @@
-"""The handshake: initialize, what may come before it, and the envelope of every answer.
+"""The handshake: initialize, the requests before it, and the envelope of every response.
 
 Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Bad input".
 """
@@ -15,7 +15,7 @@ REFUSED = -32600
 
 
 def test_initialize(app_server: AppServer) -> None:
-    """`initialize` answers `{"userAgent": ...}`, not `user_agent`, and nothing else; the frame has no `jsonrpc` key.
+    """The result of `initialize` is exactly `{"userAgent": ...}`, not `user_agent`; the frame has no `jsonrpc` key.
 
     The user agent is `<client>/0.92.0 (<os>; <arch>) <term> (<client>; <version>)` (section 3).
 
@@ -30,7 +30,7 @@ def test_initialize(app_server: AppServer) -> None:
 
 
 def test_initialized_is_not_required(app_server: AppServer) -> None:
-    """A client that never sends `initialized` is served all the same. (REAL-87)"""
+    """The server serves a client that never sends `initialized`. (REAL-87)"""
     server = app_server()
     server.request("initialize", {"clientInfo": {"name": "codex-replay", "version": "1.0.0"}})
     assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": False}
@@ -38,7 +38,7 @@ def test_initialized_is_not_required(app_server: AppServer) -> None:
 
 
 def test_initialized_is_not_answered(app_server: AppServer) -> None:
-    """`initialized` is a notification: the next frame of the server is the answer to the next request. (REAL-87)"""
+    """`initialized` is a notification: the next frame of the server is the response to the next request. (REAL-87)"""
     server = app_server()
     server.initialize()
     server.request("account/read", {})
@@ -46,7 +46,7 @@ def test_initialized_is_not_answered(app_server: AppServer) -> None:
 
 
 def test_before_initialize(app_server: AppServer) -> None:
-    """Every request but `initialize` is refused with `Not initialized`; the connection stays good. (REAL-85)"""
+    """Before `initialize` every other request is refused with `Not initialized`; the connection stays usable. (REAL-85)"""
     server = app_server()
     assert server.request_error("account/read", {}) == {"code": REFUSED, "message": "Not initialized"}
     assert server.request_error("thread/start", {}) == {"code": REFUSED, "message": "Not initialized"}
@@ -56,7 +56,7 @@ def test_before_initialize(app_server: AppServer) -> None:
 
 
 def test_initialize_twice(app_server: AppServer) -> None:
-    """A second `initialize` is refused with `Already initialized`; the connection stays good. (REAL-86)"""
+    """A second `initialize` is refused with `Already initialized`; the connection stays usable. (REAL-86)"""
     server = app_server()
     server.initialize()
     info = {"clientInfo": {"name": "another", "version": "1"}}
@@ -65,7 +65,7 @@ def test_initialize_twice(app_server: AppServer) -> None:
 
 
 def test_the_shape_of_answers(app_server: AppServer) -> None:
-    """No frame has a `jsonrpc` key, though the client sends one; an error frame is `{"error": {code, message}, "id"}`.
+    """No frame of the server has a `jsonrpc` key, even if the client sends one; an error is `{"error": {code, message}, "id"}`.
 
     Source: REAL-35, REAL-37.
     """
@@ -83,7 +83,7 @@ def test_the_shape_of_answers(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("given", ["a", "", 0, -5, 2**63 - 1], ids=["string", "empty", "zero", "negative", "largest"])
 def test_ids_come_back_as_they_were(app_server: AppServer, given: object) -> None:
-    """An id is a string or an integer of 64 bits, and comes back as it was sent, in results and in errors. (REAL-84)"""
+    """An id is a string or a 64-bit integer; results and errors repeat it unchanged. (REAL-84)"""
     server = app_server()
     server.initialize()
     assert server.call("account/read", {}, id=given)["result"]["account"] is None
@@ -91,7 +91,7 @@ def test_ids_come_back_as_they_were(app_server: AppServer, given: object) -> Non
 
 
 def test_one_id_twice(app_server: AppServer) -> None:
-    """Two open requests may have the same id: each gets its answer. (REAL-84)"""
+    """Two open requests may have the same id; the server answers both. (REAL-84)"""
     server = app_server()
     server.initialize()
     server.send(b'{"id":7,"method":"account/read","params":{}}\n{"id":7,"method":"account/read","params":{}}\n')
@@ -99,7 +99,7 @@ def test_one_id_twice(app_server: AppServer) -> None:
 
 
 def test_every_line_ends_in_one_newline(app_server: AppServer) -> None:
-    """The server writes one compact JSON object a line, ended by a bare newline. (REAL-35)"""
+    """The server writes one compact JSON object per line and ends each line with a bare newline. (REAL-35)"""
     server = app_server()
     server.initialize()
     server.request_error("initialize", {"clientInfo": {"name": "c", "version": "1"}})
@@ -110,7 +110,7 @@ def test_every_line_ends_in_one_newline(app_server: AppServer) -> None:
 
 
 def test_end_of_input(app_server: AppServer) -> None:
-    """The server ends with status 0 when its stdin does, initialized or not. (REAL-92)"""
+    """The server ends with status 0 when its stdin ends, before and after the handshake. (REAL-92)"""
     assert app_server().close() == 0
     server = app_server()
     server.initialize()

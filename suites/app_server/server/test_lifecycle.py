@@ -1,7 +1,7 @@
-"""How the server ends: with its stdin, by a signal, without a reader; and when it does not.
+"""How the server ends: at the end of stdin, by a signal, with a closed stdout; and the case in which it does not end.
 
-Source: docs/contract/real-0.92.md, section 4, end of "Bad input". A recording holds no signals and no ends of pipes: what
-cannot be replayed is live only, and is shown as skipped on a fake.
+Source: docs/contract/real-0.92.md, section 4, end of "Bad input". A recording has no signals and no ends of
+pipes, so the cases that need them are live only; on a fake they are skipped.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from codex_replay.plugin import AppServer
 from suites.app_server.expected import all_of, shell_call, text
 from suites.app_server.turns import ASKS, FREE, asked, items_of, methods, open_thread, run, start
 
-#: The model says "Hello" and then waits for ever.
+#: The model sends "Hello" and then nothing more.
 HELD = {"items": [text("Hello"), {"type": "gate", "name": "never"}]}
-#: How long a server that must not end is watched, in seconds.
+#: How long a case watches a server that must not end, in seconds.
 WATCH = 1.0
 
 
 def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
-    """With threads loaded and no turn running, the end of stdin ends the server with status 0 and no further word. (REAL-92)"""
+    """With idle threads, the end of stdin ends the server with status 0; the server writes nothing more. (REAL-92)"""
     server = app_server([{"items": [text("Hello")]}])
     thread = open_thread(server)
     run(server, thread)
@@ -32,7 +32,7 @@ def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
-    """In mid-turn the server ends with status 0 at once: the turn is neither completed nor interrupted. (REAL-92)"""
+    """During a turn the server ends with status 0 at once: the turn is neither completed nor interrupted. (REAL-92)"""
     server = app_server([HELD])
     thread = open_thread(server)
     start(server, thread)
@@ -43,7 +43,7 @@ def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_command(app_server: AppServer) -> None:
-    """So it does while a command runs: the command's item stays open. (REAL-92)"""
+    """While a command runs, the end of stdin ends the server with status 0; the command's item stays open. (REAL-92)"""
     server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
     thread = open_thread(server, **FREE)
     start(server, thread)
@@ -54,9 +54,9 @@ def test_end_of_input_in_a_command(app_server: AppServer) -> None:
     assert all_of(server, "turn/completed") == []
 
 
-@pytest.mark.live_only("that a server does not end cannot be recorded")
+@pytest.mark.live_only("a recording cannot show that a server does not end")
 def test_end_of_input_with_a_pending_approval(app_server: AppServer) -> None:
-    """While an approval is open the server does not end when its stdin does. (REAL-93)"""
+    """While an approval is open, the server does not end at the end of stdin. (REAL-93)"""
     server = app_server([{"items": [shell_call("printf marker")]}], ends=None)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -68,9 +68,9 @@ def test_end_of_input_with_a_pending_approval(app_server: AppServer) -> None:
 
 
 def test_unterminated_last_line(app_server: AppServer) -> None:
-    """A last line without its newline is processed when stdin ends, and its answer still comes.
+    """When stdin ends, the server processes a last line without a newline and still answers it.
 
-    The real server may have ended before it has written the answer (about one run in sixty), so it is asked again.
+    The real server sometimes ends before it has written the response (about one run in sixty), so the case retries.
 
     Source: REAL-95.
     """
@@ -85,20 +85,20 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
     assert [len(answer["result"]["data"]) for answer in answers] == [1]
 
 
-@pytest.mark.live_only("a recording holds no signals")
+@pytest.mark.live_only("a recording has no signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal(app_server: AppServer, number: signal.Signals) -> None:
-    """A signal ends the server at once: it dies by it. (REAL-94)"""
+    """A signal ends the server at once; the signal is its exit status. (REAL-94)"""
     server = app_server(ends=-number)
     server.initialize()
     server.signal(number)
     assert server.wait_exit() == -number
 
 
-@pytest.mark.live_only("a recording holds no signals")
+@pytest.mark.live_only("a recording has no signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None:
-    """So it does in mid-turn, without a word about the turn. (REAL-94)"""
+    """A signal during a turn ends the server at once; the server sends nothing about the turn. (REAL-94)"""
     server = app_server([HELD], ends=-number)
     thread = open_thread(server)
     start(server, thread)
@@ -108,9 +108,9 @@ def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None
     assert all_of(server, "turn/completed") == []
 
 
-@pytest.mark.live_only("a recording holds no signals")
+@pytest.mark.live_only("a recording has no signals")
 def test_signal_with_a_pending_approval(app_server: AppServer) -> None:
-    """A signal also ends the server that its stdin's end does not. (REAL-94)"""
+    """While an approval is open, a signal ends the server, although the end of stdin does not. (REAL-94)"""
     server = app_server([{"items": [shell_call("printf marker")]}], ends=-signal.SIGTERM)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -119,9 +119,9 @@ def test_signal_with_a_pending_approval(app_server: AppServer) -> None:
     assert server.wait_exit() == -signal.SIGTERM
 
 
-@pytest.mark.live_only("what is written to a closed pipe cannot be recorded")
+@pytest.mark.live_only("a recording cannot show a write to a closed pipe")
 def test_closed_stdout(app_server: AppServer) -> None:
-    """Without a reader the server goes on, and still ends with status 0 when its stdin does."""
+    """With a closed stdout the server continues, and ends with status 0 at the end of stdin."""
     server = app_server()
     server.initialize()
     server.close_stdout()

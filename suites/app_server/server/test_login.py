@@ -1,6 +1,6 @@
-"""What auth.json and the environment make of a login, and what a 401 of the model leads to.
+"""How auth.json and the environment decide on a login, and how the server reacts to a 401 from the model.
 
-Source: docs/contract/real-0.92.md, sections 1 and 2. Which requests go upstream is compared on a live server only.
+Source: docs/contract/real-0.92.md, sections 1 and 2. On a live server the cases also compare the requests upstream.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def script(auth: Any, *turns: Any) -> dict[str, Any]:
 
 
 def asked_upstream(server: Server) -> list[tuple[str, int]]:
-    """Return the end of each path that the server has asked upstream, and the status of the answer."""
+    """Return the end of the path of each request upstream, and the status of its response."""
     assert server.upstream is not None
     return [(entry["path"].split("?")[0].rpartition("/")[2], entry["status"]) for entry in server.upstream.ledger()]
 
 
 @pytest.mark.parametrize("mode", [None, "chatgpt", "apikey"], ids=["no-mode", "chatgpt", "apikey"])
 def test_a_key_wins_over_tokens(app_server: AppServer, mode: str | None) -> None:
-    """An auth.json with a key and tokens is a login by key, whatever `auth_mode` is. (REAL-06)"""
+    """An auth.json with both a key and tokens is a login by key for every `auth_mode`. (REAL-06)"""
     auth = auth_json(OPENAI_API_KEY="fake-key", **({} if mode is None else {"auth_mode": mode}))
     server = app_server(script({"mode": "api_key", "api_key": "fake-key"}), auth=auth, config=REQUIRES_LOGIN)
     thread = open_thread(server)
@@ -57,9 +57,9 @@ def test_a_key_wins_over_tokens(app_server: AppServer, mode: str | None) -> None
 
 @pytest.mark.parametrize("days", [7, 9])
 def test_an_old_login_is_refreshed_at_the_start(app_server: AppServer, days: int) -> None:
-    """A login that was last refreshed more than eight days ago is refreshed before anything is asked; a newer one is not.
+    """The server refreshes a login at the start only if the last refresh was more than eight days ago.
 
-    Source: REAL-10. The plan `plus` is the one of the tokens that a refresh gives.
+    Source: REAL-10. The plan `plus` comes from the refreshed tokens.
     """
     refreshed = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
     server = app_server(script({"mode": "chatgpt", "plan": "plus"}), auth=auth_json(refreshed=refreshed), config=REQUIRES_LOGIN)
@@ -86,7 +86,7 @@ def test_keys_of_the_environment_are_ignored(app_server: AppServer, name: str) -
 
 @pytest.mark.parametrize("account", ["account-one", "account-two"], ids=["same-account", "other-account"])
 def test_the_retry_is_for_the_same_account(app_server: AppServer, account: str) -> None:
-    """After a 401 the tokens that auth.json has by now are tried, unless they are of another account. (REAL-12, REAL-13)"""
+    """After a 401 the server retries with the tokens now in auth.json if they belong to the same account. (REAL-12, REAL-13)"""
     server = app_server(script({"access": "expired"}), auth=auth_json(), config=REQUIRES_LOGIN, refused=True)
     thread = open_thread(server)
     Path(server.work).with_name("home").joinpath("auth.json").write_text(json.dumps(auth_json(account)))
@@ -98,13 +98,13 @@ def test_the_retry_is_for_the_same_account(app_server: AppServer, account: str) 
         assert asked_upstream(server)[1:] == expected
 
 
-#: login -> the requests of a turn that is answered 401 each time
+#: login -> the requests of a turn whose requests all get a 401
 REFUSED_REQUESTS = {"api_key": ["responses"], "chatgpt": ["responses", "responses", "token", "responses"]}
 
 
 @pytest.mark.parametrize("login", REFUSED_REQUESTS)
 def test_a_401_that_remains(app_server: AppServer, login: str) -> None:
-    """The turn fails with the status and without the body of the answer. (REAL-14)"""
+    """The error of the turn has the status 401, but not the body of the response. (REAL-14)"""
     refusal = {"status": 401, "error": {"message": "This is not shown."}, "times": "always"}
     server = app_server(script(login, refusal), auth=login, config=REQUIRES_LOGIN, refused=True)
     thread = open_thread(server)

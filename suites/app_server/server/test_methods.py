@@ -1,4 +1,4 @@
-"""The methods without a module of their own: models, modes, skills, apps, feedback, commands, files, git, reviews.
+"""The methods that have no separate module: models, modes, skills, apps, feedback, commands, files, git, reviews.
 
 Source: the bundle's params and responses of each method; docs/contract/real-0.92.md, section 4 names them.
 """
@@ -31,7 +31,7 @@ def started(server: Server) -> Server:
 
 
 def test_model_list(app_server: AppServer) -> None:
-    """The models, one of which is the default; each names its efforts, of which one is its own default."""
+    """model/list marks one model as the default; each model lists its efforts and its default effort."""
     server = started(app_server())
     found = server.request("model/list", {})
     assert found["nextCursor"] is None
@@ -45,7 +45,7 @@ def test_model_list(app_server: AppServer) -> None:
 
 
 def test_model_list_in_pages(app_server: AppServer) -> None:
-    """`limit` and `cursor` turn the pages; a cursor that is none is refused."""
+    """`limit` and `cursor` select a page; an invalid cursor is refused."""
     server = started(app_server())
     everything = server.request("model/list", {})["data"]
     seen: list[Any] = []
@@ -62,7 +62,7 @@ def test_model_list_in_pages(app_server: AppServer) -> None:
 
 
 def test_collaboration_modes(app_server: AppServer) -> None:
-    """The modes that a client may offer; each comes with its instructions."""
+    """The response lists the modes that a client may offer, each with its instructions."""
     server = started(app_server())
     modes = server.request("collaborationMode/list", {})["data"]
     assert "plan" in [mode["mode"] for mode in modes]
@@ -72,7 +72,7 @@ def test_collaboration_modes(app_server: AppServer) -> None:
 
 
 def test_user_agent(app_server: AppServer) -> None:
-    """v1: getUserAgent says what initialize said."""
+    """v1: getUserAgent returns the same user agent as initialize."""
     server = app_server()
     agent = server.initialize()
     assert server.request("getUserAgent") == agent
@@ -92,7 +92,7 @@ def with_skills(root: Path) -> None:
 
 
 def test_skills_list(app_server: AppServer) -> None:
-    """The skills of a working directory, the user's own and those of the system; a broken one is reported as an error."""
+    """skills/list returns the user's skills and the system's skills for a directory; it reports a broken skill as an error."""
     server = started(app_server(prepare=with_skills))
     (entry,) = server.request("skills/list", {"cwds": [server.work], "forceReload": True})["data"]
     assert entry["cwd"] == server.work
@@ -106,7 +106,7 @@ def test_skills_list(app_server: AppServer) -> None:
 
 
 def test_skills_config(app_server: AppServer) -> None:
-    """skills/config/write switches a skill off, and skills/list tells it so."""
+    """skills/config/write disables a skill, and skills/list then shows it as disabled."""
     server = started(app_server(prepare=with_skills))
     skills = server.request("skills/list", {"cwds": [server.work]})["data"][0]["skills"]
     path = next(skill["path"] for skill in skills if skill["name"] == "whistle")
@@ -116,7 +116,7 @@ def test_skills_config(app_server: AppServer) -> None:
 
 
 def test_skill_as_input(app_server: AppServer) -> None:
-    """A skill among the input: the model gets its words."""
+    """The model gets the text of a skill that is part of the input."""
     server = app_server([{"items": [text("Done")], "expect": {"prompt": "Whistle.\n"}}], prepare=with_skills)
     thread = open_thread(server)
     skills = server.request("skills/list", {"cwds": [server.work]})["data"][0]["skills"]
@@ -128,7 +128,7 @@ def test_skill_as_input(app_server: AppServer) -> None:
 
 
 def test_app_list(app_server: AppServer) -> None:
-    """Without connectors there are no apps."""
+    """Without connectors the list of apps is empty."""
     server = started(app_server())
     assert server.request("app/list", {}) == {"data": [], "nextCursor": None}
 
@@ -144,7 +144,7 @@ def test_feedback(app_server: AppServer) -> None:
 
 
 def test_command_exec(app_server: AppServer) -> None:
-    """command/exec: exit code and both outputs, in the server's working directory or another one."""
+    """command/exec runs in the server's working directory or in `cwd`, and returns the exit code, stdout and stderr."""
     server = started(app_server())
     result = server.request("command/exec", {"command": ["sh", "-c", "echo out; echo err >&2; exit 3"], **FREE})
     assert result == {"exitCode": 3, "stdout": "out\n", "stderr": "err\n"}
@@ -171,14 +171,14 @@ EXEC_FAILURES: dict[str, tuple[dict[str, Any], int, str]] = {
 
 @pytest.mark.parametrize("row", EXEC_FAILURES)
 def test_command_exec_fails(app_server: AppServer, row: str) -> None:
-    """What cannot be run, or not to its end, is an error; -32603 for all but a bad request."""
+    """A command that cannot start or is stopped gets an error: -32600 for invalid params, -32603 otherwise."""
     params, code, message = EXEC_FAILURES[row]
     server = started(app_server())
     assert server.request_error("command/exec", {**FREE, **params}) == {"code": code, "message": message}
 
 
 def test_v1_exec(app_server: AppServer) -> None:
-    """v1: execOneOffCommand, whose sandbox policy is in kebab-case."""
+    """v1: execOneOffCommand takes the sandbox policy in kebab-case."""
     server = started(app_server())
     policy = {"sandboxPolicy": {"type": "danger-full-access"}}
     result = server.request("execOneOffCommand", {"command": ["printf", "hi"], **policy})
@@ -197,7 +197,7 @@ def with_files(root: Path) -> None:
 
 
 def test_fuzzy_file_search(app_server: AppServer) -> None:
-    """The files whose names have the letters of the query, the best first, with the places of the letters."""
+    """fuzzyFileSearch returns the files whose names match the query, best first, with the positions of the letters."""
     server = started(app_server(prepare=with_files))
     found = server.request("fuzzyFileSearch", {"query": "alp", "roots": [server.work]})["files"]
     assert sorted(found[0]) == ["file_name", "indices", "path", "root", "score"]
@@ -210,13 +210,13 @@ def test_fuzzy_file_search(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("query", ["zzz", ""], ids=["no-match", "empty"])
 def test_fuzzy_file_search_finds_nothing(app_server: AppServer, query: str) -> None:
-    """No match, and no letters to match, are not files."""
+    """A query without a match, or without letters, returns no files."""
     server = started(app_server(prepare=with_files))
     assert server.request("fuzzyFileSearch", {"query": query, "roots": [server.work]}) == {"files": []}
 
 
 def with_repository(root: Path) -> None:
-    """Make the working directory a repository, with a commit that its remote has and a change that it has not."""
+    """Make the working directory a repository with one commit on its remote and one uncommitted change."""
     env = {"PATH": os.environ["PATH"], "HOME": str(root / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
     env |= {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in IDENTITY.items()}
 
@@ -235,12 +235,12 @@ def with_repository(root: Path) -> None:
 
 
 IDENTITY = {"NAME": "Nobody", "EMAIL": "nobody@example.invalid", "DATE": "2026-01-01T00:00:00Z"}
-#: The commit's name follows from its content, its author and its date.
+#: The hash of the commit, which depends on its content, author and date only.
 COMMIT = "3cf6436bdd80005afd826c34f2bd720ff3fb83a2"
 
 
 def test_git_diff(app_server: AppServer) -> None:
-    """v1: gitDiffToRemote tells the commit that the remote has, and what differs from it here."""
+    """v1: gitDiffToRemote returns the commit of the remote and the local diff against it."""
     server = started(app_server(prepare=with_repository))
     result = server.request("gitDiffToRemote", {"cwd": server.work})
     assert result["sha"] == COMMIT
@@ -248,14 +248,14 @@ def test_git_diff(app_server: AppServer) -> None:
 
 
 def test_git_diff_without_a_repository(app_server: AppServer) -> None:
-    """v1: a directory that is not a repository is refused."""
+    """v1: gitDiffToRemote refuses a directory that is not a repository."""
     server = started(app_server())
     error = server.request_error("gitDiffToRemote", {"cwd": server.work})
     assert error == {"code": REFUSED, "message": f'failed to compute git diff to remote for cwd: "{server.work}"'}
 
 
 def test_git_info(app_server: AppServer) -> None:
-    """A thread in a repository tells its commit, its branch and its remote."""
+    """A thread in a repository has the commit, the branch and the remote in `gitInfo`."""
     server = app_server(prepare=with_repository)
     open_thread(server)
     info = all_of(server, "thread/started")[0]["thread"]["gitInfo"]
@@ -265,7 +265,7 @@ def test_git_info(app_server: AppServer) -> None:
 
 # -- reviews -----------------------------------------------------------------------------------------------------------------
 
-#: name -> (the target of the review, what it is called, how the model is asked)
+#: name -> (the target of the review, its label, the prompt for the model)
 TARGETS: dict[str, tuple[dict[str, Any], str, str]] = {
     "custom": ({"type": "custom", "instructions": "Look at a.txt."}, "Look at a.txt.", "Look at a.txt."),
     "uncommitted": ({"type": "uncommittedChanges"}, "current changes", "Review the current code changes"),
@@ -284,7 +284,7 @@ TARGETS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("row", TARGETS)
 def test_review(app_server: AppServer, row: str) -> None:
-    """A review is a turn: review mode entered, the model asked, review mode left with what it said."""
+    """A review is a turn: the server enters review mode, asks the model, and leaves review mode with the model's answer."""
     target, hint, prompt = TARGETS[row]
     server = app_server([{"items": [text("It is fine.")], "expect": {"prompt": prompt}}], prepare=with_repository)
     thread = open_thread(server)
@@ -308,7 +308,7 @@ def test_review(app_server: AppServer, row: str) -> None:
 
 
 def test_review_findings(app_server: AppServer) -> None:
-    """Findings in the model's JSON are told as they are, and as words."""
+    """The server sends the findings in the model's JSON both unchanged and as text."""
     location = {"absolute_file_path": "/x/a.txt", "line_range": {"start": 1, "end": 2}}
     finding = {
         "title": "[P1] Wrong sum",
@@ -334,7 +334,7 @@ def test_review_findings(app_server: AppServer) -> None:
 
 
 def test_detached_review(app_server: AppServer) -> None:
-    """A detached review has a thread of its own; the thread that it was asked in hears nothing of it."""
+    """A detached review runs in a new thread; the first thread gets no notifications of the review."""
     server = app_server([{"items": [text("It is fine.")]}])
     thread = open_thread(server)
     asked = {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}, "delivery": "detached"}
@@ -346,7 +346,7 @@ def test_detached_review(app_server: AppServer) -> None:
 
 
 def test_review_without_instructions(app_server: AppServer) -> None:
-    """Instructions of nothing but blanks are refused."""
+    """A review with blank instructions is refused."""
     server = app_server()
     thread = open_thread(server)
     error = server.request_error("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": " "}})
@@ -354,7 +354,7 @@ def test_review_without_instructions(app_server: AppServer) -> None:
 
 
 def test_review_against_a_branch_of_nothing(app_server: AppServer) -> None:
-    """Outside a repository a review against a branch is begun, fails, and says so; the turn never completes."""
+    """Outside a repository a review against a branch starts, fails with an error, and its turn never completes."""
     server = app_server()
     thread = open_thread(server)
     target = {"type": "baseBranch", "branch": "main"}

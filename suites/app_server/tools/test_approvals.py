@@ -1,7 +1,7 @@
-"""Commands that need the client's approval: the request, each decision, and what follows.
+"""Commands that need the client's approval: the request, each decision, and its consequences.
 
-Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". One prompt, several decisions: in a replay the
-client's own decision chooses how the turn goes on.
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". All cases share one
+prompt: in a replay the client's decision selects the recording that continues the turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REJECTED = "exec command rejected by user"
 
 
 def start_turn(server: Server) -> str:
-    """A thread in which every command but the harmless needs an approval, and a turn that wants one."""
+    """Start a thread in which a command needs an approval, and a turn that calls such a command; return the thread's id."""
     server.initialize()
     settings = {"cwd": server.work, "approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
     thread: str = server.request("thread/start", settings)["thread"]["id"]
@@ -38,7 +38,7 @@ def start_turn(server: Server) -> str:
 
 
 def of_command(server: Server) -> Events:
-    """The turn's events that have to do with the command, from exec_command_begin on."""
+    """Return the turn's events about the command, from exec_command_begin on."""
     seen = events(server, "0")
     return [(method, params) for method, params in seen if "exec" in method or "commandExecution" in f"{method} {params}"]
 
@@ -65,7 +65,7 @@ def ended(thread: str, shell: list[str], cwd: str, output: str, error: str, stat
 
 
 def test_request(app_server: AppServer) -> None:
-    """The order before the request, and the request word for word; its id is the server's own, an integer from 0.
+    """The frames before the request come in a fixed order; the request is exact, and its id is an integer that starts at 0.
 
     Source: REAL-36, REAL-51, REAL-52.
     """
@@ -102,7 +102,7 @@ def test_request(app_server: AppServer) -> None:
 
 
 def test_accept(app_server: AppServer) -> None:
-    """accept: output, exec_command_end, one item/completed; the model goes on. (REAL-53)"""
+    """accept: output, exec_command_end and one item/completed follow, and the model continues. (REAL-53)"""
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     thread = start_turn(server)
     server.reply(server.server_request("item/commandExecution/requestApproval"), {"decision": "accept"})
@@ -122,7 +122,7 @@ def test_accept(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["decline", "anything"])
 def test_decline(app_server: AppServer, decision: str) -> None:
-    """decline: two item/completed for one id, `declined` and `failed`; the turn goes on. An invalid decision is a decline.
+    """decline, or an invalid decision: two item/completed for one id, `declined` and `failed`; the turn continues.
 
     Source: REAL-54, REAL-56.
     """
@@ -143,8 +143,8 @@ def test_decline(app_server: AppServer, decision: str) -> None:
 
 
 def test_cancel(app_server: AppServer) -> None:
-    """cancel: the item is declined, turn_aborted, and the turn is `interrupted`; the model is not asked again. (REAL-55)"""
-    server = app_server([{"items": [shell_call(MARKER)]}], racy="the end of the declined command may be cut off by the abort")
+    """cancel: the item is `declined`, turn_aborted comes, the turn is `interrupted`; no further model request. (REAL-55)"""
+    server = app_server([{"items": [shell_call(MARKER)]}], racy="the abort may come before the end of the declined command")
     thread = start_turn(server)
     server.reply(server.server_request("item/commandExecution/requestApproval"), {"decision": "cancel"})
     server.notification("turn/completed")
@@ -161,7 +161,7 @@ def test_cancel(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize(("decision", "status"), [("approved", "completed"), ("denied", "failed")])
 def test_v1(app_server: AppServer, decision: str, status: str) -> None:
-    """A v1 conversation is asked by execCommandApproval, with the command in words, and decides approved or denied. (REAL-58)"""
+    """A v1 client gets execCommandApproval with the command as a list, and replies approved or denied. (REAL-58)"""
     server = app_server([{"items": [shell_call(MARKER)]}, {"items": [text("Done")]}])
     server.initialize()
     settings = {"cwd": server.work, "approvalPolicy": "untrusted", "sandbox": "danger-full-access"}

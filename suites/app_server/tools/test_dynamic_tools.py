@@ -1,7 +1,7 @@
-"""Tools that the client declares and executes: the call, what may be replied, and what the model is told.
+"""Tools that the client declares and executes: the call, the possible replies, and the output for the model.
 
-Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals"; docs/contract/schema-tools.md. What the model is
-told is held to on a live server, by the script's `expect`.
+Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals"; docs/contract/schema-tools.md. On a live server the
+script's `expect` also checks the output for the model.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def call(arguments: Any = None, name: str = "get_time", call_id: str = "call_1")
 
 
 def script(told: str, item: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The model calls the tool, wants to be told this, and says something."""
+    """Return a script: the model calls the tool, expects this output, and sends a message."""
     return [{"items": [item or call()]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": told}}}]
 
 
 def test_call(app_server: AppServer) -> None:
-    """The event (camelCase inside, as no other) and then the request; the reply's output goes to the model as it is.
+    """The event comes first (the only one with camelCase keys), then the request; the model gets the client's output unchanged.
 
     Source: REAL-47, REAL-62, REAL-63, REAL-64, SCHEMA-11, SCHEMA-13.
     """
@@ -52,7 +52,7 @@ def test_call(app_server: AppServer) -> None:
         assert body["tools"][-1] == declared
 
 
-#: name -> (the client's reply, what the model is told)
+#: name -> (the client's reply, the output for the model)
 REPLIES: dict[str, tuple[Any, str]] = {
     "success": ({"output": "12:00", "success": True}, "12:00"),
     "failure": ({"output": "There is no clock.", "success": False}, "There is no clock."),
@@ -66,7 +66,7 @@ REPLIES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("row", REPLIES)
 def test_reply(app_server: AppServer, row: str) -> None:
-    """Whatever is replied, the turn goes on; a reply that is none is told to the model as such. (REAL-63, REAL-65)"""
+    """The turn continues after every reply; the model gets an error text for an invalid reply. (REAL-63, REAL-65)"""
     reply, told = REPLIES[row]
     server = app_server(script(told), bad_input=row not in ("success", "failure", "empty"))
     thread = open_thread(server, dynamicTools=[CLOCK])
@@ -78,7 +78,7 @@ def test_reply(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """A JSON-RPC error leaves the turn hanging until turn/interrupt. (REAL-57)"""
+    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt. (REAL-57)"""
     server = app_server([{"items": [call()]}])
     thread = open_thread(server, dynamicTools=[CLOCK])
     start(server, thread)
@@ -92,7 +92,7 @@ def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
     assert last_words(server) == []
 
 
-#: name -> (the model's call, what it is told)
+#: name -> (the model's call, the output for the model)
 BAD_CALLS = {
     "unknown-tool": (call(name="get_weather"), "unsupported call: get_weather"),
     "bad-arguments": (call("{zone: UTC}"), "failed to parse function arguments: key must be a string at line 1 column 2"),
@@ -101,7 +101,7 @@ BAD_CALLS = {
 
 @pytest.mark.parametrize("row", BAD_CALLS)
 def test_bad_call(app_server: AppServer, row: str) -> None:
-    """A call that cannot be made is not put to the client; only the model is told. (REAL-66, REAL-67)"""
+    """The server does not send an invalid call to the client; only the model gets an error. (REAL-66, REAL-67)"""
     item, told = BAD_CALLS[row]
     server = app_server(script(told, item))
     thread = open_thread(server, dynamicTools=[CLOCK])
@@ -112,7 +112,7 @@ def test_bad_call(app_server: AppServer, row: str) -> None:
 
 
 def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
-    """Any JSON object is passed on, whatever the declared schema says: to judge it is the client's business."""
+    """The server passes any JSON object to the client and does not check it against the declared schema."""
     server = app_server(script("12:00", call({"time zone": 5, "more": [None, {"a": "\N{LINE SEPARATOR}"}]})))
     thread = open_thread(server, dynamicTools=[CLOCK])
     start(server, thread)
@@ -123,18 +123,18 @@ def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
 
 
 def serve(server: Server, calls: int) -> list[str]:
-    """Answer so many calls, each by its call id; return the ids in the order of the calls."""
+    """Answer this number of calls, each with its call id; return the ids in the order of the calls."""
     order = []
     for _ in range(calls):
         request = server.server_request(REQUEST)
         order.append(request["params"]["callId"])
-        assert [msg["callId"] for msg in msgs(server, "dynamic_tool_call_request")] == order  # the next one waits for the reply
+        assert [msg["callId"] for msg in msgs(server, "dynamic_tool_call_request")] == order  # the next call waits for the reply
         server.reply(request, {"output": f"for {order[-1]}", "success": True})
     return order
 
 
 def test_parallel(app_server: AppServer) -> None:
-    """Two calls of one answer come one after the other, in no fixed order; the outputs go back in the order of the calls.
+    """The server sends two calls of one answer one at a time, in any order; the model gets the outputs in the order of its calls.
 
     Source: REAL-69, REAL-70.
     """
@@ -154,7 +154,7 @@ def test_parallel(app_server: AppServer) -> None:
 
 
 def test_resume_forgets_the_tools(app_server: AppServer) -> None:
-    """A thread that is loaded again no longer has its dynamic tools: the model is not offered them, and a call is unsupported."""
+    """A resumed thread has lost its dynamic tools: the model does not get them, and a call is unsupported."""
     turns: list[dict[str, Any]] = [{"items": [text("Hello")]}, {"items": [call()]}]
     turns.append({"items": [text("Pity.", id="msg_2")], "expect": {"outputs": {"call_1": "unsupported call: get_time"}}})
     server = app_server(turns)
@@ -169,7 +169,7 @@ def test_resume_forgets_the_tools(app_server: AppServer) -> None:
 
 
 NO_SCHEMA = "dynamic tool input schema is not supported for get_time: "
-#: name -> (what is wrong with a declared tool, the error's message)
+#: name -> (the invalid members of a declared tool, the message of the error)
 BAD_TOOLS: dict[str, tuple[dict[str, Any], str]] = {
     "no-description": ({"description": ...}, "Invalid request: missing field `description`"),
     "no-input-schema": ({"inputSchema": ...}, "Invalid request: missing field `inputSchema`"),
@@ -197,7 +197,7 @@ BAD_TOOLS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("row", BAD_TOOLS)
 def test_bad_tool(app_server: AppServer, row: str) -> None:
-    """A tool without one of its three members, or with a wrong one, is refused, and no thread starts.
+    """A tool with a missing or invalid member is refused, and no thread starts.
 
     Source: SCHEMA-07, SCHEMA-08, SCHEMA-18. The bundle allows any value as a schema; the server does not.
     """
@@ -212,7 +212,7 @@ def test_bad_tool(app_server: AppServer, row: str) -> None:
 
 @pytest.mark.parametrize("schema", [{}, True], ids=["empty", "true"])
 def test_least_tool(app_server: AppServer, schema: Any) -> None:
-    """An empty description is enough, and so is an empty schema, or the schema `true`. (SCHEMA-07, SCHEMA-08)"""
+    """A tool may have an empty description, an empty schema, or the schema `true`. (SCHEMA-07, SCHEMA-08)"""
     server = app_server()
     server.initialize()
     tool = {"name": "get_time", "description": "", "inputSchema": schema}
@@ -221,7 +221,7 @@ def test_least_tool(app_server: AppServer, schema: Any) -> None:
 
 
 def test_v1_ignores_dynamic_tools(app_server: AppServer) -> None:
-    """newConversation accepts dynamicTools without a word and has no such tool: the call is unsupported. (REAL-46, SCHEMA-17)"""
+    """newConversation ignores dynamicTools without an error; a call of such a tool is unsupported. (REAL-46, SCHEMA-17)"""
     server = app_server(script("unsupported call: get_time"), bad_input=True)
     talk = conversation(server, dynamicTools=[CLOCK])
     say(server, talk)

@@ -1,8 +1,8 @@
-"""Who is asked about a command, what may be answered, and what each answer leads to.
+"""Which commands need an approval, which decisions are valid, and the consequence of each decision.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals", and the bundle's CommandExecutionApprovalDecision and
-ReviewDecision. The request word for word, accept, decline and cancel are in test_approvals. What the model is told of a
-command is held to on a live server, by the script's `expect`.
+ReviewDecision. test_approvals has the cases of the exact request, accept, decline and cancel. On a live server the
+script's `expect` also checks the output of a command for the model.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ TWICE = [{"items": [shell_call(MARKER)]}, {"items": [shell_call(MARKER, "call_2"
 
 
 def told(output: str, words: str = "Done") -> dict[str, Any]:
-    """A turn of the script that wants to be told this of call_1, and then says something."""
+    """Return a turn of the script that expects this output of call_1, and then sends a message."""
     return {"items": [text(words)], "expect": {"outputs": {"call_1": output}}}
 
 
 def statuses(server: Server) -> list[tuple[str, str, int | None]]:
-    """Id, status and exit code of every completed command."""
+    """Return id, status and exit code of every completed command."""
     return [(item["id"], item["status"], item["exitCode"]) for item in items_of(server, "commandExecution")]
 
 
 def test_accept_for_session(app_server: AppServer) -> None:
-    """acceptForSession: an identical command of the same session is not asked about again. (REAL-52)"""
+    """acceptForSession: an identical command of the same session needs no further approval. (REAL-52)"""
     server = app_server(TWICE)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -56,7 +56,7 @@ def test_accept_for_session(app_server: AppServer) -> None:
 
 
 def test_accept_is_for_once(app_server: AppServer) -> None:
-    """accept: the same command is asked about again; the server counts its requests. (REAL-53)"""
+    """accept: the same command needs a new approval; the ids of the server's requests count up. (REAL-53)"""
     server = app_server(TWICE)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -69,7 +69,7 @@ def test_accept_is_for_once(app_server: AppServer) -> None:
 
 
 def test_accept_with_amendment(app_server: AppServer) -> None:
-    """acceptWithExecpolicyAmendment: whatever begins with the amended words is not asked about again, in later turns too.
+    """acceptWithExecpolicyAmendment: commands that begin with the amended words need no further approval, in later turns too.
 
     Source: REAL-52.
     """
@@ -89,13 +89,13 @@ def test_accept_with_amendment(app_server: AppServer) -> None:
     assert last_words(server) == ["One", "Two"]
 
 
-#: What is not an answer at all -> the result that is sent.
+#: The name of an invalid reply -> the result that the client sends.
 NO_DECISION: dict[str, Any] = {"no-decision": {}, "null": None, "number": 5, "wrong-case": {"decision": "Accept"}}
 
 
 @pytest.mark.parametrize("row", NO_DECISION)
 def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
-    """An answer without a valid decision counts as decline: the command does not run, and the turn goes on. (REAL-56)"""
+    """A reply without a valid decision counts as decline: the command does not run, and the turn continues. (REAL-56)"""
     server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED, "Then not.")], bad_input=True)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -107,7 +107,7 @@ def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """A JSON-RPC error in place of a decision leaves the turn hanging until turn/interrupt, and the server never ends.
+    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt, and the server never ends.
 
     Source: REAL-57, REAL-93.
     """
@@ -125,7 +125,7 @@ def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
     assert statuses(server) in ([], [("call_1", "failed", -1)])
 
 
-#: name -> (approval policy, sandbox, the call's arguments, reason of the request (False: nothing is asked), status, exit code)
+#: name -> (approval policy, sandbox, the call's arguments, reason of the request (False: no request), status, exit code)
 POLICIES: dict[str, tuple[str, str, dict[str, Any], Any, str, int]] = {
     "untrusted-harmless": ("untrusted", "read-only", {"command": "ls"}, False, "completed", 0),
     "untrusted": ("untrusted", "danger-full-access", {"command": MARKER}, None, "completed", 0),
@@ -156,7 +156,7 @@ POLICIES: dict[str, tuple[str, str, dict[str, Any], Any, str, int]] = {
 
 @pytest.mark.parametrize("row", POLICIES)
 def test_policy(app_server: AppServer, row: str) -> None:
-    """Each approval policy asks about its commands and no others; what is asked about is accepted here. (REAL-51)"""
+    """Each policy requests an approval for exactly its kind of commands; the client accepts each request. (REAL-51)"""
     policy, sandbox, arguments, reason, status, code = POLICIES[row]
     call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
     server = app_server([{"items": [call]}, {"items": [text("Done")]}])
@@ -173,7 +173,7 @@ def test_policy(app_server: AppServer, row: str) -> None:
 
 
 def test_never_escalated(app_server: AppServer) -> None:
-    """Under `never` a call that asks for more rights is turned down before it begins; only the model is told why."""
+    """Under `never` the server refuses a call with escalated permissions before it starts; only the model gets the reason."""
     arguments = {"command": MARKER, "sandbox_permissions": "require_escalated", "justification": "To see the marker."}
     call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
     why = (
@@ -189,7 +189,7 @@ def test_never_escalated(app_server: AppServer) -> None:
 
 
 def test_blocked_by_policy(app_server: AppServer) -> None:
-    """Under `never` a dangerous command fails without running, with the reason as its output."""
+    """Under `never` a dangerous command fails without running; the output of its item is the reason."""
     server = app_server([{"items": [shell_call("rm -rf nothing")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
     run(server, thread)
@@ -202,7 +202,7 @@ def test_blocked_by_policy(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["abort", "approved_for_session"])
 def test_v1_decision(app_server: AppServer, decision: str) -> None:
-    """v1: abort ends the turn with the command undone; approved_for_session covers the next identical command. (REAL-58)"""
+    """v1: abort ends the turn without the command; approved_for_session approves the next identical command. (REAL-58)"""
     aborts = decision == "abort"
     server = app_server(TWICE[:1] if aborts else TWICE, racy=ABANDONED if aborts else "")
     talk = conversation(server, **ASKS)
@@ -222,7 +222,7 @@ def test_v1_decision(app_server: AppServer, decision: str) -> None:
 
 
 def test_v1_amendment(app_server: AppServer) -> None:
-    """v1: approved_execpolicy_amendment names the words that are allowed from now on. (REAL-58)"""
+    """v1: approved_execpolicy_amendment approves all later commands that begin with the amended words. (REAL-58)"""
     server = app_server(TWICE)
     talk = conversation(server, **ASKS)
     say(server, talk)
@@ -235,7 +235,7 @@ def test_v1_amendment(app_server: AppServer) -> None:
 
 
 def test_v1_invalid_decision(app_server: AppServer) -> None:
-    """v1: v2's word `accept` is not a decision, and counts as denied. (REAL-58)"""
+    """v1: the v2 decision `accept` is invalid and counts as denied. (REAL-58)"""
     server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED)], bad_input=True)
     talk = conversation(server, **ASKS)
     say(server, talk)

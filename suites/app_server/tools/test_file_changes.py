@@ -39,7 +39,7 @@ DONE = "Success. Updated the following files:\nA new.txt\n"
 
 
 def patch(words: str, call_id: str = "call_1") -> dict[str, Any]:
-    """Return a script's item: the model wants this patch to be applied."""
+    """Return a script's item: the model calls apply_patch with this patch."""
     return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": words}
 
 
@@ -49,17 +49,17 @@ def with_old_file(root: Path) -> None:
 
 
 def added(server: Server) -> dict[str, Any]:
-    """The change of the patch ADD, as the item has it."""
+    """Return the change of the patch ADD in the form of the item."""
     return {"path": f"{server.work}/new.txt", "kind": {"type": "add"}, "diff": "one\ntwo\n"}
 
 
 def statuses(server: Server) -> list[tuple[str, str]]:
-    """Id and status of every completed file change."""
+    """Return id and status of every completed file change."""
     return [(item["id"], item["status"]) for item in items_of(server, "fileChange")]
 
 
 def test_request(app_server: AppServer) -> None:
-    """The order before the request, and the request word for word. (REAL-60)"""
+    """The frames before the request come in a fixed order, and the request is exact. (REAL-60)"""
     server = app_server([{"items": [patch(ADD)]}, {"items": [text("Done")]}])
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -83,7 +83,7 @@ def test_request(app_server: AppServer) -> None:
 
 
 def test_accept(app_server: AppServer) -> None:
-    """accept: what apply_patch says as output, patch_apply_end, one item/completed, and then the diff of the turn.
+    """accept: the output of apply_patch, patch_apply_end, one item/completed, and then the diff of the turn.
 
     Source: REAL-53, REAL-61.
     """
@@ -105,7 +105,7 @@ def test_accept(app_server: AppServer) -> None:
 
 
 def test_turn_diff(app_server: AppServer) -> None:
-    """turn/diff/updated has the unified diff of the whole turn so far, and codex/event/turn_diff the same before it. (REAL-61)"""
+    """turn/diff/updated has the unified diff of the whole turn so far, and codex/event/turn_diff has it before. (REAL-61)"""
     second = "*** Begin Patch\n*** Add File: second.txt\n+three\n*** End Patch\n"
     server = app_server([{"items": [patch(ADD)]}, {"items": [patch(second, "call_2")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
@@ -127,7 +127,7 @@ def test_turn_diff(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["decline", "anything"])
 def test_decline(app_server: AppServer, decision: str) -> None:
-    """decline: two item/completed for one id, declined and failed, and the turn goes on. An invalid decision is a decline.
+    """decline, or an invalid decision: two item/completed for one id, `declined` and `failed`; the turn continues.
 
     Source: REAL-54, REAL-56.
     """
@@ -150,7 +150,7 @@ def test_cancel(app_server: AppServer) -> None:
     server = app_server([{"items": [patch(ADD)]}], racy=ABANDONED)
     thread = open_thread(server, **ASKS)
     start(server, thread)
-    server.notification("thread/tokenUsage/updated")  # else it comes or not
+    server.notification("thread/tokenUsage/updated")  # without this wait it may or may not come
     server.reply(server.server_request(REQUEST), {"decision": "cancel"})
     assert ended(server, thread)["status"] == "interrupted"
     assert statuses(server)[0] == ("call_1", "declined")
@@ -159,7 +159,7 @@ def test_cancel(app_server: AppServer) -> None:
 
 
 def test_accept_for_session(app_server: AppServer) -> None:
-    """acceptForSession: the next change to the same file is not asked about."""
+    """acceptForSession: the next change to the same file needs no approval."""
     again = "*** Begin Patch\n*** Update File: new.txt\n@@\n one\n-two\n+three\n*** End Patch\n"
     server = app_server([{"items": [patch(ADD)]}, {"items": [patch(again, "call_2")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **ASKS)
@@ -180,7 +180,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("row", KINDS)
 def test_kind(app_server: AppServer, row: str) -> None:
-    """Each kind of change has its own diff: of an update the hunks, of a deleted file what it held."""
+    """Each kind of change has its own diff: the hunks of an update, or the content of a deleted file."""
     words, kind, diff = KINDS[row]
     server = app_server([{"items": [patch(words)]}, {"items": [text("Done")]}], prepare=with_old_file)
     thread = open_thread(server, **FREE)
@@ -196,7 +196,7 @@ def test_kind(app_server: AppServer, row: str) -> None:
 
 
 def test_patch_that_does_not_apply(app_server: AppServer) -> None:
-    """A patch that fits no file never becomes an item; only the model is told."""
+    """A patch that does not apply never becomes an item; only the model gets an error."""
     script = [{"items": [patch(UPDATE)]}, {"items": [text("Pity.")]}]
     server = app_server(script)
     thread = open_thread(server, **FREE)
@@ -211,7 +211,7 @@ def test_patch_that_does_not_apply(app_server: AppServer) -> None:
     ids=["approved", "denied", "abort"],
 )
 def test_v1(app_server: AppServer, decision: str, status: list[list[str]]) -> None:
-    """v1 asks by applyPatchApproval, and never tells the turn's diff as a notification; abort may leave the item open.
+    """v1 sends applyPatchApproval and no notification with the turn's diff; after an abort the item may stay open.
 
     Source: REAL-48, REAL-59.
     """

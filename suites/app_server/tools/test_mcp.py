@@ -1,7 +1,7 @@
-"""MCP servers: how they start up, what their tools say, and the requests about them.
+"""MCP servers: their start-up, the results of their tools, and the requests about them.
 
 Source: the bundle's McpToolCallStatus, McpStartupStatus and ListMcpServerStatusResponse; docs/contract/real-0.92.md, section 3
-names the tools that go with them. The MCP server is a program of a few lines that the real Codex starts itself.
+names their tools. The MCP server is a short program, which the real Codex starts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def with_program(root: Path) -> None:
 
 
 def ready(server: Server) -> str:
-    """Start a thread and wait until its MCP servers have started, or failed to; return the thread's id."""
+    """Start a thread and wait until each of its MCP servers has started or failed; return the thread's id."""
     server.initialize()
     thread = another_thread(server)
     server.notification("codex/event/mcp_startup_complete")
@@ -72,12 +72,12 @@ def call(arguments: dict[str, Any], name: str = "mcp__tiny__add") -> dict[str, A
 
 
 def script(item: dict[str, Any], output: str) -> list[dict[str, Any]]:
-    """The model makes the call, wants to be told this, and says something."""
+    """Return a script: the model makes the call, expects this output, and sends a message."""
     return [{"items": [item]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}]
 
 
 def test_start_up(app_server: AppServer) -> None:
-    """A server is starting and then ready; the final notification lists the ready servers."""
+    """The server reports the MCP server as starting, then as ready; the last notification lists the ready servers."""
     server = app_server(config=TINY, prepare=with_program)
     ready(server)
     updates = [(msg["server"], msg["status"]) for msg in msgs(server, "mcp_startup_update")]
@@ -86,7 +86,7 @@ def test_start_up(app_server: AppServer) -> None:
 
 
 def test_start_up_fails(app_server: AppServer) -> None:
-    """A program that is not there fails with the system's words; the thread lives all the same."""
+    """If the program of an MCP server does not exist, its start-up fails with the system's error; the thread still works."""
     server = app_server([{"items": [text("Hello")]}], config=BROKEN)
     thread = ready(server)
     why = "No such file or directory (os error 2)"
@@ -99,7 +99,7 @@ def test_start_up_fails(app_server: AppServer) -> None:
 
 
 def test_tool_call(app_server: AppServer) -> None:
-    """A tool of the server: begin and end as events, one mcpToolCall item; the model is told the content as JSON."""
+    """A call of an MCP tool has a begin event, an end event and one mcpToolCall item; the model gets the content as JSON."""
     server = app_server(script(call({"a": 1, "b": 2}), '[{"text":"3","type":"text"}]'), config=TINY, prepare=with_program)
     thread = ready(server)
     assert run(server, thread)["status"] == "completed"
@@ -118,7 +118,7 @@ def test_tool_call(app_server: AppServer) -> None:
 
 
 def test_tool_call_fails(app_server: AppServer) -> None:
-    """A result with isError: the item has failed, the result stays, and the turn goes on."""
+    """A result with isError makes the item `failed` and stays in the item; the turn continues."""
     output = '[{"text":"There is no a.","type":"text"}]'
     server = app_server(script(call({}), output), config=TINY, prepare=with_program)
     thread = ready(server)
@@ -131,7 +131,7 @@ def test_tool_call_fails(app_server: AppServer) -> None:
 
 
 def test_elicitation(app_server: AppServer) -> None:
-    """A question of an MCP server comes as an event only: the protocol has no way to answer it, and the call stays open."""
+    """An elicitation of an MCP server is only an event: the protocol has no reply to it, and the call stays open."""
     server = app_server([{"items": [call({"ask": "Sure?"})]}], config=TINY, prepare=with_program, ends=None)
     thread = ready(server)
     start(server, thread)
@@ -146,7 +146,7 @@ def test_elicitation(app_server: AppServer) -> None:
 
 
 def test_resource(app_server: AppServer) -> None:
-    """Resources are read by a tool of Codex itself, which counts as a call to that server."""
+    """A built-in tool of Codex reads resources; its item is a call to that MCP server."""
     told = json.dumps(
         {"server": "tiny", "uri": "tiny://one", "contents": [{"text": "1", "uri": "tiny://one"}]}, separators=(",", ":")
     )
@@ -160,7 +160,7 @@ def test_resource(app_server: AppServer) -> None:
 
 
 def test_status(app_server: AppServer) -> None:
-    """mcpServerStatus/list starts the servers of the configuration for itself, and tells what each offers."""
+    """mcpServerStatus/list starts the configured servers and returns the tools and resources of each."""
     server = app_server(config=TINY, prepare=with_program)
     server.initialize()
     tool = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object"}}
@@ -186,17 +186,17 @@ def test_status_of_none(app_server: AppServer) -> None:
 
 
 def test_reload(app_server: AppServer) -> None:
-    """config/mcpServer/reload takes no params, and is answered at once."""
+    """config/mcpServer/reload takes no params and is answered at once."""
     server = app_server()
     server.initialize()
     assert server.request("config/mcpServer/reload") == {}
 
 
 class Authority(http.server.BaseHTTPRequestHandler):
-    """An MCP server over HTTP that wants a login, and its own authority: it registers anybody, and gives tokens."""
+    """An MCP server over HTTP that requires a login, and its authority, which registers every client and issues tokens."""
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _answer(self, status: int, value: dict[str, Any]) -> None:
         body = json.dumps(value).encode()
@@ -207,14 +207,14 @@ class Authority(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self) -> None:
-        """The metadata of the authority."""
+        """Serve the metadata of the authority."""
         base = "http://" + self.headers["host"]
         places = {f"{what}_endpoint": f"{base}/{what}" for what in ("authorization", "token", "registration")}
         known = "/.well-known/oauth-authorization-server" in self.path
         self._answer(200 if known else 404, {"issuer": base, "response_types_supported": ["code"], **places} if known else {})
 
     def do_POST(self) -> None:
-        """Registration, and the tokens."""
+        """Register a client, or issue tokens."""
         asked = self.rfile.read(int(self.headers["content-length"]))
         if self.path == "/registration":
             self._answer(201, {"client_id": "client-1", "redirect_uris": json.loads(asked)["redirect_uris"]})
@@ -240,20 +240,20 @@ def authority() -> Iterator[dict[str, Any]]:
 
 
 def test_oauth_login(app_server: AppServer) -> None:
-    """mcpServer/oauth/login gives the address for the browser; when the browser comes back, the login is completed."""
+    """mcpServer/oauth/login returns an address for the browser; the callback of the browser completes the login."""
     with authority() as config:
         server = app_server(config=config)
         server.initialize()
         url = server.request("mcpServer/oauth/login", {"name": "remote"})["authorizationUrl"]
         query = dict(parse_qsl(urlsplit(url).query))
         assert (query["response_type"], query["client_id"], query["code_challenge_method"]) == ("code", "client-1", "S256")
-        if server.live:  # as the browser would
+        if server.live:  # as a browser does
             urlopen(f"{query['redirect_uri']}?{urlencode({'code': 'code-1', 'state': query['state']})}", timeout=10).close()
         assert server.notification("mcpServer/oauthLogin/completed") == {"name": "remote", "success": True}
 
 
 def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
-    """When nobody comes back in time, the login is completed without success."""
+    """If no callback comes in time, the login completes without success."""
     with authority() as config:
         server = app_server(config=config)
         server.initialize()
@@ -263,7 +263,7 @@ def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
 
 
 def test_oauth_login_refused(app_server: AppServer) -> None:
-    """A login is for servers over HTTP only, and for those that there are."""
+    """A login is refused for a server that does not use HTTP, and for an unknown server."""
     server = app_server(config=TINY, prepare=with_program)
     server.initialize()
     assert server.request_error("mcpServer/oauth/login", {"name": "tiny"}) == {

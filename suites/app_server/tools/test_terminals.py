@@ -1,7 +1,7 @@
-"""Commands in terminals: a command that runs on after its call, and the model's later input to it.
+"""Commands in terminals: a command that still runs after its call, and the model's later input to the command.
 
-Source: the bundle's EventMsg (terminal_interaction), ExecCommandSource and item/commandExecution/terminalInteraction; they come
-with `[features] unified_exec = true`, whose tools are exec_command and write_stdin.
+Source: the bundle's EventMsg (terminal_interaction), ExecCommandSource and item/commandExecution/terminalInteraction; they need
+`[features] unified_exec = true`, which has the tools exec_command and write_stdin.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import FREE, ended, items_of, last_words, msgs, open_thread, run, start
 
-#: Why a recording shows one of several right orders.
-PIECES = "a terminal's output comes in pieces, and its end when it ends"
+#: The reason why a recording shows one of several correct orders.
+CHUNKS = "the output of a terminal comes in chunks of any size, and the end of its command at any time"
 CONFIG = {"features": {"unified_exec": True}, "suppress_unstable_features_warning": True}
 
 
@@ -23,13 +23,13 @@ def call(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
 
 
 def go_on(server: Server, *turns: dict[str, Any]) -> None:
-    """Give the model another script (a recording has what came of it)."""
+    """Give the model another script (does nothing on a recording, which has the result)."""
     if server.upstream is not None:
         server.upstream.script(list(turns))
 
 
 def test_a_command_to_its_end(app_server: AppServer) -> None:
-    """A command that ends within its call is an item as any other, with a process id."""
+    """The item of a command that ends within its call is like any other, plus a process id."""
     item = call("exec_command", "call_1", cmd="printf marker")
     server = app_server([{"items": [item]}, {"items": [text("Done")]}], config=CONFIG)
     thread = open_thread(server, **FREE)
@@ -43,14 +43,14 @@ def test_a_command_to_its_end(app_server: AppServer) -> None:
 
 
 def test_input(app_server: AppServer) -> None:
-    """A command that waits in its terminal: the model's input is told as an interaction, and the command goes on."""
+    """A command waits in its terminal: the server reports the model's input as an interaction, and the command continues."""
     begin = call("exec_command", "call_1", cmd="read word; printf 'got %s' $word", tty=True, yield_time_ms=1500)
-    server = app_server([{"items": [begin]}], config=CONFIG, racy=PIECES)
+    server = app_server([{"items": [begin]}], config=CONFIG, racy=CHUNKS)
     thread = open_thread(server, **FREE)
     start(server, thread)
     process = server.notification("codex/event/exec_command_begin")["msg"]["process_id"]
     answer = call("write_stdin", "call_2", session_id=int(process), chars="hello\n", yield_time_ms=1500)
-    go_on(server, {"items": [answer]}, {"items": [text("Done")]})  # while the first call still looks on
+    go_on(server, {"items": [answer]}, {"items": [text("Done")]})  # while the first call still waits for output
     assert ended(server, thread)["status"] == "completed"
     assert msgs(server, "terminal_interaction") == [{"call_id": "call_1", "process_id": process, "stdin": "hello\n"}]
     assert all_of(server, "item/commandExecution/terminalInteraction") == [
@@ -63,9 +63,9 @@ def test_input(app_server: AppServer) -> None:
 
 
 def test_a_terminal_ends_with_its_turn(app_server: AppServer) -> None:
-    """A command that still waits at the end of the turn is ended then: its item fails, after the turn has completed."""
+    """The end of a turn ends a command that still waits: its item fails after the turn has completed."""
     begin = call("exec_command", "call_1", cmd="read word", tty=True, yield_time_ms=250)
-    server = app_server([{"items": [begin]}, {"items": [text("It runs.")]}], config=CONFIG, racy=PIECES)
+    server = app_server([{"items": [begin]}, {"items": [text("It runs.")]}], config=CONFIG, racy=CHUNKS)
     thread = open_thread(server, **FREE)
     assert run(server, thread)["status"] == "completed"
     done = server.notification("item/completed", threadId=thread, turnId="0")["item"]
@@ -75,7 +75,7 @@ def test_a_terminal_ends_with_its_turn(app_server: AppServer) -> None:
 
 
 def test_no_such_terminal(app_server: AppServer) -> None:
-    """Input to a terminal that is not there is no interaction; the model is told."""
+    """Input to an unknown terminal is not reported as an interaction; only the model gets an error."""
     told = "write_stdin failed: Unknown process id 1"
     item = call("write_stdin", "call_1", session_id=1, chars="hello\n")
     script = [{"items": [item]}, {"items": [text("Pity.")], "expect": {"outputs": {"call_1": told}}}]

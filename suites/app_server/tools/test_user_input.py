@@ -29,21 +29,21 @@ SIZE = {"id": "size", "header": "Size", "question": "Which size?"}
 
 
 def script(told: str, *questions: dict[str, Any]) -> list[dict[str, Any]]:
-    """The model asks, wants to be told this, and says something."""
+    """Return a script: the model asks, expects this output, and sends a message."""
     arguments = {"questions": list(questions)}
     item = {"type": "function_call", "name": "request_user_input", "call_id": "call_1", "arguments": arguments}
     return [{"items": [item]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": told}}}]
 
 
 def answers(**given: list[str]) -> dict[str, Any]:
-    """The client's reply."""
+    """Return the client's reply."""
     return {"answers": {name: {"answers": words} for name, words in given.items()}}
 
 
 def test_question(app_server: AppServer) -> None:
-    """The event, then the request with the questions; the model is told the client's answers as JSON.
+    """The event comes first, then the request with the questions; the model gets the client's answers as JSON.
 
-    One answer only: of several the server writes the questions in no fixed order.
+    The case has one question, because the server writes several questions in no fixed order.
 
     Source: REAL-79.
     """
@@ -65,7 +65,7 @@ def test_question(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("reply", [{"answers": {}}, {"nonsense": 1}, None], ids=["none", "invalid", "null"])
 def test_no_answers(app_server: AppServer, reply: Any) -> None:
-    """No answers, or a reply that is none: the model is told that there are no answers."""
+    """After a reply without answers, or an invalid reply, the model gets an empty list of answers."""
     server = app_server(script('{"answers":{}}', COLOUR), config=CONFIG, bad_input=reply != {"answers": {}})
     thread = open_thread(server)
     start(server, thread, **PLAN)
@@ -75,7 +75,7 @@ def test_no_answers(app_server: AppServer, reply: Any) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """A JSON-RPC error leaves the turn hanging until turn/interrupt. (REAL-57)"""
+    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt. (REAL-57)"""
     server = app_server(script("", COLOUR)[:1], config=CONFIG)
     thread = open_thread(server)
     turn = start(server, thread, **PLAN)["id"]
@@ -89,7 +89,7 @@ def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
 
 
 def test_only_in_plan_mode(app_server: AppServer) -> None:
-    """In a turn without a mode the call is not put to the client; the model is told why. (REAL-79)"""
+    """In a turn without plan mode the client gets no question; the model gets the reason. (REAL-79)"""
     server = app_server(script("request_user_input is unavailable in Custom mode", COLOUR), config=CONFIG)
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -98,7 +98,7 @@ def test_only_in_plan_mode(app_server: AppServer) -> None:
 
 
 def test_warning(app_server: AppServer) -> None:
-    """A feature under development is warned of when a thread starts, as an event with an empty turn id."""
+    """When a thread starts, an event with an empty turn id warns about a feature under development."""
     server = app_server(config={"features": {"collaboration_modes": True}})
     thread = open_thread(server)
     told = server.notification("codex/event/warning")

@@ -176,7 +176,7 @@ def test_a_run_prints_the_table_and_reports_it(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "report.json").read_text())["coverage"]
     assert report["client method"]["addConversationListener"] == {"case": "app_server/test_v1/listener"}
     assert report["client method"]["feedback/upload"]["case"] is None
-    assert report["event"]["undo_started"]["reason"].startswith("Undo is")
+    assert report["event"]["undo_started"]["reason"].startswith("Only the terminal interface")
     assert report["event"]["task_started"] == {"case": None, "reason": ""}
 
 
