@@ -12,7 +12,7 @@ from typing import Any
 from codex_fakes.backend.exchange import frame
 from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.responses.items import reply
-from codex_replay.protocol.responses.settings import read_key
+from codex_replay.protocol.responses.settings import READ, read_key
 from codex_replay.protocol.responses.steps import Send, event_bytes
 from codex_replay.protocol.script.script import Turn
 
@@ -41,9 +41,9 @@ class ReplyCache:
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
-        key = (id(turn), len(label), read_key(body) if whole else compact([body.get(name) for name in _REPEATED]))
+        key = (id(turn), len(label), whole, read_key(body, READ if whole else _REPEATED))
         if key not in self._framed:
-            made = self._write(turn, body, self.MARK * len(label), key[2], whole)
+            made = self._write(turn, body, self.MARK * len(label), whole)
             if len(self._framed) >= self.ENTRIES or self._size + len(made or b"") > self.SIZE:
                 self._framed.clear()
                 self._size = 0
@@ -52,10 +52,11 @@ class ReplyCache:
         written = self._framed[key]
         return None if written is None else _labelled(written, self.MARK.encode(), label.encode())
 
-    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, read: str, whole: bool) -> bytes | None:
+    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, whole: bool) -> bytes | None:
         steps = reply(turn, body, mark, whole)
         pieces = [event_bytes(step.event) for step in steps if isinstance(step, Send)]
-        if len(pieces) != len(steps) or self.MARK in read or self.MARK in compact([list(turn.items), turn.response_id]):
+        given = [list(turn.items), turn.response_id, *(body.get(name) for name in READ)]
+        if len(pieces) != len(steps) or self.MARK in compact(given):
             return None
         written = frame(pieces)
         return written if len(written) <= self.LARGEST else None

@@ -134,5 +134,8 @@ def test_a_setting_of_a_wrong_type_breaks_nothing(key: str, value: object) -> No
 def test_what_a_reply_depends_on_is_in_its_key() -> None:
     plain = {"model": "m"}
     assert read_key(plain) == read_key({**plain, "input": "other", "stream": True})
+    words = "a b"
+    shared, apart = {"a": words, "b": words}, {"a": words, "b": "".join(["a", " b"])}
+    assert read_key({"metadata": shared}) == read_key({"metadata": apart})
     others = [*ASKED, "model", "conversation", "include", "reasoning", "text", "tools"]
     assert len({read_key({**plain, key: "other"}) for key in others}) == len(others)

@@ -7,6 +7,8 @@ parses a streamed text by the response's `text.format`. Codex reads none of it, 
 
 from __future__ import annotations
 
+import marshal
+
 from codex_replay.core.wire.json_text import compact
 
 TYPE_CHECKING = False
@@ -72,9 +74,12 @@ def _tool(tool: Any) -> Any:
     return {"description": None, "parameters": None, **tool, "strict": tool.get("strict") is not False}
 
 
-def read_key(body: Mapping[str, Any]) -> str:
-    """Return a text that is equal for two bodies if their replies are."""
-    return compact([body.get(key) for key in READ])
+def read_key(body: Mapping[str, Any], names: Iterable[str] = READ) -> bytes:
+    """Return bytes that are equal for two bodies only if they have the same values under `names`.
+
+    It is computed for each request: as JSON it would cost ten times as much. Version 0 of the form depends on the values alone.
+    """
+    return marshal.dumps([body.get(name) for name in names], 0)
 
 
 def shows_reasoning(body: Mapping[str, Any]) -> bool:
