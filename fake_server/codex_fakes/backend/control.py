@@ -20,9 +20,9 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import parse_qs, unquote
 
+from codex_fakes.backend.answers import JSON_TYPE, dump
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits
-from codex_fakes.backend.routes import JSON_TYPE, dump
 from codex_fakes.backend.rules.table import unknown_rules
 from codex_fakes.backend.rules.tokens import auth_error
 from codex_fakes.backend.sessions import Session

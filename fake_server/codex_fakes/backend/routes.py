@@ -6,34 +6,25 @@ The base path is free: what counts is how a path ends. `/s/NAME` in front choose
 from __future__ import annotations
 
 import asyncio
-import json
 import zlib
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
+from codex_fakes.backend.answers import JSON_TYPE, dump, miss, refuse, respond_json
 from codex_fakes.backend.bodies import decoded
 from codex_fakes.backend.complaints import describe
 from codex_fakes.backend.exchange import Disconnected, Exchange
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.play import play
 from codex_fakes.backend.rules import refresh
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import AUTH_RULES, Violation, check, first_violation
 from codex_fakes.backend.sessions import Session
-from codex_fakes.backend.stream import pass_gate, stream
 from codex_fakes.model.default import default_turn
-from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status, error_type
 from codex_replay.core.wire.client_json import out_of_bounds, read
 from codex_replay.core.wire.content_encoding import BadEncoding, TooLarge
 from codex_replay.core.wire.json_text import NotJson
-from codex_replay.protocol.responses.items import reply
-from codex_replay.protocol.responses.steps import Send
 from codex_replay.protocol.script.expect import mismatch
-from codex_replay.protocol.script.script import Turn
-
-JSON_TYPE = ("content-type", "application/json")
-_TYPE = "invalid_request_error"
-STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
 
 
 async def answer(exchange: Exchange, session: Session, path: str, query: str) -> None:
@@ -97,29 +88,6 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
     refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. The routes are: {known}."))
 
 
-def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
-    """Answer with the error shape of the OpenAI API and note why in the ledger."""
-    entry.answer = "rule"
-    entry.status = violation.status
-    entry.sentence = f"{violation.rule}: {violation.message}"
-    exchange.respond(violation.status, [JSON_TYPE, *headers], violation.body())
-
-
-def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *headers: tuple[str, str]) -> None:
-    """Answer with a JSON body."""
-    entry.answer = entry.answer or "route"
-    entry.status = status
-    exchange.respond(status, [JSON_TYPE, *headers], dump(value))
-
-
-def dump(value: object) -> bytes:
-    """Write compact JSON, non-ASCII kept; a lone surrogate, which a client may send as an escape, has no UTF-8 and stays one."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     off = session.script.rules_off if session.script is not None else ()
     body = check(Asked(path, exchange.request.header, entry.body or b"", session.tokens), off)
@@ -140,59 +108,7 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
         if turn.expect and (why := mismatch(turn.expect, body, exchange.request.headers)):
             miss(exchange, entry, f"turns[{entry.turn}] is the turn for this request, but its expectation fails. {why}", "expect")
             return
-    await _play(exchange, session, entry, turn, label, body)
-
-
-def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
-    """Answer 501: nothing is there for this request, or it is not what the script expects."""
-    sentence = f"{sentence} {entry.missed}" if entry.missed else sentence
-    refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence))
-    entry.answer, entry.sentence = answer, sentence
-
-
-async def _play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
-    if turn.first_delay_ms:
-        await exchange.hold(asyncio.sleep(turn.first_delay_ms / 1000))
-    if turn.gate is not None:
-        await pass_gate(exchange, session, turn.gate)
-    if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:
-        exchange.reset()
-        entry.close("reset")
-        return
-    turn = as_status(turn)
-    entry.status = turn.status
-    whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
-    if turn.status != 200:
-        exchange.respond(turn.status, *_error_answer(turn, list(turn.headers), error_type(turn) if whole else _TYPE))
-        return
-    headers = [("x-request-id", f"req_{label}"), *turn.headers]
-    streamed = body.get("stream") is True
-    begin = [STREAM_TYPE, ("cache-control", "no-cache"), *headers]
-    if streamed and exchange.request.version == "1.1" and entry.turn is not None:
-        framed = session.cache.framed(turn, body, label, whole)
-        if framed is not None:
-            await exchange.stream_framed(200, begin, framed)
-            return
-    steps = reply(turn, body, label, whole)
-    if not streamed:
-        last = next((step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event), None)
-        respond_json(exchange, entry, 200, last["response"] if last else {}, *headers)
-        return
-    exchange.start(200, begin)
-    entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
-
-
-def _error_answer(turn: Turn, headers: list[tuple[str, str]], kind: str) -> tuple[list[tuple[str, str]], bytes]:
-    typed = any(name.lower() == "content-type" for name, _ in headers)
-    if isinstance(turn.body, str):
-        return [*([] if typed else [("content-type", "text/plain")]), *headers], turn.body.encode()
-    if turn.body is not None:
-        value = turn.body
-    elif turn.error is not None:
-        value = {"error": {"message": "", "type": kind, "param": None, "code": None, **turn.error}}
-    else:
-        return headers, b""
-    return [*([] if typed else [JSON_TYPE]), *headers], dump(value)
+    await play(exchange, session, entry, turn, label, body)
 
 
 async def _models(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:

@@ -27,12 +27,13 @@ import signal
 from functools import partial
 from typing import Any
 
+from codex_fakes.backend.answers import dump
 from codex_fakes.backend.complaints import complain
 from codex_fakes.backend.connection import Connection
 from codex_fakes.backend.control import PREFIX, control, load_script, refusal
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits, Traffic
-from codex_fakes.backend.routes import answer, dump, split_target
+from codex_fakes.backend.routes import answer, split_target
 from codex_fakes.backend.sessions import Session
 from codex_replay.core.text.error_text import error_text
 from codex_replay.core.wire.web_guard import WebGuard

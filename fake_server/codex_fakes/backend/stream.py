@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.sessions import Session
@@ -31,10 +32,8 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Ac
             continue
         await _flush(exchange, turn, batch)
         size = 0
-        if isinstance(act, Wait):
-            await exchange.hold(asyncio.sleep(act.ms / 1000))
-        elif isinstance(act, Gate):
-            await pass_gate(exchange, session, act.name)
+        if isinstance(act, Wait | Gate):
+            await pause(exchange, session, [act])
         elif isinstance(act, Idle):
             await exchange.hold(asyncio.Event().wait())
         elif isinstance(act, Cut):
@@ -47,6 +46,15 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Ac
     await _flush(exchange, turn, batch)
     exchange.end()
     return "end"
+
+
+async def pause(exchange: Exchange, session: Session, acts: Iterable[Wait | Gate]) -> None:
+    """Wait as long as these say, in their order."""
+    for act in acts:
+        if isinstance(act, Gate):
+            await pass_gate(exchange, session, act.name)
+        else:
+            await exchange.hold(asyncio.sleep(act.ms / 1000))
 
 
 async def pass_gate(exchange: Exchange, session: Session, name: str) -> None:

@@ -110,6 +110,19 @@ def apply(fault: Parameters | None, steps: list[Step]) -> list[Act]:
     return STREAM_FAULTS[str(fault["name"])](fault, steps)
 
 
+def place_in(fault: Parameters, size: int, events: int) -> int:
+    """Where in a body of `size` bytes, which stands for so many events, the fault strikes: after at least one byte."""
+    if "bytes" in fault:
+        return min(int(fault["bytes"]), size)
+    if "after" in fault:
+        return size * min(int(fault["after"]), events - 1) // max(1, events)
+    if "seed" in fault:
+        import random  # only for a seed: it would cost every start
+
+        return random.Random(fault["seed"]).randrange(1, max(2, size))
+    return size // 2
+
+
 def _place(fault: Parameters, steps: list[Step]) -> int:
     """Where in the steps the fault strikes: not before the first event and not after the last but one."""
     events = [i for i, step in enumerate(steps) if isinstance(step, Send)]

@@ -116,6 +116,13 @@ def test_a_call_is_done_with_its_name() -> None:
     assert done[0]["name"] == "add"
 
 
+def test_an_event_of_a_script_is_numbered_in_its_place() -> None:
+    event = {"type": "response.queued", "response": events("Hi")[0]["response"]}
+    found = events({"type": "event", "event": event}, {"type": "event", "event": {**event, "sequence_number": 40}}, "Hi")
+    assert [each["sequence_number"] for each in found] == [0, 1, 2, 40, *range(3, len(found) - 1)]
+    assert "sequence_number" not in events({"type": "event", "event": event}, whole=False)[2]
+
+
 def test_codex_gets_what_its_recordings_have() -> None:
     response = events("Hi", body={**ASKED, "tools": [TOOL]}, whole=False)[-1]["response"]
     assert response.keys().isdisjoint({"completed_at", "user", "background", "service_tier"})

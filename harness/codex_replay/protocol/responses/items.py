@@ -108,6 +108,10 @@ class _Reply:
     def added(self, index: int, item: Mapping[str, Any]) -> Send:
         return self.send("response.output_item.added", output_index=index, item=item)
 
+    def event(self, event: Mapping[str, Any]) -> Send:
+        """Return an event of the script, unchanged."""
+        return Send(event)
+
     def arguments_done(self, at: Mapping[str, Any], name: str, arguments: str) -> Send:
         return self.send("response.function_call_arguments.done", **at, arguments=arguments)
 
@@ -183,6 +187,13 @@ class _WholeReply(_Reply):
 
     def arguments_done(self, at: Mapping[str, Any], name: str, arguments: str) -> Send:
         return self.send("response.function_call_arguments.done", **at, name=name, arguments=arguments)
+
+    def event(self, event: Mapping[str, Any]) -> Send:
+        """Number an event of the script in its place, if the script has not."""
+        if "sequence_number" in event:
+            return Send(event)
+        self.number += 1
+        return Send({**event, "sequence_number": self.number - 1})
 
     def encrypted(self, item: Mapping[str, Any], id_: str) -> str | None:
         return item.get("encrypted_content", f"encrypted_{id_}") if self._shows_reasoning else None
@@ -328,7 +339,7 @@ def _error(reply: _Reply, item: Mapping[str, Any]) -> Send:
 
 
 def _event(reply: _Reply, item: Mapping[str, Any]) -> Send:
-    return Send(item["event"])
+    return reply.event(item["event"])
 
 
 #: Messages for the codes that the faults REAL-99 to REAL-109 name; authored, for no spec gives their words.

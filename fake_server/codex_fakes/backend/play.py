@@ -1,0 +1,86 @@
+"""Play a turn of a script to the client that it was chosen for: streamed or not, whole or with the turn's fault."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from codex_fakes.backend.answers import JSON_TYPE, dump, miss, respond_json
+from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.sessions import Session
+from codex_fakes.backend.stream import pass_gate, pause, stream
+from codex_fakes.model import unstreamed
+from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status, error_type
+from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.steps import Step
+from codex_replay.protocol.script.script import Turn
+
+_TYPE = "invalid_request_error"
+STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
+
+
+async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
+    """Answer a request with a turn; `label` is part of the ids of the reply."""
+    if turn.first_delay_ms:
+        await exchange.hold(asyncio.sleep(turn.first_delay_ms / 1000))
+    if turn.gate is not None:
+        await pass_gate(exchange, session, turn.gate)
+    if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:
+        exchange.reset()
+        entry.close("reset")
+        return
+    streamed = body.get("stream") is True
+    turn = as_status(turn)
+    entry.status = turn.status
+    whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
+    if not streamed and turn.status == 200 and (failed := unstreamed.as_error(turn)) is not None:
+        await pause(exchange, session, unstreamed.pauses(turn, reply(turn, body, label)))
+        turn, entry.status = failed, failed.status
+    if turn.status != 200:
+        exchange.respond(turn.status, *_error_answer(turn, list(turn.headers), error_type(turn) if whole else _TYPE))
+        return
+    headers = [("x-request-id", f"req_{label}"), *turn.headers]
+    begin = [STREAM_TYPE, ("cache-control", "no-cache"), *headers]
+    if streamed and exchange.request.version == "1.1" and entry.turn is not None:
+        framed = session.cache.framed(turn, body, label, whole)
+        if framed is not None:
+            await exchange.stream_framed(200, begin, framed)
+            return
+    steps = reply(turn, body, label, whole)
+    if not streamed:
+        await _play_unstreamed(exchange, session, entry, turn, steps, headers)
+        return
+    exchange.start(200, begin)
+    entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
+
+
+async def _play_unstreamed(
+    exchange: Exchange, session: Session, entry: Entry, turn: Turn, steps: list[Step], headers: list[tuple[str, str]]
+) -> None:
+    """Answer with the response as one JSON body; waits, gates and faults of the turn act on it."""
+    if (why := unstreamed.refusal(turn)) is not None:
+        miss(exchange, entry, f"turns[{entry.turn}]: {why}")
+        return
+    await pause(exchange, session, unstreamed.pauses(turn, steps))
+    response = unstreamed.response(turn, steps)
+    if turn.fault is None and turn.write == "event":
+        respond_json(exchange, entry, 200, response, *headers)
+        return
+    exchange.start(200, [JSON_TYPE, *headers])
+    acts = unstreamed.faulty(turn.fault, steps, dump(response))
+    entry.close(await stream(exchange, session, turn.but(delay_ms=0), acts))
+
+
+def _error_answer(turn: Turn, headers: list[tuple[str, str]], kind: str) -> tuple[list[tuple[str, str]], bytes]:
+    typed = any(name.lower() == "content-type" for name, _ in headers)
+    if isinstance(turn.body, str):
+        return [*([] if typed else [("content-type", "text/plain")]), *headers], turn.body.encode()
+    if turn.body is not None:
+        value = turn.body
+    elif turn.error is not None:
+        value = {"error": {"message": "", "type": kind, "param": None, "code": None, **turn.error}}
+    else:
+        return headers, b""
+    return [*([] if typed else [JSON_TYPE]), *headers], dump(value)
