@@ -286,7 +286,7 @@ def test_an_interrupted_run_is_not_verified(suite: pytest.Pytester) -> None:
 
 def test_known_failures_are_told_with_their_reason(suite: pytest.Pytester) -> None:
     suite.path.joinpath("known.yaml").write_text(
-        "- {check: its-check, reason: not yet done}\n- {check: '*/good', reason: old, flaky: true}\n"
+        "- {check: its-check, reason: not yet done}\n- {check: '*/good', reason: old, racy: 1/20}\n"
     )
     options = ["--app-server", subject(suite), "--baseline", "known.yaml", "--report", "out"]
     result = suite.runpytest_inprocess(*ALONE, *options)

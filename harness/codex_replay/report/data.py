@@ -19,7 +19,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 FORMAT = 2
 REPORT, TRACES = "report.json", "stories.ndjson"
-#: From worst to best. `known` is a failure that a baseline lists: it does not make the run fail.
+#: From worst to best. `known` is a failure that a baseline lists, or a racy one: it does not make the run fail.
 OUTCOMES = ("failed", "known", "skipped", "passed")
 #: The maximum number of characters of a frame's text.
 LONGEST_FRAME = 1 << 16
@@ -56,13 +56,22 @@ class Told(TypedDict):
     message: str
 
 
+class Alone(TypedDict):
+    """The result of a case that was run again alone."""
+
+    outcome: Outcome
+    seconds: float
+    message: str
+
+
 class Case(TypedDict):
     """How one case ended.
 
     `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure, `details`
     all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
     stories.ndjson has the traffic. `again` is the shell command that reruns this case alone. `told` is there only if several
-    runs had the case, `run` only in a report that was joined of several.
+    runs had the case, `run` only in a report that was joined of several. `alone` has the results of a case that had changed
+    against the baseline and was run again alone, in their order.
     """
 
     id: str
@@ -81,6 +90,7 @@ class Case(TypedDict):
     recorded: list[str]
     again: str
     story: str | None
+    alone: NotRequired[list[Alone]]
     run: NotRequired[int]
     told: NotRequired[list[Told]]
 
@@ -103,7 +113,8 @@ class Report(TypedDict):
     """The result of a run. `started` is UTC in RFC 3339, `seconds` the whole time; `subject` names a subject per role.
 
     `stale` are lines of a baseline whose checks pass now, and `interrupted` means that not all cases ran: either makes
-    the verdict `failed`. `stopped_early` is the number of cases that were chosen, if the run stopped because its first cases all
+    the verdict `failed`. `racy` are checks that had another result when they were run again alone, and that no line marks racy.
+    `stopped_early` is the number of cases that were chosen, if the run stopped because its first cases all
     failed for one cause. `next` are the steps to take, the most useful first.
     In a merged report `runs` lists the merged runs.
     """
@@ -124,6 +135,7 @@ class Report(TypedDict):
     stopped_early: NotRequired[int]
     next: NotRequired[list[str]]
     stale: NotRequired[list[str]]
+    racy: NotRequired[list[str]]
     runs: NotRequired[list[Run]]
     coverage: NotRequired[dict[str, Any]]
     strength: NotRequired[dict[str, Any]]

@@ -63,6 +63,8 @@ def merge(parts: Sequence[Part], command: str) -> Report:
         joined["next"] = steps
     if stale := _unique(line for report in reports for line in report.get("stale", [])):
         joined["stale"] = stale
+    if racy := _unique(name for report in reports for name in report.get("racy", [])):
+        joined["racy"] = racy
     if any("coverage" in report for report in reports):
         joined["coverage"] = _coverage([report["coverage"] for report in reports if "coverage" in report])
     for report in reversed(reports):

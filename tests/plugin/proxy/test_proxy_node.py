@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from codex_replay.plugin.reporting.baseline_file import parse
+
 ROOT = Path(__file__).resolve().parents[3]
 PROXY = ROOT / "tests" / "miniatures" / "proxies" / "small_proxy.mjs"
 EXAMPLES = ROOT / "docs" / "examples"
@@ -78,5 +80,5 @@ def test_each_defect_turns_just_its_own_checks_red(tmp_path: Path, defect: str) 
     # Few cases: a worker that collects the whole suite costs more than it runs.
     result = gate(tmp_path, defect, options=["-n", "1", "-k", chosen, "--update-baseline"])
     assert result.returncode == 1, result.stdout[-3000:]
-    found = [line["check"] for line in yaml.safe_load(known.read_text(encoding="utf-8"))]
+    found = [line.check for line in parse(known.read_text(encoding="utf-8"), "known.yaml")]
     assert {check.partition("[")[0] for check in found} == DEFECTS[defect], "\n".join(found)

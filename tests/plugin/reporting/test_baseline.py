@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_replay.plugin.reporting.baseline import UNEXPLAINED, BadBaseline, Line, parse
+from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse
 
 pytest_plugins = ["pytester"]
 ALONE = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -102,8 +102,8 @@ def test_a_line_of_many_cases_is_stale_when_all_pass(run) -> None:
     assert result.ret == 1
 
 
-def test_flaky_lines_may_pass(run) -> None:
-    result = run(KNOWN + "- {check: good-one, reason: sometimes, flaky: true}\n")
+def test_racy_lines_may_pass(run) -> None:
+    result = run(KNOWN + "- {check: good-one, reason: sometimes, racy: 1/20}\n")
     assert result.ret == 0
     result.assert_outcomes(passed=2, xfailed=4)
 
@@ -167,12 +167,42 @@ def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
     path = pytester.path / "known.yaml"
     result = run_both(None, "--update-baseline")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*known.yaml has 3 lines now.", "3 lines still need a reason in place of *"])
+    result.stdout.fnmatch_lines(["*known.yaml lists 3 checks in 3 groups now.", "3 groups still need a reason in place of *"])
     lines = parse(path.read_text(encoding="utf-8"), "it")
     assert [line.check for line in lines] == ["bad-all", "bad-some[1]", "bad-some[3]"]
     path.write_text(KNOWN + "- {check: good-one, reason: x}\n", encoding="utf-8")
     run_both(None, "--update-baseline")
     assert parse(path.read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
+
+
+def test_failures_of_one_cause_are_one_entry_with_one_reason(run_both, pytester: pytest.Pytester) -> None:
+    """Messages that differ in values alone have one cause; an entry that stays keeps its checks together."""
+    path = pytester.path / "known.yaml"
+    pytester.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+        @pytest.mark.spec("slow", "PAY-01")
+        def test_slow(n):
+            assert n == 3, f"no end within {n} s"
+
+        @pytest.mark.spec("field", "PAY-01")
+        def test_field():
+            pytest.fail("the field is missing")
+        """
+    )
+    assert run_both(None, "--update-baseline").ret == 1
+    text = path.read_text(encoding="utf-8")
+    assert text.count("reason:") == text.count("cause:") == 2
+    lines = parse(text, "it")
+    assert [line.check for line in lines] == ["slow[1]", "slow[2]", "slow[4]", "slow[5]", "field"]
+    assert [line.entry for line in lines] == [0, 0, 0, 0, 1]
+    assert "no end within" in lines[0].cause
+    path.write_text(text.replace(UNEXPLAINED, "the end is lost, ticket 7"), encoding="utf-8")
+    assert run_both(None).ret == 0
+    run_both(None, "--update-baseline")
+    assert path.read_text(encoding="utf-8") == text.replace(UNEXPLAINED, "the end is lost, ticket 7")
 
 
 def test_what_does_not_run_is_kept(run, pytester: pytest.Pytester) -> None:
@@ -211,8 +241,8 @@ def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(pytester: py
         assert run(both + "- {check: nothing, reason: z}\n", "--profile", profile).ret == pytest.ExitCode.USAGE_ERROR
 
 
-def test_flaky_and_stale_lines_with_workers(run_both) -> None:
-    text = KNOWN + "- {check: good-one, reason: sometimes, flaky: true}\n"
+def test_racy_and_stale_lines_with_workers(run_both) -> None:
+    text = KNOWN + "- {check: good-one, reason: sometimes, racy: 1/20}\n"
     assert run_both(text).ret == 0
     assert run_both(KNOWN + '- {check: "*good*", reason: no more}\n- {check: "*/good", reason: no more}\n').ret == 1
 
@@ -220,13 +250,20 @@ def test_flaky_and_stale_lines_with_workers(run_both) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{a: 1}", "must be a list of lines"),
-        ("- 1", "line 1: it must be an object"),
-        ("- {check: a}", "line 1: it has no reason"),
-        ("- {check: a, reason: ' '}", "line 1: it has no reason"),
-        ("- {reason: a}", "line 1: it has no check"),
+        ("{a: 1}", "must be a list of entries"),
+        ("- 1", "entry 1: it must be an object"),
+        ("- {check: a}", "entry 1: it has no reason"),
+        ("- {check: a, reason: ' '}", "entry 1: it has no reason"),
+        ("- {reason: a}", "entry 1: it has no check"),
         ("- {check: a, reason: b, why: c}", "unknown key 'why'"),
-        ("- {check: a, reason: b, flaky: maybe}", "flaky must be true or false"),
+        ("- {check: a, reason: b, flaky: true}", "replace flaky by racy and how often it fails"),
+        ("- {check: a, reason: b, racy: true}", "racy must say how often the check fails, such as 1/20"),
+        ("- {check: a, reason: b, racy: 3/2}", "racy must say how often"),
+        ("- {check: a, reason: b, racy: 0/2}", "racy must say how often"),
+        ("- {check: a, checks: [b], reason: c}", "it has both check and checks"),
+        ("- {checks: [], reason: c}", "it has no check"),
+        ("- {checks: [1], reason: c}", "it has no check"),
+        ("- {check: a, reason: b, cause: 1}", "it has no cause"),
         ("- {", "is not YAML"),
     ],
 )

@@ -38,6 +38,7 @@ class RerunCommand:
 
     def __init__(self, config: pytest.Config, report: Path) -> None:
         """`report` is the folder of the run's report; the report of a rerun case must not replace it."""
+        self._config, self._report, self._own = config, report, _own(config)
         self._root = config.rootpath
         self._given = config.invocation_params.args
         self._here = Path(config.invocation_params.dir)
@@ -46,13 +47,19 @@ class RerunCommand:
         self._by_name = of_pytest[::2] == ["-c", "--rootdir"] and config.inipath == PACKAGED
         if self._by_name:
             of_pytest = ["-n", "1"]
-        self._options = [*_own(config), "--report", self._relative(report / "again"), *of_pytest]
+        self._options = [*self._own, "--report", self._relative(report / "again"), *of_pytest]
         self._places: dict[str, str] = {}
         self._ends: dict[Callable[[Iterable[str]], list[str]], str] = {}
 
     def arguments(self, nodeid: str) -> list[str]:
         """Return the words of the command for the case with this node id."""
         return [*self._begun(nodeid), *self._options]
+
+    def in_process(self, nodeids: Iterable[str]) -> list[str]:
+        """Return the arguments of pytest that run these cases in one process, one after another."""
+        places = [str(place_of(path, self._root)) + colons + rest for path, colons, rest in (n.partition("::") for n in nodeids)]
+        alone = ["--no-early-stop", *(["-n", "0"] if self._config.pluginmanager.has_plugin("xdist") else [])]
+        return [*places, *self._own, *_pytest(self._config), *alone, "--report", str(self._report)]
 
     def whole(self) -> list[str]:
         """Return the words of the command that runs the whole run again."""

@@ -92,10 +92,11 @@ def follow_controller(stop: Callable[[], None]) -> None:
     signal.signal(signal.SIGINT, _ignore)
     answer_signals_at_once()
     unblock()
-    threading.Thread(target=_watch, args=(controller,), daemon=True).start()
+    threading.Thread(target=end_with, args=(controller,), daemon=True).start()
 
 
-def _watch(controller: int) -> None:
+def end_with(controller: int) -> None:
+    """Terminate this process once its parent is no longer the process `controller`; for a thread of its own."""
     waits = threading.Event()
     while os.getppid() == controller:
         waits.wait(_LOOK)

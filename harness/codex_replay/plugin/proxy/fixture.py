@@ -27,6 +27,7 @@ from codex_replay.plugin.proxy.no_end import no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
 from codex_replay.plugin.proxy.timeline import proxy_frames, tell
+from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.report.group_failures import EARLIER
 from codex_replay.shell.rpc.client import SubjectFailure
@@ -285,6 +286,8 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
     if lacking := [each for each in needs_of(request.node) if each not in proxy_subject.capabilities]:
         request.node.user_properties.append((UNCLAIMED, ", ".join(lacking)))
         pytest.skip(not_claimed(proxy_subject, lacking))
+    if is_alone():
+        proxy_pool.close()  # nothing that an earlier case has left in a process reaches this one
     mark = request.node.get_closest_marker("proxy_profile")
     profile = mark.args[0] if mark else PROFILES[1]
     if mark and settings.profile in mark.args:

@@ -1,88 +1,44 @@
 """`--baseline FILE`: the checks that are known to fail, so that a gate is red only when something changes.
 
-    - check: message-limit            # the id of a check, one case of it (id[parameter]), suite/module/case, or a glob (* and ?)
-      reason: the limit is not passed on yet
-    - check: tool-calls-*
-      reason: depends on the load of the machine
-      flaky: true                     # may pass as well as fail
-
 A listed failure passes (as pytest's xfail). A listed check that passes, all cases of its line, is stale and fails the run, for a
 baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error, unless
-modules or cases were named: a part of the suites may have the list of all.
-`--update-baseline` writes the file again from what fails: reasons of lines that stay are kept.
+modules or cases were named: a part of the suites may have the list of all. `baseline_file` has the format.
+
+Before the run is red, what has changed is run again alone (`alone`). A failure that passes then is reported as racy and does not
+fail the run; what fails again does. A line that is marked racy may pass. If its case fails, it is run again too, as often as its
+rate demands, and must pass once.
+`--update-baseline` writes the file again from what fails, one entry for each cause: reasons of lines that stay are kept.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-import yaml
 
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.shard import shard_of
+from codex_replay.plugin.reporting.alone import Results, is_alone, run_alone
+from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse, render
+from codex_replay.plugin.reporting.changes import MOST, ONCE, Change, headline, plan, rerun
+from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import SESSION
+from codex_replay.report.group_failures import groups
+from codex_replay.shell.process.subject import CannotStart
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
+
+    from codex_replay.report.data import Alone, Case
 
 PROPERTY = "codex-replay-baseline"
-UNEXPLAINED = "failed when --update-baseline was run; add a reason"
-_KEYS = ("check", "reason", "flaky")
 #: How many checks a sentence names.
 _LISTED = 5
 #: The key under which a worker of pytest-xdist reports to the controller why nothing may run.
 REFUSED = "codex_replay_refused"
-
-
-class BadBaseline(ValueError):
-    """The file cannot be used; the text is a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a baseline."""
-
-    check: str
-    reason: str
-    flaky: bool = False
-
-    def matches(self, names: Iterable[str]) -> bool:
-        """Whether the line means the case that has these names."""
-        pattern = "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in self.check)
-        return any(re.fullmatch(pattern, name) for name in names)
-
-
-def parse(text: str, where: str) -> list[Line]:
-    """Read a baseline; raises `BadBaseline`."""
-    try:
-        rows = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise BadBaseline(f"{where} is not YAML: {str(error).splitlines()[0]}.") from None
-    if rows is None:
-        return []
-    if not isinstance(rows, list):
-        raise BadBaseline(f"{where} must be a list of lines, each with check and reason.")
-    return [_line(row, f"{where}, line {i}") for i, row in enumerate(rows, 1)]
-
-
-def _line(row: Any, where: str) -> Line:
-    if not isinstance(row, Mapping):
-        raise BadBaseline(f"{where}: it must be an object with check and reason.")
-    if unknown := [key for key in row if key not in _KEYS]:
-        raise BadBaseline(f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(_KEYS)}.")
-    for key in ("check", "reason"):
-        if not isinstance(row.get(key), str) or not row[key].strip():
-            raise BadBaseline(f"{where}: it has no {key}.")
-    if not isinstance(row.get("flaky", False), bool):
-        raise BadBaseline(f"{where}: flaky must be true or false.")
-    return Line(row["check"].strip(), row["reason"].strip(), row.get("flaky", False))
 
 
 def _some(checks: list[str]) -> str:
@@ -131,6 +87,8 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the baseline before anything is collected."""
+    if is_alone():
+        config.pluginmanager.register(Results(config), "codex-replay-alone")
     path, update = settings_of(config).baseline, bool(config.getoption("update_baseline"))
     if update and shard_of(config) is not None:
         raise pytest.UsageError("--update-baseline needs every case: remove --shard.")
@@ -169,8 +127,12 @@ class Gate:
         #: For each case of the run that has a verdict: whether it failed, its names and its lines.
         self.seen: dict[str, tuple[bool, list[str], list[int]]] = {}
         self.stale: list[str] = []
-        self.written = self.unexplained = 0
+        self.changes: list[Change] = []
+        self.unchecked = ""  # why the changes were not run again
+        self.entries = self.checks = self.unexplained = 0
         self.stopped = False  # the run stopped early
+        self._messages: dict[str, str] = {}
+        self._failed: dict[str, list[pytest.TestReport]] = {}  # the reports of each case that count as failures, or as known
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -203,7 +165,7 @@ class Gate:
         if failed:
             report.outcome = "skipped"
             report.wasxfail = f"known: {lines[0].reason}"
-        elif single := [line for line in lines if not line.flaky and self._alone(line)]:
+        elif single := [line for line in lines if line.racy is None and self._alone(line)]:
             report.outcome = "failed"
             report.longrepr = f"Stale: {single[0].check!r} passes now; remove its line from {self.path}."
         return report
@@ -218,22 +180,89 @@ class Gate:
             if name == PROPERTY and isinstance(value, list):
                 self.seen[report.nodeid] = (bool(value[0]), list(value[1]), list(value[2]))
                 self._totals |= Counter({int(number): int(total) for number, total in value[3]})
+                if report.failed or hasattr(report, "wasxfail"):
+                    self._failed.setdefault(report.nodeid, []).append(report)
+                    self._messages[report.nodeid] = message_of(report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Judge the lines that mean many cases, or write the file."""
-        if hasattr(session.config, "workerinput"):
+        """Judge the lines that mean many cases, run again what has changed, or write the file."""
+        if hasattr(session.config, "workerinput") or exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        if exitstatus == pytest.ExitCode.USAGE_ERROR:
-            return
+        self.stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
+        stale = [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
+        self.changes = plan(self.lines, self.seen, stale, self.update)
+        if not self.stopped and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            self._run_again(session)
         if self.update:
-            self.stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
             if not self.stopped:
-                self._write()
-        else:
-            self.stale = [line.check for i, line in enumerate(self.lines) if not line.flaky and self._passes(i)]
-            if self.stale and exitstatus == pytest.ExitCode.OK:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+                self._write(session.config)
+            return
+        disproved = {change.line for change in self.changes if change.kind == "stale" and not change.confirmed}
+        self.stale = [self.lines[i].check for i in stale if i not in disproved]
+        self._judge(session, exitstatus)
+
+    def _run_again(self, session: pytest.Session) -> None:
+        """Run the changes again alone, and print that."""
+        out = session.config.pluginmanager.get_plugin("terminalreporter")
+        if not self.changes:
+            return
+        if len(self.changes) > MOST:
+            self.unchecked = f"{headline(self.changes)}: too many for races (at most {MOST}), so they were not run again alone."
+            return
+        if out is not None:
+            out.ensure_newline()
+            out.write_line("")
+            out.write_line(f"{headline(self.changes)}: running them again alone, one after another.")
+
+        def run(nodeids: list[str]) -> Mapping[str, Alone]:
+            return run_alone(session.config, nodeids)
+
+        try:
+            rerun(self.changes, run)
+        except CannotStart as error:
+            self.unchecked = f"The changes were not run again alone: {error}"
+        except KeyboardInterrupt:
+            self.unchecked = "The run was interrupted while it ran the changes again alone."
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+    def _judge(self, session: pytest.Session, exitstatus: int) -> None:
+        """Give the cases that were run again their verdict."""
+        freed = 0
+        for change in self.changes:
+            if not change.alone:
+                continue
+            worse, better = change.kind == "racy" and change.confirmed, change.kind != "racy" and not change.confirmed
+            if worse:
+                session.testsfailed += self._move(session, change, "xfailed", "failed")
+            elif better:
+                freed += self._move(session, change, "failed", "racy")
+            if SESSION in session.config.stash:
+                verdict = session.config.stash[SESSION].verdict
+                verdict.run_again(change.nodeid, change.alone)
+                if worse or better:
+                    message, racy = change.sentence(self.path), change.check if better else None
+                    verdict.judge_again(change.nodeid, "failed" if worse else "known", message, racy)
+        session.testsfailed -= freed
+        if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            return
+        if self.stale or (session.testsfailed and exitstatus == pytest.ExitCode.OK):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif freed and not session.testsfailed and not session.shouldfail:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def _move(self, session: pytest.Session, change: Change, old: str, new: str) -> int:
+        """Move the reports of a case among those that pytest prints; return how many."""
+        out = session.config.pluginmanager.get_plugin("terminalreporter")
+        reports = self._failed.get(change.nodeid, [])
+        for report in reports:
+            report.outcome = "failed" if new == "failed" else "passed"
+            if hasattr(report, "wasxfail"):
+                del report.wasxfail
+            if out is not None and report in out.stats.get(old, []):
+                out.stats[old].remove(report)
+                out.stats.setdefault(new, []).append(report)
+        return len(reports)
 
     def _passes(self, number: int) -> bool:
         verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
@@ -241,20 +270,43 @@ class Gate:
             return False  # other shards have the other cases of this line
         return bool(verdicts) and not any(verdicts)
 
-    def _write(self) -> None:
-        failed = [(names, lines) for bad, names, lines in self.seen.values() if bad]
-        kept = [
-            line
-            for i, line in enumerate(self.lines)
-            if line.flaky or any(i in lines for _, lines in failed) or not any(i in lines for _, _, lines in self.seen.values())
-        ]
-        passing = {name for bad, names, _ in self.seen.values() if not bad for name in names}
-        new = {self._name(names, passing) for names, _ in failed if not any(line.matches(names) for line in kept)}
-        rows = [{"check": line.check, "reason": line.reason, **({"flaky": True} if line.flaky else {})} for line in kept]
-        rows += [{"check": check, "reason": UNEXPLAINED} for check in sorted(new)]
-        text = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=130) if rows else "[]\n"
-        self.path.write_text(text, encoding="utf-8")
-        self.written, self.unexplained = len(rows), sum(row["reason"] == UNEXPLAINED for row in rows)
+    def _write(self, config: pytest.Config) -> None:
+        kept = [line for i, line in enumerate(self.lines) if line.racy is not None or not self._passes(i)]
+        lines = [*kept, *self._new_lines(config, 1 + max((line.entry for line in kept), default=0))]
+        self.path.write_text(render(lines), encoding="utf-8")
+        self.entries, self.checks = len({line.entry for line in lines}), len(lines)
+        self.unexplained = len({line.entry for line in lines if line.reason == UNEXPLAINED})
+
+    def _new_lines(self, config: pytest.Config, entry: int) -> list[Line]:
+        """Return lines for the failures that no line lists: one entry for each cause, from the number `entry` on."""
+        racy = {change.nodeid for change in self.changes if change.alone and not change.confirmed}
+        others = {name for failed, names, lines in self.seen.values() if not failed or lines for name in names}
+        found: list[Line] = []
+        for group, rate in (
+            ([c for c in self.changes if c.nodeid not in racy], None),
+            ([c for c in self.changes if c.nodeid in racy], ONCE),
+        ):
+            ours = {change.nodeid for change in group}
+            taken = others | {name for nodeid, (_, names, _) in self.seen.items() if nodeid not in ours for name in names}
+            causes = [
+                (cause, {self._name(self.seen[c.nodeid][1], taken) for c in of}) for cause, of in self._by_cause(config, group)
+            ]
+            placed: set[str] = set()
+            for cause, names in sorted(
+                causes, key=lambda found: (-len(found[1]), sorted(found[1]))
+            ):  # not in the order of workers
+                found += [Line(check, UNEXPLAINED, rate, cause, entry) for check in sorted(names - placed)]
+                placed |= names
+                entry += 1
+        return found
+
+    def _by_cause(self, config: pytest.Config, changes: list[Change]) -> list[tuple[str, list[Change]]]:
+        messages = [self._messages.get(change.nodeid, "") for change in changes]
+        if SESSION in config.stash:
+            messages = [config.stash[SESSION].trace_collector().clean(message) for message in messages]
+        rows = cast("list[Case]", [{"outcome": "failed", "message": message} for message in messages])
+        found = [(cause, [changes[i] for i in indexes]) for cause, indexes in groups(rows, least=1, most=None)]
+        return [*found, *(("", [change]) for change, message in zip(changes, messages, strict=True) if not message.strip())]
 
     @staticmethod
     def _name(names: list[str], passing: set[str]) -> str:
@@ -283,14 +335,22 @@ class Gate:
         if self.stopped:
             out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
         elif self.update:
-            out.write_line(f"{self.path} has {plural(self.written, 'line')} now.")
+            out.write_line(f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now.")
             if self.unexplained:
-                out.write_line(
-                    f"{plural(self.unexplained, 'line')} still need a reason in place of {UNEXPLAINED!r}; the gate refuses that "
-                    f"text."
-                )
+                many = plural(self.unexplained, "group")
+                out.write_line(f"{many} still need a reason in place of {UNEXPLAINED!r}; the gate refuses that text.")
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")
             for check in self.stale:
                 out.write_line(f"stale: {check!r} passes now; remove its line from {self.path}.", red=True)
+        if self.unchecked:
+            out.write_line(self.unchecked, red=True)
+        again = [change for change in self.changes if change.alone]
+        if again:
+            same = sum(change.confirmed for change in again)
+            out.write_line(
+                f"Run again alone: {plural(len(again), 'case')}; {same} with the same result, {len(again) - same} with another."
+            )
+            for change in again:
+                out.write_line(change.sentence(self.path), red=change.confirmed, yellow=not change.confirmed)

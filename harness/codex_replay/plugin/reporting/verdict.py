@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codex_replay.core.text.plural import plural
 from codex_replay.core.text.truncate import shortened
 from codex_replay.report import data
-from codex_replay.report.data import ROLES, Case, Outcome, Report
+from codex_replay.report.data import ROLES, Alone, Case, Outcome, Report
 
 if TYPE_CHECKING:
     from codex_replay.plugin.base.naming import CaseName
@@ -36,6 +36,7 @@ class Verdict:
         self.stopped_early = False
         self.planned = 0  # how many cases were chosen
         self.stale: list[str] = []
+        self.racy: list[str] = []
         self.coverage: Coverage | None = None
         self._of_node: dict[str, str] = {}
         self._ended: set[str] = set()
@@ -61,6 +62,19 @@ class Verdict:
     def end(self, nodeid: str) -> None:
         """Note that the last phase of a case was seen."""
         self._ended.add(nodeid)
+
+    def run_again(self, nodeid: str, alone: list[Alone]) -> None:
+        """Take in the results of a case that was run again alone."""
+        if (case := self.case_of(nodeid)) is not None:
+            case["alone"] = alone
+
+    def judge_again(self, nodeid: str, outcome: Outcome, why: str, racy: str | None) -> None:
+        """Change the outcome of a case that was run again alone; `racy` names a racy check that no line marks so."""
+        if (case := self.case_of(nodeid)) is not None:
+            case["outcome"] = outcome
+            case["message"] = shortened(f"{why}\n{case['message']}".rstrip(), LONGEST_MESSAGE)
+        if racy is not None:
+            self.racy.append(racy)
 
     def interrupt(self) -> None:
         """Leave out the cases that did not end: that they began well is not a pass."""
@@ -156,6 +170,7 @@ class Verdict:
         if self.word == "nothing verified":
             return f"NOTHING VERIFIED: no case passed; {of}."
         more = [f", {self.count(each)} {word}" for each, word in _BESIDES if self.count(each)]
+        more += [f", {len(self.racy)} of them racy and not listed"] if self.racy else []
         return f"VERIFIED: {plural(self.count('passed'), 'case')}{''.join(more)}; {of}."
 
     def report(self, command: str, started: str) -> Report:
@@ -180,6 +195,8 @@ class Verdict:
             report["stopped_early"] = self.planned
         if self.stale:
             report["stale"] = list(self.stale)
+        if self.racy:
+            report["racy"] = list(self.racy)
         if self.coverage is not None:
             report["coverage"] = self.coverage.report()
         return report

@@ -1,0 +1,111 @@
+"""What a run has changed against its baseline, and what came of it when it was run again alone.
+
+    | kind | the case | red if |
+    |---|---|---|
+    | new | failed, and no line lists it | it fails again alone |
+    | racy | failed, and a line marks it racy | it fails every time that it is run alone (`Rate.tries`) |
+    | stale | passed, and its line lists a failure | it passes again alone |
+
+Pure: cases in, sentences out. `rerun` is given what runs the cases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from codex_replay.core.text.plural import plural
+from codex_replay.plugin.reporting.baseline_file import Line, Rate, one_line
+
+if TYPE_CHECKING:
+    from codex_replay.report.data import Alone
+
+#: The maximum number of cases that are run again: more changes are no races.
+MOST = 30
+#: The rate of a case that failed once and passed once.
+ONCE = Rate(1, 2)
+_NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The run alone ended without a result of this case."}
+
+
+@dataclass
+class Change:
+    """One case that has changed. `check` names it in a baseline; `line` is the index of its line, None if it has none."""
+
+    nodeid: str
+    check: str
+    kind: Literal["new", "racy", "stale"]
+    line: int | None = None
+    rate: Rate = ONCE
+    alone: list[Alone] = field(default_factory=list)
+
+    @property
+    def tries(self) -> int:
+        """How often it is run alone, at most."""
+        return self.rate.tries if self.kind == "racy" else 1
+
+    @property
+    def confirmed(self) -> bool:
+        """Return True if no run alone had another result than the run itself."""
+        other = "failed" if self.kind == "stale" else "passed"
+        return all(result["outcome"] != other for result in self.alone)
+
+    def sentence(self, path: object) -> str:
+        """Return what happened and what to do about it; `path` is the file of the baseline."""
+        failed = sum(result["outcome"] == "failed" for result in self.alone) + (self.kind != "stale")
+        of = f"{failed} of {plural(1 + len(self.alone), 'run')}"
+        name = repr(self.check)
+        if self.kind == "new" and self.confirmed:
+            return f"{name} failed in the run and again alone."
+        if self.kind == "racy" and self.confirmed:
+            return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix it, or correct the rate in {path}."
+        if self.kind == "stale" and self.confirmed:
+            return f"{name} passed in the run and again alone."
+        if self.kind == "racy":
+            return f"{name} is listed as racy ({self.rate}): it failed in {of}."
+        happened = "failed in the run and passed alone" if self.kind == "new" else "passed in the run and failed alone"
+        entry = one_line(Line(self.check, "WHY", Rate(failed, 1 + len(self.alone))))
+        where = f"add to {path}" if self.kind == "new" else f"mark it in {path}"
+        return f"racy: {name} {happened} ({of}). Fix the race, or {where}: - {entry}"
+
+
+def plan(
+    lines: Sequence[Line], seen: Mapping[str, tuple[bool, list[str], list[int]]], stale: Iterable[int], update: bool = False
+) -> list[Change]:
+    """Return the changes of a run. `seen` has for each case whether it failed, its names and its lines, `stale` lines.
+
+    Of a run that writes the file again (`update`) only the new failures count.
+    """
+    passed_lines = set() if update else set(stale)
+    names = Counter(name for _, of, _ in seen.values() for name in of)
+    found = []
+    for nodeid, (failed, own, numbers) in seen.items():
+        check = next((name for name in own if names[name] == 1), own[-1])
+        racy = next((number for number in numbers if lines[number].racy is not None), None)
+        if failed and not numbers:
+            found.append(Change(nodeid, check, "new"))
+        elif failed and racy is not None and not update and all(lines[number].racy for number in numbers):
+            rate = lines[racy].racy or ONCE
+            found += [Change(nodeid, check, "racy", racy, rate)] if rate.tries else []
+        elif not failed:
+            found += [Change(nodeid, check, "stale", number) for number in numbers if number in passed_lines][:1]
+    return found
+
+
+def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]]) -> None:
+    """Run the cases of changes again alone, as often as needed; `run` runs cases by their node ids, and returns their results."""
+    for number in range(max((change.tries for change in changes), default=0)):
+        chosen = [change for change in changes if number < change.tries and (number == 0 or change.confirmed)]
+        if not chosen:
+            return
+        results = run([change.nodeid for change in chosen])
+        for change in chosen:
+            change.alone.append(results.get(change.nodeid, _NO_RESULT))
+
+
+def headline(changes: Sequence[Change]) -> str:
+    """Return the counts of changes."""
+    words = {"new": "new failure", "racy": "racy failure", "stale": "stale case"}
+    counts = [(sum(change.kind == kind for change in changes), word) for kind, word in words.items()]
+    return ", ".join(plural(count, word) for count, word in counts if count)
