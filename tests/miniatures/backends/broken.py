@@ -363,6 +363,7 @@ def ascii_only() -> None:
 
 MODULES = {
     "auth": "backend.rules.auth",
+    "bodies": "backend.bodies",
     "body": "backend.rules.body",
     "default": "model.default",
     "exchange": "backend.exchange",
@@ -559,8 +560,8 @@ def plain_content_type() -> None:
 @variant
 def no_gzip() -> None:
     """Cannot read compressed bodies."""
-    old = server.routes.decode
-    server.routes.decode = lambda raw, encoding: raw if encoding == "gzip" else old(raw, encoding)
+    old = server.bodies.decode
+    server.bodies.decode = lambda raw, encoding, limit: raw if encoding == "gzip" else old(raw, encoding, limit)
 
 
 @variant

@@ -7,16 +7,20 @@ name. matrix.py tells which checks of the suite see it.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-import wrong_body
-import wrong_faults
-import wrong_follow_ups
-import wrong_identity
-import wrong_refresh
-import wrong_streams
-from patching import VARIANTS
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from codex_replay.reference.lite_client import __main__ as program
+from tests.miniatures.lite_clients import (
+    wrong_body,
+    wrong_faults,
+    wrong_follow_ups,
+    wrong_identity,
+    wrong_refresh,
+    wrong_streams,
+)
+from tests.miniatures.lite_clients.patching import VARIANTS
 
 #: Importing them has filled the table.
 MODULES = (wrong_identity, wrong_body, wrong_streams, wrong_follow_ups, wrong_refresh, wrong_faults)

@@ -6,10 +6,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from patching import in_body, variant, without
-
 from codex_replay.reference.lite_client import settings
 from codex_replay.reference.lite_client.errors import Problem
+from tests.miniatures.lite_clients.patching import in_body, variant, without
 
 # -- body -----------------------------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from patching import Client, Reply, after, variant
-from wrong_streams import trusts_deltas
-
 from codex_replay.reference.lite_client import __main__ as program
 from codex_replay.reference.lite_client import client, reply, settings, transport
 from codex_replay.reference.lite_client.errors import Problem
+from tests.miniatures.lite_clients.patching import Client, Reply, after, variant
+from tests.miniatures.lite_clients.wrong_streams import trusts_deltas
 
 
 @variant

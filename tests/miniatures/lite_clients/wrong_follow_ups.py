@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from patching import Client, Reply, Tools, after, in_body, variant
-
 from codex_replay.reference.lite_client import reply, tools
 from codex_replay.reference.lite_client.errors import Problem
+from tests.miniatures.lite_clients.patching import Client, Reply, Tools, after, in_body, variant
 
 
 def in_follow_up(change: Callable[[list[Any]], list[Any]]) -> None:

@@ -8,11 +8,10 @@ import json
 import uuid
 from typing import Any
 
-from patching import Auth, Client, after, in_headers, variant, without
-
 from codex_replay.reference.lite_client import __main__ as program
 from codex_replay.reference.lite_client import auth, client, settings
 from codex_replay.reference.lite_client.errors import Problem
+from tests.miniatures.lite_clients.patching import Auth, Client, after, in_headers, variant, without
 
 # -- endpoint, prompt, text -----------------------------------------------------------------------------------------------------
 

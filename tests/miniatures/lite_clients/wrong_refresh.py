@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from patching import Auth, Client, after, variant, without
-
 from codex_replay.reference.lite_client import auth, client, refresh
 from codex_replay.reference.lite_client.errors import Problem
+from tests.miniatures.lite_clients.patching import Auth, Client, after, variant, without
 
 
 @variant

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from patching import Client, Reply, after, variant
-
 from codex_replay.reference.lite_client import client, reply, sse
 from codex_replay.reference.lite_client.errors import Problem
+from tests.miniatures.lite_clients.patching import Client, Reply, after, variant
 
 
 @variant

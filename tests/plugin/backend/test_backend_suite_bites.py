@@ -14,28 +14,15 @@ import pytest
 
 from codex_fakes.backend.rules.table import RULES
 from codex_replay.shell.http.backend_process import BackendProcess
+from tests.miniatures.backends import broken
+from tests.miniatures.backends.matrix import TABLE
+from tests.miniatures.matrix import FINE, cover
 from tests.support.suite_run import PYTEST
 
 ROOT = Path(__file__).resolve().parents[3]
-BACKENDS = Path(__file__).parents[2] / "miniatures" / "backends"
 #: The table is tried in so many tests, so that pytest-xdist can share them out.
 SHARES = 2
 MODULES = sorted(path.stem for path in (ROOT / "suites" / "backend").glob("test_*.py"))
-
-
-def load(name: str) -> Any:
-    """Load a module of the miniatures under a name of its own: another folder of them has modules of the same names."""
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location(f"backend_{name}", BACKENDS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-broken, matrix = load("broken"), load("matrix")
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +38,8 @@ def test_there_is_a_broken_backend_for_every_rule() -> None:
 
 
 def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(checks: set[str]) -> None:
-    """The recorded table is whole: run `python tests/miniatures/backends/matrix.py` when the suite or a variant changes."""
-    table = matrix.table()
+    """The recorded table is whole: run `python -m tests.miniatures.backends.matrix` when the suite or a variant changes."""
+    table = TABLE.read()
     for variant, red in table.items():
         shown = ", ".join(red[:3]) + (f" and {len(red) - 3} more" if len(red) > 3 else "")
         print(f"{variant:34} {broken.VARIANTS[variant].__doc__}\n{'':34} -> {shown}")
@@ -62,19 +49,19 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
 
 
 def test_the_fake_passes_every_check(checks: set[str], tmp_path: Path) -> None:
-    assert matrix.run_pytest({matrix.FINE: sorted(checks)}, tmp_path, wait="60") == {}
+    assert TABLE.run({FINE: sorted(checks)}, tmp_path, "--wait", "60") == {}
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_the_table_is_true(share: int, tmp_path: Path) -> None:
     """A pair for each check and each variant is tried anew."""
-    chosen = dict(list(matrix.cover(matrix.table()).items())[share::SHARES])
-    assert matrix.run_pytest(chosen, tmp_path) == chosen
+    chosen = dict(list(cover(TABLE.read()).items())[share::SHARES])
+    assert TABLE.run(chosen, tmp_path) == chosen
 
 
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"wrong-total": ["test_auth::test_an_api_key_is_taken", "test_stream::test_completed_has_the_usage"]}
-    assert matrix.run_pytest(pairs, tmp_path) == {"wrong-total": ["test_stream::test_completed_has_the_usage"]}
+    assert TABLE.run(pairs, tmp_path) == {"wrong-total": ["test_stream::test_completed_has_the_usage"]}
 
 
 def marks() -> Iterator[tuple[str, Any]]:

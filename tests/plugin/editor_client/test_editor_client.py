@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.editor_client.fixture import editor_argv
 from codex_replay.reference.editor_client.connection import Connection
+from tests.miniatures.editor_clients import broken, other_server
+from tests.miniatures.editor_clients.matrix import TABLE, all_checks
+from tests.miniatures.matrix import cover
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = Path(__file__).parents[2] / "miniatures" / "editor_clients"
@@ -24,26 +25,12 @@ SHARES = 4
 FAKE_CODEX = Path(sys.executable).with_name("fake-codex")
 
 
-def load(name: str) -> ModuleType:
-    """Import a miniature by its path: other miniatures have modules of the same name."""
-    spec = importlib.util.spec_from_file_location(f"editor_clients_{name}", CLIENTS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-broken, matrix, other_server = (load(name) for name in ("broken", "matrix", "other_server"))
-
-
 # -- the suite bites -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red() -> None:
-    """The recorded table is whole: run `python tests/miniatures/editor_clients/matrix.py` when the suite or a variant changes."""
-    table, checks = matrix.table(), matrix.all_checks()
+    """The recorded table is whole: run `python -m tests.miniatures.editor_clients.matrix` when the suite or a variant changes."""
+    table, checks = TABLE.read(), all_checks()
     for variant, red in table.items():
         print(f"{variant:30} {broken.VARIANTS[variant].__doc__}\n{'':30} -> {', '.join(red)}")
     assert len(table) >= 20
@@ -55,12 +42,12 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
 @pytest.mark.parametrize("share", range(SHARES))
 def test_the_table_is_true(share: int, tmp_path: Path) -> None:
     """A pair for each check and each variant is tried anew. (That the reference passes every check is for the suite to show.)"""
-    chosen = dict(list(matrix.cover(matrix.table()).items())[share::SHARES])
-    assert matrix.run_pytest(chosen, tmp_path, wait="1") == chosen
+    chosen = dict(list(cover(TABLE.read()).items())[share::SHARES])
+    assert TABLE.run(chosen, tmp_path, "--wait", "1") == chosen
 
 
 def test_every_fault_has_a_check() -> None:
-    faults = {check.removeprefix("fault-") for check in matrix.all_checks() if check.startswith("fault-")}
+    faults = {check.removeprefix("fault-") for check in all_checks() if check.startswith("fault-")}
     listed = subprocess.run(
         [str(FAKE_CODEX), "app-server"], env={"FAKE_CODEX_FAULT": "list"}, capture_output=True, text=True, timeout=60, check=True
     )
@@ -69,7 +56,7 @@ def test_every_fault_has_a_check() -> None:
 
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"dismiss-declines": ["approval-reply", "approval-shown"]}
-    assert matrix.run_pytest(pairs, tmp_path, wait="30") == {"dismiss-declines": ["approval-reply"]}
+    assert TABLE.run(pairs, tmp_path, "--wait", "30") == {"dismiss-declines": ["approval-reply"]}
 
 
 def test_every_check_has_an_id_of_its_own() -> None:

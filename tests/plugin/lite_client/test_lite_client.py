@@ -25,14 +25,13 @@ from codex_replay.reference.lite_client import auth, client, refresh, reply, set
 from codex_replay.reference.lite_client.errors import Problem
 from codex_replay.shell.http.backend_process import BackendProcess
 from suites.lite_client import expected
+from tests.miniatures.lite_clients import broken
+from tests.miniatures.lite_clients.matrix import TABLE
+from tests.miniatures.matrix import FINE, cover
 from tests.support.suite_run import PYTEST
 
 ROOT = Path(__file__).resolve().parents[3]
-LITE_CLIENTS = Path(__file__).parents[2] / "miniatures" / "lite_clients"
 MODULES = sorted(path.stem for path in (ROOT / "suites" / "lite_client").glob("test_*.py"))
-sys.path.insert(0, str(LITE_CLIENTS))
-import broken  # noqa: E402
-import matrix  # noqa: E402
 
 EXAMPLES = ("test_request", "edge_cases", "test_web_search")
 
@@ -49,8 +48,8 @@ def checks() -> set[str]:
 
 
 def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(checks: set[str]) -> None:
-    """The recorded table is whole: run `python tests/miniatures/lite_clients/matrix.py` when the suite or a variant changes."""
-    table = matrix.table()
+    """The recorded table is whole: run `python -m tests.miniatures.lite_clients.matrix` when the suite or a variant changes."""
+    table = TABLE.read()
     for variant, red in table.items():
         shown = ", ".join(red[:3]) + (f" and {len(red) - 3} more" if len(red) > 3 else "")
         print(f"{variant:34} {broken.VARIANTS[variant].__doc__}\n{'':34} -> {shown}")
@@ -60,18 +59,18 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
 
 
 def test_the_reference_passes_every_check(checks: set[str], tmp_path: Path) -> None:
-    assert matrix.run_pytest({matrix.FINE: sorted(checks)}, tmp_path, "--wait", "60") == {}
+    assert TABLE.run({FINE: sorted(checks)}, tmp_path, "--wait", "60") == {}
 
 
 def test_the_table_is_true(tmp_path: Path) -> None:
     """A pair for each check and each variant is tried anew."""
-    chosen = matrix.cover(matrix.table())
-    assert matrix.run_pytest(chosen, tmp_path) == chosen
+    chosen = cover(TABLE.read())
+    assert TABLE.run(chosen, tmp_path) == chosen
 
 
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"no-account": ["test_headers::test_session_id", "test_auth::test_api_key_bearer"]}
-    assert matrix.run_pytest(pairs, tmp_path) == {"no-account": ["test_headers::test_session_id"]}
+    assert TABLE.run(pairs, tmp_path) == {"no-account": ["test_headers::test_session_id"]}
 
 
 def pytest_on(client: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
