@@ -35,11 +35,17 @@ class Lines:
 
     def place(self, line: bytes) -> int | None:
         assert self._lines[self.read - 1] == line
-        return self.read - 1
+        return sum(map(len, self._lines[: self.read - 1]))
 
-    def line_at(self, place: int) -> bytes:
-        self.again += 1
-        return self._lines[place]
+    def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
+        lines, at = [], 0
+        for line in self._lines:
+            if place <= at < end and most > 0:
+                lines.append(line)
+                most -= len(line)
+            at += len(line)
+        self.again += len(lines)
+        return lines
 
     def parse(self, line: bytes) -> Frame | None:
         frame = parse_line(line) if line else None

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         def place(self, line: bytes) -> int | None:
             """Return where the line that was read last stands, None where it cannot be read again."""
 
-        def line_at(self, place: int) -> bytes:
-            """Return a line again; the next line to be read stays the next."""
+        def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
+            """Return lines again, from a place up to `end` or up to about `most` bytes; the next to be read stays the next."""
 
 
 # How many held frames, and bytes of them, a track keeps for a client frame that may come early, when nothing that has begun needs
@@ -42,6 +42,16 @@ READ_AHEAD = 4096
 READ_AHEAD_BYTES = 1 << 20
 # How many bytes of held frames go out at once, and how many are read at once.
 RELEASE_BYTES = 1 << 20
+
+
+class Run:
+    """Neighbouring lines of the file that wait for the same: from `place` to `end`, in bytes."""
+
+    __slots__ = ("end", "place")
+
+    def __init__(self, place: int, end: int) -> None:
+        self.place = place
+        self.end = end
 
 
 class Track:
@@ -57,8 +67,8 @@ class Track:
         self._causality = Causality(methods) if methods.known else RecordedOrder()
         self._one_lane = not methods.known  # in the recorded order nothing overtakes anything
         self._ready: list[Frame] = []  # may go out, found while looking for a client frame
-        self._held: list[tuple[Frame | int, Lane, tuple[int, ...]]] = []  # an int is the place of a frame's line
-        self._held_bytes = 0  # of the frames that are held as such
+        self._held: list[tuple[Frame | Run, Lane, tuple[int, ...]]] = []
+        self._held_bytes = 0
         self._blocked: set[Lane] = set()
         self._live_ids: dict[int, Any] = {}  # requests that came and whose response has not gone out
         self._open_turns: dict[str, int] = {}  # thread -> how many
@@ -137,9 +147,15 @@ class Track:
 
     def _hold(self, frame: Frame, line: bytes, lane: Lane, waits: tuple[int, ...]) -> None:
         place = self._source.place(line) if self._held_bytes >= READ_AHEAD_BYTES else None
+        self._held_bytes += len(line)
         if place is None:
-            self._held_bytes += len(line)
-        self._held.append((frame if place is None else place, lane, waits))
+            self._held.append((frame, lane, waits))
+            return
+        last = self._held[-1] if self._held else None
+        if last is not None and isinstance(last[0], Run) and last[0].end == place and last[1:] == (lane, waits):
+            last[0].end += len(line)
+        else:
+            self._held.append((Run(place, place + len(line)), lane, waits))
 
     def _is_blocked(self, lane: Lane, waits: tuple[int, ...]) -> bool:
         blocks = NO_LANE if self._one_lane else lane
@@ -161,20 +177,34 @@ class Track:
         out: list[Frame] = []
         size = 0
         for one, lane, waits in held:
-            if self._is_blocked(lane, waits) or size >= RELEASE_BYTES:
-                if not self._is_blocked(lane, ()):  # it may go, but not now: what follows it in its lane waits with it
-                    self._blocked.add(NO_LANE if self._one_lane else lane)
-                    self._stale = True
-                self._held.append((one, lane, waits))
-                self._held_bytes += 0 if type(one) is int else len(one.raw)  # type: ignore[union-attr]
-                continue
-            frame = one if isinstance(one, Frame) else self._source.parse(self._source.line_at(one))
-            assert frame is not None  # it was parsed when it was held
-            size += len(frame.raw)
-            out.append(self._let_out(frame, lane))
+            if not self._is_blocked(lane, waits):
+                frames, rest = self._read_again(one, RELEASE_BYTES - size)
+                size += sum(len(frame.raw) for frame in frames)
+                out += [self._let_out(frame, lane) for frame in frames]
+                if not rest:
+                    continue
+                # It may go, but not now: what follows it in its lane waits with it.
+                self._blocked.add(NO_LANE if self._one_lane else lane)
+                self._stale = True
+            self._held.append((one, lane, waits))
+            self._held_bytes += one.end - one.place if isinstance(one, Run) else len(one.raw)
         if self._held:
             self._known.clear()  # no line may overtake what stays
         return out
+
+    def _read_again(self, one: Frame | Run, most: int) -> tuple[list[Frame], bool]:
+        """Return what was held, at most about so many bytes of it, and whether more of it stays."""
+        if most <= 0:
+            return [], True
+        if isinstance(one, Frame):
+            return [one], False
+        frames = []
+        for line in self._source.lines_at(one.place, one.end, most):
+            one.place += len(line)
+            frame = self._source.parse(line)
+            assert frame is not None  # it was parsed when it was held
+            frames.append(frame)
+        return frames, one.place < one.end
 
     def _let_out(self, frame: Frame, lane: Lane) -> Frame:
         if is_reply(frame.value) and lane[1] in self._live_ids:

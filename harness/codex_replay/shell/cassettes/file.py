@@ -137,16 +137,23 @@ class CassetteReader:
         except OSError:
             return None
 
-    def line_at(self, place: int) -> bytes:
-        """Return the line at an offset; the next line to be read stays the next."""
+    def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
+        """Return the lines from an offset up to `end`, or until they have `most` bytes; the next to be read stays the next."""
+        lines = []
         try:
             here = self._file.tell()
             self._file.seek(place)
-            line = self._file.readline()
+            while place < end and most > 0:
+                line = self._file.readline()
+                if not line:
+                    raise CassetteError(f"{self.path}: the cassette became shorter while it was read.")
+                lines.append(line)
+                place += len(line)
+                most -= len(line)
             self._file.seek(here)
         except OSError as error:
             raise CassetteError(f"{self.path}: the cassette cannot be read ({error.strerror}).") from None
-        return line
+        return lines
 
     def read(self) -> Frame | None:
         """Return the next frame, or None after the last one."""
