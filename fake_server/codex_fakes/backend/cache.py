@@ -29,6 +29,7 @@ class ReplyCache:
     LARGEST = 4 * 1024 * 1024
     SIZE = 32 * 1024 * 1024
     ENTRIES = 64
+    REPEATED = 64 * 1024  # bytes of what a reply repeats of its request: with more it is not kept
 
     def __init__(self) -> None:
         self._framed: dict[tuple[Any, ...], bytes | None] = {}
@@ -41,7 +42,10 @@ class ReplyCache:
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
-        key = (id(turn), len(label), whole, read_key(body, READ if whole else _REPEATED))
+        repeated = read_key(body, READ if whole else _REPEATED)
+        if len(repeated) > self.REPEATED:
+            return None
+        key = (id(turn), len(label), whole, repeated)
         if key not in self._framed:
             made = self._write(turn, body, self.MARK * len(label), whole)
             if len(self._framed) >= self.ENTRIES or self._size + len(made or b"") > self.SIZE:

@@ -77,6 +77,8 @@ class Connection(asyncio.Protocol):
         self.writable.set()
         if self._task is not None:
             self._task.cancel()
+        # The parser knows this object too: together they would wait for the garbage collector, with all that they hold.
+        del self._parser
 
     def eof_received(self) -> bool:
         """Answer the parsed requests, but hold nothing back for a client that may be gone."""

@@ -18,6 +18,7 @@ page: a page that a developer visits could else script the backend and read what
 from __future__ import annotations
 
 import asyncio
+import gc
 from urllib.parse import parse_qs, unquote
 
 from codex_fakes.backend.answers import JSON_TYPE, dump
@@ -127,6 +128,7 @@ def _cassette(exchange: Exchange, session: Session) -> None:
         if not isinstance(value, dict):
             raise ValueError("it is not an object")
         session.replay = make_replay(value)
+        gc.collect()  # exchanges and their recording refer to each other: a replaced one would stay for long
     except BadReplay as error:
         _problem(exchange, 400, str(error))
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,12 @@ class Entry:
     """
 
     __slots__ = (
-        *("_closed", "_json", "answer", "body", "end", "left_out", "missed", "n", "raw_length", "recorded", "request"),
+        *("_json", "_ledger", "answer", "body", "end", "left_out", "missed", "n", "raw_length", "recorded", "request"),
         *("sentence", "status", "time", "turn"),
     )
 
-    def __init__(self, n: int, request: Request, started: float, closed: Callable[[Entry, bool], None]) -> None:
-        self._closed = closed
+    def __init__(self, n: int, request: Request, started: float, ledger: weakref.ref[Ledger]) -> None:
+        self._ledger = ledger
         self._json: bool | None = None  # True if the body is known to be JSON
         self.n = n
         self.request = request
@@ -55,7 +56,8 @@ class Entry:
         if first:
             self.end = how
             self.request.body = b""  # what was sent is decoded in `body`
-        self._closed(self, first)
+        if (ledger := self._ledger()) is not None:
+            ledger.closed(self, first)
 
     @property
     def size(self) -> int:
@@ -105,6 +107,8 @@ class Ledger:
     def __init__(self, limits: Limits, changed: Callable[[], None]) -> None:
         self._limits = limits
         self._changed = changed
+        # Weak, so that a session that is replaced is freed at once, and not when the garbage collector comes.
+        self._itself = weakref.ref(self)
         self._size = 0
         self.entries: deque[Entry] = deque()
         self.entered = self.ended = self.dropped = 0
@@ -112,7 +116,7 @@ class Ledger:
     def enter(self, request: Request, started: float) -> Entry:
         """Write a request into the ledger."""
         self.entered += 1
-        entry = Entry(self.entered, request, started, self._closed)
+        entry = Entry(self.entered, request, started, self._itself)
         self.entries.append(entry)
         self._drop()
         self._changed()
@@ -122,7 +126,8 @@ class Ledger:
         """Return the entries after number `n` that are still there."""
         return [entry for entry in self.entries if entry.n > n]
 
-    def _closed(self, entry: Entry, first: bool) -> None:
+    def closed(self, entry: Entry, first: bool) -> None:
+        """Note that the answer to an entry has ended; `first` if it had not."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:

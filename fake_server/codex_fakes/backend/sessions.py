@@ -21,6 +21,18 @@ from codex_replay.protocol.script.choose import Choice
 from codex_replay.protocol.script.script import Script, Turn
 
 
+class Changes:
+    """What waits for a change in a session, apart from it: who reports a change holds only this."""
+
+    def __init__(self) -> None:
+        self.waiters: set[asyncio.Event] = set()
+
+    def report(self) -> None:
+        """Wake everything that waits."""
+        for waiter in self.waiters:
+            waiter.set()
+
+
 class Session:
     """Everything that one test may set and see."""
 
@@ -28,11 +40,11 @@ class Session:
         self.name = name
         self.limits = limits or Limits()
         self.started = time.monotonic()
-        self.ledger = Ledger(self.limits, self.changed)
+        self._changes = Changes()
+        self.ledger = Ledger(self.limits, self._changes.report)
         self.gates: dict[str, asyncio.Event] = {}
         self.reached: set[str] = set()
         self.replay: Replay | None = None  # recordings, which answer before the script
-        self._waiters: set[asyncio.Event] = set()
         self.set_script(script)
 
     def set_script(self, script: Script | None) -> None:
@@ -62,17 +74,12 @@ class Session:
     def reach(self, name: str) -> None:
         """Note that an answer is at a gate."""
         self.reached.add(name)
-        self.changed()
-
-    def changed(self) -> None:
-        """Wake everything that waits for a change in this session."""
-        for waiter in self._waiters:
-            waiter.set()
+        self._changes.report()
 
     async def wait_for(self, condition: Any, seconds: float) -> bool:
         """Wait until `condition()` is true, at most so many seconds; return whether it is."""
         waiter = asyncio.Event()
-        self._waiters.add(waiter)
+        self._changes.waiters.add(waiter)
         try:
             async with asyncio.timeout(seconds):
                 while not condition():
@@ -81,5 +88,5 @@ class Session:
         except TimeoutError:
             return bool(condition())
         finally:
-            self._waiters.discard(waiter)
+            self._changes.waiters.discard(waiter)
         return True

@@ -94,6 +94,29 @@ def test_a_bomb_is_413_in_bounded_memory_and_another_client_is_answered_meanwhil
         assert [entry["status"] for entry in session.ledger()].count(413) == 2
 
 
+def test_what_was_replaced_is_freed_at_once(tmp_path: Path) -> None:
+    """Sessions that are put again, recordings loaded again, what a reply repeats of its request, and closed connections."""
+    recording = tmp_path / "r.ndjson"
+    head = {"cassette": 1, "codex": "0.92.0", "bundle": "unknown", "case": "x", "origin": {"http": "authored"}}
+    asked = {"method": "POST", "path": "/v1/responses", "headers": [], "body": {"input": "x" * 500_000}}
+    frame = {"n": 1, "t": 0.0, "seam": "http", "conn": 1, "from": "client", "request": asked}
+    recording.write_text("".join(json.dumps(line) + "\n" for line in (head, frame, {"end": True, "frames": 1})))
+    with BackendProcess() as backend:
+
+        def round_trip(n: int) -> None:
+            session = backend.session("s")
+            long = {"model": "m", "input": [], "stream": True, "prompt_cache_key": f"{n}" + "k" * 2_000_000}
+            assert ask(backend, request(json.dumps(long).encode(), path="/s/s/v1/responses")) == 200
+            session.cassette(recording)
+
+        for n in range(5):
+            round_trip(n)
+        before = peak(backend.pid)
+        for n in range(5, 65):
+            round_trip(n)
+        assert peak(backend.pid) - before < 40
+
+
 def test_the_limit_of_a_body_is_an_option() -> None:
     with BackendProcess(options=["--max-body", "1000"]) as backend:
         assert ask(backend, request(b" " * 1001)) == 413
