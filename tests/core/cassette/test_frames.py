@@ -176,9 +176,13 @@ def test_an_rpc_line_keeps_its_very_bytes(raw: bytes, sender: str, t: float, cut
     assert ("msg" in json.loads(line)) is is_canonical(raw, frame.value)
 
 
+#: What an http frame of a kind must have besides headers.
+REQUIRED: dict[str, dict[str, Any]] = {"request": {"method": "GET", "path": "/"}, "response": {"status": 200}}
+
+
 @given(VALUES, st.sampled_from(["request", "response", "sse", "chunk", "close"]), st.integers(1, 99))
 def test_an_http_payload_comes_back(value: Any, kind: str, conn: int) -> None:
-    payload = "end" if kind == "close" else {"headers": [["a", "b"]], "body": value}
+    payload = "end" if kind == "close" else {**REQUIRED.get(kind, {}), "headers": [["a", "b"]], "body": value}
     line = encode_frame(Frame(1, 0.5, "http", "server", kind, b"", payload, conn))
     back = parse_line(line)
     assert isinstance(back, Frame)
@@ -375,7 +379,7 @@ def test_what_a_server_said_that_is_no_message_is_no_broken_line(tmp_path: Path,
 
 @pytest.mark.parametrize("kind", ["request", "response", "sse", "chunk"])
 def test_what_an_http_frame_carries_may_have_a_member_called_msg(kind: str) -> None:
-    payload = {"data": {"type": "object", "msg": {"a": '"seam":"rpc"'}}, "msg": 1}
+    payload = {"data": {"type": "object", "msg": {"a": '"seam":"rpc"'}}, "msg": 1, "headers": [], **REQUIRED.get(kind, {})}
     frame = parse_line(encode_frame(Frame(1, 0.0, "http", "client", kind, b"", payload, 1)))
     assert isinstance(frame, Frame)
     assert frame.payload == payload
@@ -410,6 +414,14 @@ def test_a_header_with_a_member_of_another_type_is_refused(member: str, value: o
         b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"client","request":{"headers":[["a"]]}}',
         b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","response":{"headers":[[1,"b"]]}}',
         b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","close":{}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","response":{"status":200}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","response":{"status":"200","headers":[]}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"client","request":{"method":"GET","headers":[]}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","chunk":{"base64":5}}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","chunk":{"text":"x"},"cuts":5}',
+        b'{"n":1,"t":0.0,"seam":"http","conn":1,"from":"server","chunk":{"text":"x"},"cuts":[[1]]}',
+        b'{"n":1,"t":1' + b"0" * 400 + b',"seam":"rpc","from":"client","text":"x"}',
+        b'{"n":1' + b"0" * 400 + b',"t":0.0,"seam":"rpc","from":"client","text":"x"}',
         b'{"n":1,"t":0.0,"seam":"rpc","from":"client", "msg":"\\ud800"}',
         b'{"cassette":1,"codex":"x","bundle":"x","case":"\\ud800","origin":{}}',
     ],

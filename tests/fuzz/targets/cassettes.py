@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -25,6 +26,30 @@ _MOST = 40  # lines of a sample
 _ONCE = 25  # of so many cases one is given to fake-codex, which is a process of its own
 
 
+def samples(*globs: str, most: int = 6) -> list[list[bytes]]:
+    """Return the lines of recordings, of each glob the first ones."""
+    found = [path for name in globs for path in sorted(RECORDED.glob(name))[:most]]
+    return [path.read_bytes().splitlines(keepends=True) for path in dict.fromkeys(found)]
+
+
+def mutated(random: Random, samples: Sequence[list[bytes]]) -> bytes:
+    """Return a recording of which some lines are other ones."""
+    lines = list(random.choice(samples))
+    lines = lines[:1] + lines[1:-1][: random.randrange(1, _MOST)] + lines[-1:]
+    for _ in range(random.choice((1, 1, 2, 3))):
+        at, how = random.randrange(len(lines)), random.random()
+        if how < 0.6:
+            with contextlib.suppress(ValueError, RecursionError):  # a line that was damaged before
+                lines[at] = json_text(random, json.loads(lines[at])) + b"\n"
+        elif how < 0.8:
+            lines[at] = damaged(random, lines[at])
+        elif how < 0.9:
+            lines.insert(at, random.choice(lines))
+        else:
+            lines = lines[:at] or [b"\n"]
+    return b"".join(lines)
+
+
 class Target:
     """The verbs in this process."""
 
@@ -33,8 +58,7 @@ class Target:
     def __enter__(self) -> Target:
         self._folder = tempfile.TemporaryDirectory(prefix="codex-replay-fuzz-")
         names = ("app_server/test_v2/text_turn.ndjson", "app_server/test_v1/*.ndjson", "backend/**/*.ndjson", "**/*.ndjson")
-        found = [path for name in names for path in sorted(RECORDED.glob(name))[:6]]
-        self._samples = [path.read_bytes().splitlines(keepends=True) for path in dict.fromkeys(found)]
+        self._samples = samples(*names)
         self._place = Path(self._folder.name, "fuzz.ndjson")
         self._sample = Path(self._folder.name, "sample.ndjson")
         self._sample.write_bytes(b"".join(self._samples[0]))
@@ -46,21 +70,7 @@ class Target:
 
     def case(self, random: Random) -> bytes:
         """Return a cassette of which some lines are other ones."""
-
-        lines = list(random.choice(self._samples))
-        lines = lines[:1] + lines[1:-1][: random.randrange(1, _MOST)] + lines[-1:]
-        for _ in range(random.choice((1, 1, 2, 3))):
-            at, how = random.randrange(len(lines)), random.random()
-            if how < 0.6:
-                with contextlib.suppress(ValueError):  # a line that was damaged before
-                    lines[at] = json_text(random, json.loads(lines[at])) + b"\n"
-            elif how < 0.8:
-                lines[at] = damaged(random, lines[at])
-            elif how < 0.9:
-                lines.insert(at, random.choice(lines))
-            else:
-                lines = lines[:at] or [b"\n"]
-        return b"".join(lines)
+        return mutated(random, self._samples)
 
     def run(self, data: bytes) -> str | None:
         """Give it to each verb, and now and then to fake-codex."""

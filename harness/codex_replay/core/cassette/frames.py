@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 FORMAT = 1
+_LARGEST = 1 << 53  # no number of a frame is as large: a float has each whole number below
 HTTP_KINDS = ("request", "response", "sse", "chunk", "close")
 _UNKNOWN: Any = object()
 
@@ -254,6 +255,8 @@ def _frame(fields: dict[str, Any], raw: bytes | None) -> Frame:
         raise BadLine(f"the frame has no {error.args[0]!r}") from None
     if type(n) is not int or type(t) not in (int, float):
         raise BadLine("'n' or 't' of the frame is not a number")
+    if not (-_LARGEST < n < _LARGEST and -_LARGEST < t < _LARGEST):
+        raise BadLine("'n' or 't' of the frame is out of range")
     if seam not in ("rpc", "http") or sender not in ("client", "server"):
         raise BadLine(f"the frame has an unknown seam or sender: seam {seam!r}, from {sender!r}")
     if seam == "http":
@@ -283,18 +286,45 @@ def _exact_bytes(fields: dict[str, Any]) -> bytes:
     raise BadLine("the rpc frame has neither 'msg', 'text' nor 'base64'")
 
 
+#: Members of an http frame's payload, and what they must be; `body`, `data` and `view` may be anything.
+_MEMBERS = {
+    **dict.fromkeys(("method", "path", "version", "reason", "text", "base64", "packed", "event"), str),
+    **dict.fromkeys(("status", "omitted"), int),
+}
+_REQUIRED = {"request": ("method", "path", "headers"), "response": ("status", "headers")}
+
+
 def _why_no_payload(kind: str, payload: Any) -> str | None:
     """Return why a value is not the payload of an http frame; all that reads one takes its type for granted."""
     if kind == "close":
         return None if type(payload) is str else "the 'close' of the http frame is not a string"
     if type(payload) is not dict:
         return f"the {kind!r} of the http frame is not an object"
+    for name, sort in _MEMBERS.items():
+        if name in payload and type(payload[name]) is not sort:
+            return f"the {name!r} of the http frame is not {'a number' if sort is int else 'a string'}"
+    if missing := [name for name in _REQUIRED.get(kind, ()) if name not in payload]:
+        return f"the {kind!r} of the http frame has no {missing[0]!r}"
     headers = payload.get("headers", [])
     if type(headers) is not list or any(
         type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str for pair in headers
     ):
         return "the headers of the http frame are not pairs of strings"
     return None
+
+
+def _why_no_cuts(cuts: Any) -> str | None:
+    """Return why a value is not the list of the ends of HTTP chunks, each [offset, seconds]."""
+    if type(cuts) is list and all(
+        type(cut) is list
+        and len(cut) == 2
+        and type(cut[0]) is int
+        and type(cut[1]) in (int, float)
+        and all(-_LARGEST < value < _LARGEST for value in cut)
+        for cut in cuts
+    ):
+        return None
+    return "the 'cuts' of the http frame are not pairs of an offset and a time"
 
 
 def _http_frame(n: int, t: float, sender: str, fields: dict[str, Any]) -> Frame:
@@ -304,7 +334,7 @@ def _http_frame(n: int, t: float, sender: str, fields: dict[str, Any]) -> Frame:
             conn = fields.pop("conn", None)
             if type(conn) is not int:
                 raise BadLine("the http frame has no connection number 'conn'")
-            if (why := _why_no_payload(kind, payload)) is not None:
+            if (why := _why_no_payload(kind, payload) or _why_no_cuts(fields.get("cuts", []))) is not None:
                 raise BadLine(why)
             return Frame(n, t, "http", sender, kind, b"", payload, conn, extra=fields)
     raise BadLine("the http frame has none of " + ", ".join(HTTP_KINDS))
