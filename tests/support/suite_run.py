@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 #: The command; what to run, on what and where the report goes follow. A broken subject must not end a run before its check.
 PYTEST = [
@@ -13,6 +20,31 @@ PYTEST = [
 ]
 #: The suites and the projects of pytester use none of this plugin, which takes three times as long to load as pytest itself.
 LEAN = "-p no:hypothesispytest"
+
+
+def run_suite(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest with these options from the checkout's root; the report goes below `folder`."""
+    argv = [*PYTEST, "--report", str(folder / "report"), *options]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def checks_of(suite: str) -> set[str]:
+    """Return the names of all checks of a suite, `module::function[parameters]`, as pytest lists them."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=-p codex_replay.suites", f"suites/{suite}"]
+    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {"::".join((Path(path).stem, name)) for path, _, name in (line.partition("::") for line in listed.split("\n")) if name}
+
+
+def spec_marks(suite: str) -> Iterator[tuple[str, Any]]:
+    """Yield (check, its spec mark) for each function of a suite; fails where it has none, several, or no docstring."""
+    for path in sorted((ROOT / "suites" / suite).glob("test_*.py")):
+        for name, function in vars(importlib.import_module(f"suites.{suite}.{path.stem}")).items():
+            if name.startswith("test_"):
+                check = f"{path.stem}::{name}"
+                specs = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "spec"]
+                assert len(specs) == 1, f"{check} needs one spec mark"
+                assert function.__doc__, f"{check} needs a docstring"
+                yield check, specs[0]
 
 
 def prepare_pytester(request: pytest.FixtureRequest, options: str) -> None:

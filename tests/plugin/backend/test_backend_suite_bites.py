@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,20 +13,16 @@ from codex_replay.shell.http.backend_process import BackendProcess
 from tests.miniatures.backends import broken
 from tests.miniatures.backends.matrix import TABLE
 from tests.miniatures.matrix import FINE, cover
-from tests.support.suite_run import PYTEST
+from tests.support.suite_run import checks_of, run_suite, spec_marks
 
-ROOT = Path(__file__).resolve().parents[3]
 #: The table is tried in so many tests, so that pytest-xdist can share them out.
 SHARES = 2
-MODULES = sorted(path.stem for path in (ROOT / "suites" / "backend").glob("test_*.py"))
 
 
 @pytest.fixture(scope="module")
 def checks() -> set[str]:
     """The names of all checks of the suite."""
-    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=-p codex_replay.suites", "suites/backend"]
-    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return {"::".join((Path(path).stem, name)) for path, _, name in (line.partition("::") for line in listed.split("\n")) if name}
+    return checks_of("backend")
 
 
 def test_there_is_a_broken_backend_for_every_rule() -> None:
@@ -64,37 +56,22 @@ def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     assert TABLE.run(pairs, tmp_path) == {"wrong-total": ["test_stream::test_completed_has_the_usage"]}
 
 
-def marks() -> Iterator[tuple[str, Any]]:
-    for module in MODULES:
-        for name, found in vars(importlib.import_module(f"suites.backend.{module}")).items():
-            if name.startswith("test_"):
-                yield f"{module}::{name}", found
-
-
 def test_every_check_has_a_name_a_source_and_a_docstring() -> None:
     names = []
     sources = r"(openai 3\.52\.0, |known of the real service$|the error object)"
-    for check, function in marks():
-        specs = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "spec"]
-        assert len(specs) == 1, f"{check} needs one spec mark"
-        name, *identifiers = specs[0].args
-        source = specs[0].kwargs.get("source", "")
+    for check, mark in spec_marks("backend"):
+        name, *identifiers = mark.args
+        source = mark.kwargs.get("source", "")
         names.append(name)
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), f"{check}: {name} is no stable name"
         assert identifiers or source, check
-        assert not source or (re.match(sources, source) and specs[0].kwargs["says"]), (check, source)
-        assert function.__doc__
+        assert not source or (re.match(sources, source) and mark.kwargs["says"]), (check, source)
     assert sorted(names) == sorted(set(names))
-
-
-def pytest_on(backend: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [*PYTEST, "--report", str(tmp_path / "report")]
-    return subprocess.run([*argv, "--backend", backend, *options], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_a_failure_shows_the_spec_and_what_was_answered(tmp_path: Path) -> None:
     command = f"fake:{sys.executable} tests/miniatures/backends/broken.py rule-output-without-call"
-    done = pytest_on(command, tmp_path, "suites/backend/test_edge_cases.py", "-k", "3_an_output or 5_a_large")
+    done = run_suite(tmp_path, "--backend", command, "suites/backend/test_edge_cases.py", "-k", "3_an_output or 5_a_large")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 passed" in done.stdout
     assert "Spec: edge-3-output-without-call" in done.stdout
@@ -104,13 +81,15 @@ def test_a_failure_shows_the_spec_and_what_was_answered(tmp_path: Path) -> None:
 
 def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(tmp_path: Path) -> None:
     with BackendProcess() as process:
-        done = pytest_on(process.url + "/backend-api/codex", tmp_path, "suites/backend", "-rfs")
+        done = run_suite(tmp_path, "--backend", process.url + "/backend-api/codex", "suites/backend", "-rfs")
         ledger = process.ledger()
     assert done.returncode == 1  # it takes any token and any account, for nobody told it which are good
     failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
     assert sorted(failed) == ["test_a_token_that_nobody_issued", "test_another_account"]
     assert "the answer does not show what this check needs" in done.stdout
-    assert "which may cost money" in pytest_on(process.url, tmp_path, "--collect-only", "suites/backend", "-v").stdout
+    assert (
+        "which may cost money" in run_suite(tmp_path, "--backend", process.url, "--collect-only", "suites/backend", "-v").stdout
+    )
     assert {entry["path"] for entry in ledger} <= {"/backend-api/codex/responses", "/backend-api/codex/respond"}
 
 
@@ -125,6 +104,6 @@ def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(t
     ],
 )
 def test_a_subject_that_cannot_be_asked_is_a_sentence(tmp_path: Path, options: list[str], why: str) -> None:
-    done = pytest_on(options[0], tmp_path, *options[1:], "suites/backend")
+    done = run_suite(tmp_path, "--backend", options[0], *options[1:], "suites/backend")
     assert done.returncode == 4
     assert why in done.stderr

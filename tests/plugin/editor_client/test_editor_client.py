@@ -17,6 +17,7 @@ from codex_replay.reference.editor_client.connection import Connection
 from tests.miniatures.editor_clients import broken, other_server
 from tests.miniatures.editor_clients.matrix import TABLE, all_checks
 from tests.miniatures.matrix import cover
+from tests.support.suite_run import run_suite
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = Path(__file__).parents[2] / "miniatures" / "editor_clients"
@@ -69,22 +70,6 @@ def test_every_check_has_an_id_of_its_own() -> None:
     assert len(found) == len(set(found)) >= 60
 
 
-def pytest_on(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-o",
-        "addopts=-p codex_replay.suites",
-        "--report",
-        str(folder / "report"),
-    ]
-    return subprocess.run([*argv, *options], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
 def test_every_statement_of_the_document_can_fail() -> None:
     from suites.editor_client.test_document import STATEMENTS
 
@@ -107,12 +92,12 @@ def test_a_server_that_is_otherwise_turns_statements_red(way: str, tmp_path: Pat
     statements = other_server.WAYS[way][1]
     server = f"fake:{sys.executable} {CLIENTS / 'other_server.py'} {way} {FAKE_CODEX} app-server"
     cases = [f"suites/editor_client/test_document.py::test_statement[{name}]" for name in statements]
-    done = pytest_on(tmp_path, "--app-server", server, "--wait", "3", *cases)
+    done = run_suite(tmp_path, "--app-server", server, "--wait", "3", *cases)
     assert f"{len(statements)} failed" in done.stdout, done.stdout[-3000:]
 
 
 def test_the_run_shows_where_document_and_server_differ(tmp_path: Path) -> None:
-    done = pytest_on(tmp_path, "suites/editor_client/test_document.py")
+    done = run_suite(tmp_path, "suites/editor_client/test_document.py")
     assert done.returncode == 0, done.stdout[-3000:]
     assert "where the document and the server differ" in done.stdout
     assert 'initialize-user-agent: EDIT-08: "result": { "user_agent": "codex/..." }' in done.stdout
@@ -122,7 +107,7 @@ def test_the_run_shows_where_document_and_server_differ(tmp_path: Path) -> None:
 
 def test_a_failure_shows_both_ends_and_the_spec(tmp_path: Path) -> None:
     editor = f"{sys.executable} {CLIENTS / 'broken.py'} dismiss-declines {{codex}}"
-    done = pytest_on(tmp_path, "--editor-client", editor, "suites/editor_client/test_approvals.py", "-k", "the_reply")
+    done = run_suite(tmp_path, "--editor-client", editor, "suites/editor_client/test_approvals.py", "-k", "the_reply")
     assert done.returncode == 1
     assert "2 failed, 4 passed" in done.stdout
     assert "Spec: approval-reply" in done.stdout
@@ -135,7 +120,7 @@ def test_an_editor_that_never_wants_to_be_asked_is_said_so_at_once(tmp_path: Pat
     """Not only that no approval came: that the editor itself has switched them off, and in which message."""
     editor = f"{sys.executable} {CLIENTS / 'broken.py'} never-to-be-asked {{codex}}"
     cases = [f"suites/editor_client/test_{name}.py" for name in ("approvals", "interrupt", "shown")]
-    done = pytest_on(tmp_path, "--editor-client", editor, *cases, "-k", "app_server and (dismiss or interrupt or diff)")
+    done = run_suite(tmp_path, "--editor-client", editor, *cases, "-k", "app_server and (dismiss or interrupt or diff)")
     assert done.returncode == 1
     assert "4 failed" in done.stdout, done.stdout[-3000:]
     said = "The editor's own thread/start switches approvals off: it says approvalPolicy 'never'"
@@ -158,14 +143,14 @@ def test_a_wrong_option_is_a_sentence(text: str, why: str) -> None:
 
 
 def test_a_wrong_option_is_said_before_anything_runs(tmp_path: Path) -> None:
-    done = pytest_on(tmp_path, "--editor-client", "no-such-program {codex}", "suites/editor_client/test_turns.py")
+    done = run_suite(tmp_path, "--editor-client", "no-such-program {codex}", "suites/editor_client/test_turns.py")
     assert done.returncode == 4
     assert "there is no such program" in done.stderr
 
 
 def test_an_editor_that_says_nothing_is_ended_and_said_so(tmp_path: Path) -> None:
     command = f"{sys.executable} -c 'import time; time.sleep(600)' {{codex}}"
-    done = pytest_on(
+    done = run_suite(
         tmp_path, "--editor-client", command, "--wait", "0.5", "suites/editor_client/test_turns.py", "-k", "lazy or all_prompts"
     )
     assert done.returncode == 1
@@ -178,14 +163,14 @@ def test_an_editor_that_dies_is_said_to_be_dead_and_why(tmp_path: Path) -> None:
     trace = "TypeError: no id\\n" + "    at a call\\n" * 10 + "\\nNode.js v20\\n"
     (tmp_path / "editor.py").write_text(f"import os, sys\nos.close(1)\nsys.stderr.write('{trace}')\nos._exit(3)\n")
     command = f"{sys.executable} {tmp_path / 'editor.py'} {{codex}}"
-    done = pytest_on(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
+    done = run_suite(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
     assert done.returncode == 1
     assert "SubjectFailure: The editor ended with status 3 too early: TypeError: no id\n" in done.stdout
 
 
 def test_an_editor_whose_words_are_no_reports(tmp_path: Path) -> None:
     command = f"""{sys.executable} -c 'print("Welcome!")' {{codex}}"""
-    done = pytest_on(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
+    done = run_suite(tmp_path, "--editor-client", command, "suites/editor_client/test_turns.py", "-k", "all_prompts")
     assert done.returncode == 1
     assert "not a report: 'Welcome!'" in done.stdout
 
@@ -193,7 +178,7 @@ def test_an_editor_whose_words_are_no_reports(tmp_path: Path) -> None:
 def test_an_editor_in_another_language(tmp_path: Path) -> None:
     """The example of docs/editor-client.md, in JavaScript, shares nothing with the reference and passes as well."""
     modules = [f"suites/editor_client/test_{name}.py" for name in ("framing", "interrupt", "spelling")]
-    done = pytest_on(tmp_path, "--editor-client", "node docs/examples/editor-client.mjs {codex}", *modules, "-n", "2")
+    done = run_suite(tmp_path, "--editor-client", "node docs/examples/editor-client.mjs {codex}", *modules, "-n", "2")
     assert done.returncode == 0, done.stdout[-3000:]
 
 

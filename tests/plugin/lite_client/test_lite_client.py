@@ -28,10 +28,9 @@ from suites.lite_client import expected
 from tests.miniatures.lite_clients import broken
 from tests.miniatures.lite_clients.matrix import TABLE
 from tests.miniatures.matrix import FINE, cover
-from tests.support.suite_run import PYTEST
+from tests.support.suite_run import checks_of, run_suite, spec_marks
 
 ROOT = Path(__file__).resolve().parents[3]
-MODULES = sorted(path.stem for path in (ROOT / "suites" / "lite_client").glob("test_*.py"))
 
 EXAMPLES = ("test_request", "edge_cases", "test_web_search")
 
@@ -42,9 +41,7 @@ EXAMPLES = ("test_request", "edge_cases", "test_web_search")
 @pytest.fixture(scope="module")
 def checks() -> set[str]:
     """The names of all checks of the suite."""
-    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=-p codex_replay.suites", "suites/lite_client"]
-    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return {"::".join((Path(path).stem, name)) for path, _, name in (line.partition("::") for line in listed.split("\n")) if name}
+    return checks_of("lite_client")
 
 
 def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(checks: set[str]) -> None:
@@ -73,15 +70,12 @@ def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     assert TABLE.run(pairs, tmp_path) == {"no-account": ["test_headers::test_session_id"]}
 
 
-def pytest_on(client: str, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [*PYTEST, "--report", str(tmp_path / "report")]
-    return subprocess.run([*argv, "--lite-client", client, *options], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
 def test_a_failure_shows_the_spec_and_the_traffic(tmp_path: Path) -> None:
     """With a process per run, as users have it; paths in the command are relative to where pytest is started."""
     command = f"{sys.executable} tests/miniatures/lite_clients/broken.py refresh-with-more"
-    done = pytest_on(command, tmp_path, "suites/lite_client/test_refresh.py", "-k", "body_of_the_refresh or new_token_is_used")
+    done = run_suite(
+        tmp_path, "--lite-client", command, "suites/lite_client/test_refresh.py", "-k", "body_of_the_refresh or new_token_is_used"
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 passed" in done.stdout
     assert "Spec: refresh-body" in done.stdout
@@ -91,7 +85,7 @@ def test_a_failure_shows_the_spec_and_the_traffic(tmp_path: Path) -> None:
 
 def test_a_client_that_hangs_is_ended_and_said_so(tmp_path: Path) -> None:
     command = f"{sys.executable} -c 'import time; time.sleep(600)'"
-    done = pytest_on(command, tmp_path, "suites/lite_client/test_endpoint.py", "-k", "stdout", "--wait", "0.5")
+    done = run_suite(tmp_path, "--lite-client", command, "suites/lite_client/test_endpoint.py", "-k", "stdout", "--wait", "0.5")
     assert done.returncode == 1
     assert "the client did not exit within 0.5 s" in done.stdout
 
@@ -103,7 +97,7 @@ def test_a_subject_that_is_none_is_a_sentence(text: str) -> None:
 
 
 def test_a_wrong_option_is_said_before_anything_runs(tmp_path: Path) -> None:
-    done = pytest_on("no-such-program-anywhere", tmp_path, "suites/lite_client/test_endpoint.py")
+    done = run_suite(tmp_path, "--lite-client", "no-such-program-anywhere", "suites/lite_client/test_endpoint.py")
     assert done.returncode == 4
     assert "there is no such program" in done.stderr
 
@@ -111,24 +105,14 @@ def test_a_wrong_option_is_said_before_anything_runs(tmp_path: Path) -> None:
 # -- the suite is in order -------------------------------------------------------------------------------------------------------
 
 
-def marks() -> Iterator[tuple[str, Any]]:
-    for module in MODULES:
-        for name, found in vars(importlib.import_module(f"suites.lite_client.{module}")).items():
-            if name.startswith("test_"):
-                yield f"{module}::{name}", found
-
-
 def test_every_check_has_a_name_a_source_and_a_docstring() -> None:
     names = []
-    for check, function in marks():
-        specs = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "spec"]
-        assert len(specs) == 1, f"{check} needs one spec mark"
-        name, *identifiers = specs[0].args
-        source = specs[0].kwargs.get("source", "")
+    for check, mark in spec_marks("lite_client"):
+        name, *identifiers = mark.args
+        source = mark.kwargs.get("source", "")
         names.append(name)
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name), f"{check}: {name} is no stable name"
-        assert identifiers or (source.startswith("docs/lite-client.md") and specs[0].kwargs["says"]), check
-        assert function.__doc__
+        assert identifiers or (source.startswith("docs/lite-client.md") and mark.kwargs["says"]), check
     assert sorted(names) == sorted(set(names))
 
 
