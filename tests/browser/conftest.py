@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browsing import PATIENCE, Browser
@@ -16,7 +17,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 from codex_replay.report.data import Report, Trace
-from codex_replay.report.page.build import write_html
+from codex_replay.report.page.build import drift_html, write_html
 
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -89,6 +90,20 @@ def show(browser: Browser, tmp_path: Path) -> Callable[..., Path]:
             assert path.read_text() != before, "nothing was changed, so nothing is shown by this test"
         browser.open(path.as_uri())
         return path
+
+    return shown
+
+
+@pytest.fixture
+def alone(browser: Browser, tmp_path: Path) -> Callable[..., None]:
+    """Write the page of a drift and open it, perhaps made worse on purpose."""
+
+    def shown(found: Any, change: Callable[[str], str] | None = None) -> None:
+        text = drift_html(found)
+        worse = change(text) if change else text
+        assert change is None or worse != text
+        (tmp_path / "drift.html").write_text(worse, "ascii")
+        browser.open((tmp_path / "drift.html").as_uri())
 
     return shown
 

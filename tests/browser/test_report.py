@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from browsing import Browser
-from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from codex_replay.report.cassette_trace import cassette_trace
-from codex_replay.report.page.build import write_cassette_html
-from tests.report.report_sample import case, conversation, everything, frame, report, story
+from tests.report.report_sample import case, everything, report
 
 ROOT = Path(__file__).resolve().parents[2]
 Show = Callable[..., Path]
@@ -27,9 +22,7 @@ RED = "app_server/test_turns/red"
 def test_the_verdict_stands_at_the_top(browser: Browser, show: Show) -> None:
     show(everything())
     assert browser.texts("h1") == ["Failed"]
-    assert browser.texts(".verdict p")[1] == (
-        "65 cases: 1 failed, 1 known to fail, 1 skipped, 62 passed. app-server fake (Codex 0.92.0), profile default."
-    )
+    assert browser.texts(".verdict p")[1] == "65 cases of app-server fake (Codex 0.92.0), profile default."
     assert browser.texts(".tile") == ["1 \u2715 failed", "1 ! known", "1 \u2013 skipped", "62 \u2713 passed"]
     assert browser.js("return document.querySelector('.verdict').getBoundingClientRect().top") < 60
 
@@ -78,6 +71,28 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
     assert browser.texts(".coverage, .strength, .drift, .runs") == []
 
 
+def test_the_fields_of_a_proxy_are_in_the_page(browser: Browser, show: Show) -> None:
+    row = {
+        "method": "initialize",
+        "field": "clientInfo",
+        "specified": None,
+        "valid": True,
+        "known": True,
+        "value": 1200,
+        "null": 0,
+        "omitted": 3,
+    }
+    rows = [row, {**row, "method": "sendUserTurn", "field": "tools", "specified": True, "known": False, "value": 0, "null": 2}]
+    found = {"proxy-fields": 1, "proxy": "node server.js", "profiles": {"as-specified": rows}}
+    show((report([case("one")], proxy_fields=found), []))
+    assert browser.texts(".fields > summary") == ["Fields that the proxy sends 2 fields, 1 of them not known to Codex"]
+    browser.open_all()
+    assert browser.rows(".fields tbody tr") == [
+        ["initialize.clientInfo", "-", "yes", "yes", "1,200", "", "3"],
+        ["sendUserTurn.tools", "yes", "yes", "no", "", "2", "3"],
+    ]
+
+
 def test_an_object_in_a_table_keeps_its_words(browser: Browser, show: Show) -> None:
     """Beside a long command the subject of a run has words and not a column of letters."""
     command = "pytest " + "path/to/site-packages/codex_replay/packaged/suites/proxy/replies/test_auth.py " * 6
@@ -124,9 +139,51 @@ def search(browser: Browser, text: str, count: str) -> None:
     browser.wait("document.querySelector('.list .count').textContent === arguments[0]", count)
 
 
-def test_the_worst_stands_first(browser: Browser, show: Show) -> None:
-    show(everything())
+def test_failed_cases_stand_above_the_fold_and_the_others_are_folded(browser: Browser, show: Show) -> None:
+    next_steps = [
+        "Fix what fails 1 of 1 failed case: the turn failed",
+        "Rerun one of these cases: pytest 'a b' --app-server fake",
+    ]
+    sample, stories = everything()
+    browser.emulate(width=1400, height=1000)
+    show(({**sample, "next": next_steps}, stories))
+    assert titles(browser) == ["The case red ends well"]
+    assert browser.js("return document.querySelector('.case').getBoundingClientRect().bottom") < 1000
+    assert browser.texts(".next li") == [
+        "Fix what fails 1 of 1 failed case: the turn failed",
+        "Rerun one of these cases: pytest 'a b' --app-server fake Copy",
+    ]
+    assert browser.texts(".part h3") == [
+        "\u25b8 \u2715 failed 1",
+        "\u25b8 ! known 1",
+        "\u25b8 \u2013 skipped 1",
+        "\u25b8 \u2713 passed 62",
+    ]
+    for part in ("known", "skipped", "passed"):
+        browser.click(f".part.{part} .fold")
     assert titles(browser)[:4] == [f"The case {name} ends well" for name in ("red", "listed", "live", "good_0")]
+    browser.click(".part.failed .fold")
+    assert titles(browser)[0] == "The case listed ends well"
+    assert browser.js("return document.activeElement.matches('.part.failed .fold')")
+
+
+def test_without_failed_cases_the_tables_stand_first_and_known_ones_are_folded(browser: Browser, show: Show) -> None:
+    show((report([case("listed", outcome="known"), case("good")]), []))
+    assert titles(browser) == ["The case good ends well"]
+    top = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
+    assert browser.js(top, ".suites") < browser.js(top, ".list")
+
+
+def test_of_many_failed_cases_the_first_are_shown(browser: Browser, show: Show) -> None:
+    show((report([case(f"red_{i}", outcome="failed", message=f"m{i}") for i in range(60)]), []))
+    assert len(titles(browser)) == 20
+    browser.case("app_server/test_turns/red_40")
+    browser.keys(Keys.ESCAPE)
+    browser.wait("document.activeElement.matches('.case a')")
+    assert browser.js("return document.activeElement.querySelector('.title').textContent") == "The case red_40 ends well"
+    show((report([case(f"red_{i}", outcome="failed", message=f"m{i}") for i in range(60)]), []))
+    browser.click(".rest-of")
+    assert len(titles(browser)) == 50  # a block of a list that is made as it is looked at
 
 
 @pytest.mark.parametrize(
@@ -144,7 +201,7 @@ def test_cases_are_found_by_text(browser: Browser, show: Show, text: str, found:
     show(everything())
     search(browser, text, f"{len(found)} of 65 cases")
     assert titles(browser) == [f"The case {name} ends well" for name in found]
-    assert browser.texts(".list .empty") == ([] if found else ["No case is like that."])
+    assert browser.texts(".list .empty") == ([] if found else ["No case matches. Change the search or the filters."])
 
 
 def test_cases_are_found_by_suite_and_by_verdict(browser: Browser, show: Show) -> None:
@@ -171,247 +228,6 @@ def test_a_row_of_the_tables_chooses_its_cases(browser: Browser, show: Show) -> 
     assert browser.texts(".list .count") == ["64 of 65 cases"]
     browser.click(".tile")
     assert titles(browser) == ["The case red ends well"]
-
-
-# -------------------------------------------------------------------------------------------------------------- one case
-
-
-def test_a_case_tells_all_of_itself(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    assert browser.texts("h1") == ["The case red ends well"]
-    assert browser.texts(".case-head .badge, .case-head .id") == ["\u2715 failed", RED]
-    assert browser.texts(".rest > .message") == ["AssertionError: the turn failed"]
-    assert browser.texts("blockquote, .spec .muted") == [
-        "A turn that was started ends.",
-        "check-red App-server payloads, PAY-55 (docs/contract/payloads.md#pay-55)",
-    ]
-    assert browser.texts(".command code") == ["pytest 'suites/app_server/test_turns.py::test_red' --app-server fake"]
-    assert browser.texts(".details")[0].startswith("E the turn failed E the turn failed")
-    assert browser.texts(".story .about") == [
-        "The traffic of this run, compared with cassettes/app_server/test_turns/red.ndjson."
-    ]
-    assert "The case red ends well" in browser.driver.title
-
-
-def test_expected_stands_beside_actual_with_the_difference_marked(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    pairs = "section > .compare"
-    # The number as it was sent, and a line that is the same on both sides.
-    assert browser.texts(f"{pairs} .same .side") == ["{", "{", '"n": 1.50', '"n": 1.50', "}", "}"]
-    assert browser.texts(f"{pairs} .differs .side") == [
-        '\u2212 expected: "status": "completed",',
-        '+ actual: "status": "failed",',
-    ]
-    assert browser.texts(f"{pairs} .differs b") == ["complet", "fai"]
-
-
-def test_the_command_is_copied(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    browser.driver.find_element("css selector", ".case-view .command .copy").click()
-    browser.wait("document.querySelector('.case-view .copy').textContent === 'Copied'")
-    assert browser.texts("#said") == ["Copied"]
-    browser.js("document.querySelector('.story input').focus()")
-    ActionChains(browser.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
-    browser.wait("document.querySelector('.story input').value.length > 0")
-    assert browser.js("return document.querySelector('.story input').value") == (
-        "pytest 'suites/app_server/test_turns.py::test_red' --app-server fake"
-    )
-
-
-def test_the_timeline_is_a_sequence_diagram_of_both_seams(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    assert browser.texts(".lanes span") == ["client", "app-server", "backend"]
-    arrows = browser.js(
-        "const place = e => { const box = e.getBoundingClientRect(); return [box.left, box.right]; };"
-        "return [...document.querySelectorAll('.arrow')].map(e => [...place(e), e.className.includes(' right')])"
-    )
-    lanes = browser.js("return [...document.querySelectorAll('.lifelines i')].map(e => e.getBoundingClientRect().left)")
-    between = [(0, 1, True), (0, 1, False), (1, 2, True), (1, 2, False), *[(0, 1, False)] * 4]
-    for (left, right, forward), (one, other, expected) in zip(arrows, between, strict=True):
-        assert abs(left - lanes[one]) < 4
-        assert abs(right - lanes[other]) < 4
-        assert forward is expected
-    assert browser.texts(".frame .mark") == ["different", "missing", "unexpected"]
-
-
-@pytest.mark.parametrize(
-    ("suite", "seams", "lanes"),
-    [
-        ("proxy", ["http", "rpc"], ["client", "proxy", "app-server"]),
-        ("proxy", ["rpc"], ["proxy", "app-server"]),
-        ("editor_client", ["rpc", "http"], ["editor", "app-server", "backend"]),
-        ("lite_client", ["http"], ["client", "backend"]),
-        ("app_server", ["rpc"], ["client", "app-server"]),
-    ],
-)
-def test_the_lifelines_are_those_of_the_suite(
-    browser: Browser, show: Show, suite: str, seams: list[str], lanes: list[str]
-) -> None:
-    one = case("one", suite=suite, story=True)
-    show((report([one]), [story(one["id"], [frame(i, {"method": seam}, seam=seam) for i, seam in enumerate(seams, 1)])]))
-    browser.case(one["id"])
-    assert browser.texts(".lanes span") == lanes
-
-
-def test_an_opened_frame_tells_what_differs_and_what_was_masked_or_bound(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    browser.click(".line-head", 4)
-    assert browser.texts(".body .sentence") == ["This frame is not the expected one."]
-    facts = dict(zip(browser.texts(".body dt"), browser.texts(".body dd"), strict=True))
-    assert facts == {
-        "frame": "5, app-server → client, notification",
-        "differs at": "$.params.turn.status",
-        "bound": "<thread:1> = 0198c0de-0000-7000-8000-00000000beef",
-        "masked": "$.params.turn.startedAt",
-    }
-    assert len(browser.texts(".body .pair.differs")) == 1
-    assert browser.texts(".body .pair.differs b") == ["complet", "fai"]
-    # What was masked or bound is shown, and is no difference.
-    assert browser.texts(".body .pair.quiet .tag") == ["bound", "masked"]
-    browser.click(".body .tabs button", 2)
-    assert json.loads(browser.texts(".body pre")[0]) == json.loads(conversation("x")["frames"][4]["text"])
-    browser.click(".line-head", 4)
-    assert browser.texts(".body") == []
-
-
-def test_a_missing_frame_shows_what_should_have_come(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    browser.click(".line-head", 5)
-    assert browser.texts(".body .sentence") == ["This frame was expected here and was not said."]
-    assert browser.texts(".body .text .line") == ["{", '"method": "thread/archived"', "}"]
-    browser.click(".line-head", 7)
-    assert browser.texts(".body .notice") == ["Shown are the first 22 characters of 123,456."]
-
-
-def test_frames_are_searched_and_chosen(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    put = "const e = document.querySelector(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event(arguments[2]))"
-    browser.js(put, ".story input[type=search]", "HAYstack", "input")
-    browser.wait("document.querySelector('.story .count').textContent === '1 of 8 frames'")
-    assert browser.texts(".frame mark") == ["haystack"]
-    browser.js(put, ".story input[type=search]", "", "input")
-    browser.wait("document.querySelector('.story .count').textContent === '8 frames'")
-    browser.js(put, ".story select", "http", "change")
-    assert browser.texts(".frame .what") == ["POST /v1/responses", "event response.created"]
-    browser.js(put, ".story select", "", "change")
-    browser.click("#differing")
-    assert browser.texts(".frame .what") == ["turn/completed", "thread/archived", "warning"]
-
-
-def test_stories_that_are_cut_lost_or_none_say_so(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case("app_server/test_turns/short")
-    assert browser.texts(".story .notice") == ["This trace is cut: only a part of the traffic is kept."]
-    browser.case("backend/test_turns/lost")
-    assert browser.texts(".story .empty") == ["Its frames are not in this file."]
-    browser.case("app_server/test_0/good_0")
-    assert browser.texts(".story .empty") == ["Nothing: this case speaks to no program, or its frames were not kept."]
-    one = case("empty", story=True)
-    show((report([one]), [story(one["id"], [])]))
-    browser.case(one["id"])
-    assert browser.texts(".story .empty") == ["Not one frame was seen."]
-
-
-def test_damaged_data_are_said_and_the_rest_still_works(browser: Browser, show: Show) -> None:
-    show(everything(), change=lambda text: re.sub('id="s0">e.', 'id="s0">AA', text, count=1))
-    browser.case(RED)
-    assert "its data in this file are damaged" in browser.texts(".rest .notice")[0]
-    browser.case("app_server/test_turns/short")
-    assert browser.texts(".frame .what") == ["x"]
-
-
-# -------------------------------------------------------------------------------------------------------------- keyboard
-
-
-def test_everything_is_done_by_keyboard(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.keys("/")
-    assert browser.js("return document.activeElement.id") == "search"
-    browser.keys("good_1")
-    browser.wait("document.querySelector('.list .count').textContent === '11 of 65 cases'")
-    browser.keys(Keys.ENTER)  # from the search into the list
-    browser.keys("j")
-    browser.keys(Keys.ARROW_DOWN)
-    browser.keys("k")
-    assert browser.js("return document.activeElement.querySelector('.title').textContent") == "The case good_10 ends well"
-    focused = "const s = getComputedStyle(document.activeElement); return [s.outlineStyle, parseFloat(s.outlineWidth) >= 2]"
-    assert browser.js(focused) == ["solid", True]
-    browser.keys(Keys.ENTER)
-    browser.wait("location.hash === '#case=app_server%2Ftest_1%2Fgood_10'")
-    browser.wait("document.activeElement.tagName === 'H1'")
-    browser.keys("n")
-    browser.wait("location.hash.endsWith('good_11')")
-    browser.keys("p")
-    browser.wait("location.hash.endsWith('good_10')")
-    browser.keys(Keys.ESCAPE)
-    browser.wait("location.hash === ''")
-    browser.wait("document.activeElement.matches('.case a')")
-    assert browser.js("return document.activeElement.querySelector('.title').textContent") == "The case good_10 ends well"
-    browser.keys("/", Keys.ESCAPE)
-    browser.wait("document.querySelector('.list .count').textContent === '65 cases'")
-
-
-def test_frames_are_walked_by_keyboard(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.case(RED)
-    browser.keys("j", "j", Keys.ENTER)
-    assert browser.js("return document.activeElement.getAttribute('aria-expanded')") == "true"
-    assert "result #1 of initialize" in browser.js("return document.activeElement.innerText")
-    browser.keys("d")
-    browser.wait("document.activeElement.innerText.includes('turn/completed')")
-    assert browser.js("return document.activeElement.getAttribute('aria-expanded')") == "true"
-    browser.keys("/")
-    assert browser.js("return document.activeElement.getAttribute('aria-label')") == "Search in the frames"
-
-
-def test_the_keys_are_told(browser: Browser, show: Show) -> None:
-    show(everything())
-    browser.keys("?")
-    assert browser.js("return document.getElementById('help').open") is True
-    assert "the next difference" in browser.texts("#help")[0]
-    browser.keys(Keys.ESCAPE)
-    browser.wait("!document.getElementById('help').open")
-
-
-def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser: Browser, show: Show) -> None:
-    nameless = (
-        "return [...document.querySelectorAll('a, button, input, select, summary, [role=img], [role=group]')]"
-        ".filter(e => e.checkVisibility() && !(e.innerText || '').trim() && !e.getAttribute('aria-label'))"
-        ".filter(e => !e.closest('label')).map(e => e.outerHTML)"
-    )
-    show(everything())
-    browser.open_all()
-    assert browser.js(nameless) == []
-    browser.case(RED)
-    browser.open_all()
-    assert browser.js(nameless) == []
-    browser.js("document.querySelector('.line-head').replaceChildren()")
-    assert len(browser.js(nameless)) == 1  # that this would be seen
-
-
-# ------------------------------------------------------------------------------------------------------------- a cassette
-
-
-def test_a_cassette_is_shown_by_the_same_viewer(browser: Browser, tmp_path: Path) -> None:
-    told = cassette_trace(ROOT / "cassettes" / "app_server" / "test_v2" / "text_turn.ndjson", "app_server/test_v2/text_turn")
-    write_cassette_html(told, {"codex": "0.92.0"}, tmp_path / "c.html")
-    browser.open((tmp_path / "c.html").as_uri())
-    assert browser.texts("h1") == ["app_server/test_v2/text_turn"]
-    assert browser.texts(".story .count") == [f"{len(told['frames'])} frames"]
-    assert browser.texts(".frame .what")[0] == "initialize #0"
-    assert browser.texts(".lanes span") == ["client", "app-server", "backend"]
-    assert browser.texts(".verdict, .list, nav, .story .about") == []
-    browser.keys("j", Keys.ENTER)
-    assert browser.texts(".body .text .line")[0] == "{"
-    browser.js("window.scrollTo(0, document.body.scrollHeight)")
-    browser.wait("[...document.querySelectorAll('.what')].some(e => e.textContent === 'turn/completed')")
 
 
 # ---------------------------------------------------------------------------------------------- what several failed cases say

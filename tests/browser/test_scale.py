@@ -41,7 +41,7 @@ def test_two_thousand_cases(browser: Browser, show: Show, record_property: Measu
     )
     assert 0 < rows <= 400
     assert ready < HANG
-    browser.case("app_server/test_39/case_1999")
+    browser.case("app_server/test_39/case_39")
     assert browser.texts(".story .count") == ["40 frames"]
 
 

@@ -211,6 +211,22 @@ def test_json_and_the_results_of_other_commands(tmp_path: Path) -> None:
         assert run("merge", good, "--out", tmp_path / "o", "--drift", tmp_path / "bad.json").exit_code == 2
 
 
+def fields_of(proxy: str, profile: str, **row: Any) -> dict[str, Any]:
+    whole = {"method": "newConversation", "field": "model", "specified": True, "valid": True, "known": None, "value": 2, **row}
+    return {"proxy-fields": 1, "proxy": proxy, "profiles": {profile: [whole]}}
+
+
+def test_the_fields_that_a_proxy_sent_are_added_up(tmp_path: Path) -> None:
+    told = [fields_of("a", "p"), fields_of("a", "p", valid=False, value=3, known=True), fields_of("a", "q"), fields_of("b", "p")]
+    folders = [put(tmp_path / str(i), report_of(case(f"c{i}"), proxy_fields=each)) for i, each in enumerate(told)]
+    assert run("merge", *folders, "--out", tmp_path / "all").exit_code == 0
+    found = read(tmp_path / "all")[0]["proxy_fields"]
+    assert found == {**fields_of("a", "p", valid=False, value=5, known=True), "profiles": found["profiles"]}
+    assert found["profiles"] == {
+        **fields_of("a", "p", valid=False, value=5, known=True)["profiles"], **fields_of("a", "q")["profiles"]
+    }  # fmt: skip
+
+
 def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
@@ -223,6 +239,14 @@ def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "reports" / "new", report_of(case("a")))
     page = tmp_path / "reports" / "new" / "report.html"
     assert json.loads(run("open", "--json").stdout)["page"] == str(page.resolve())
+    many = [case(f"c{i}") for i in range(202)]
+    put(tmp_path / "reports" / "many", report_of(*many))
+    large = tmp_path / "reports" / "many" / "report.html"
+    small = large.stat().st_size
+    assert run("open", tmp_path / "reports" / "many", "--full", "--json").exit_code == 0
+    os.utime(large.with_name("report.json"), (1, 1))
+    assert 'id="s201">' in large.read_text()
+    assert large.stat().st_size > small
     page.with_name("stories.ndjson").write_text('{"case":')
     page.unlink()
     result = run("open")

@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import random
 import re
 import subprocess
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from codex_replay.cli.cassette.group import group
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.plugin.reporting.report import taken_in
 from codex_replay.report.cassette_trace import cassette_trace
+from codex_replay.report.data import Report, Trace
 from codex_replay.report.page import build
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 
@@ -81,12 +83,45 @@ def test_everything_of_the_report_is_in_the_page(tmp_path: Path) -> None:
     assert shown.chunk("d0") == sample["drift"]
     assert data["drift"] == {key: sample["drift"][key] for key in ("drift", "from", "to", "counts")}
     assert [each["id"] for each in data["cases"]] == [each["id"] for each in sample["cases"]]
-    for i, each in enumerate(sample["cases"]):
-        assert shown.chunk(f"c{i}") == each
+    blocks = range(0, len(sample["cases"]), build.BLOCK)
+    assert [each for i in blocks for each in shown.chunk(f"c{i // build.BLOCK}")] == sample["cases"]
     told = {each["case"]: each for each in stories}
     for light in data["cases"]:
         if "story" in light:
             assert shown.chunk(f"s{light['story']}") == told.get(light["id"])
+
+
+def of_a_run(cases: int, outcome: str) -> tuple[Report, Iterator[Trace]]:
+    """As many cases as all suites have, each with frames that are as long, when they are packed, as those of an ordinary case."""
+    chance = random.Random(1)
+    names = [case(f"case_{i}", module=f"test_{i % 40}", outcome=outcome, story=True) for i in range(cases)]
+
+    def told(key: str) -> Trace:
+        return story(
+            key, [frame(n, {"method": "item/completed", "params": {"id": f"{chance.getrandbits(800):x}"}}) for n in range(24)]
+        )
+
+    return report(names), (told(each["id"]) for each in names)
+
+
+def test_a_green_run_of_all_suites_is_a_page_of_less_than_4_mb(tmp_path: Path) -> None:
+    green = build.write_html(*of_a_run(2800, "passed"), tmp_path / "green.html").stat().st_size
+    assert green < 4e6
+    assert build.write_html(*of_a_run(2800, "passed"), tmp_path / "full.html", full=True).stat().st_size > 4e6
+
+
+def test_each_failed_case_has_its_frames_and_each_module_a_passed_one(tmp_path: Path) -> None:
+    sample, stories = of_a_run(400, "passed")
+    for each in sample["cases"][100:400:3]:
+        each["outcome"] = "failed"
+    shown = written(tmp_path, (sample, stories))
+    lights = shown.data["cases"]
+    having = [light for light in lights if light["story"] >= 0]
+    assert {light["module"] for light in having if light["outcome"] == "passed"} == {f"test_{i}" for i in range(40)}
+    assert sum(light["outcome"] == "failed" for light in having) == 100
+    assert sum(light["outcome"] == "passed" for light in having) == build.PASSED
+    for light in having:
+        assert shown.chunk(f"s{light['story']}")["case"] == light["id"]
 
 
 def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
@@ -170,7 +205,7 @@ def test_hostile_data_come_back_as_they_were(tmp_path: Path) -> None:
     sample, stories = hostile()
     shown = written(tmp_path, (sample, stories))
     assert shown.data["command"] == HOSTILE
-    assert shown.chunk("c0") == sample["cases"][0]
+    assert shown.chunk("c0") == sample["cases"]
     assert shown.chunk("s0") == stories[0]
 
 

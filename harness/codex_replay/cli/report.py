@@ -32,9 +32,10 @@ def group() -> None:
 
 @group.command("open")
 @click.argument("folder", metavar="[DIR]", type=Place(path_type=Path), required=False)
+@click.option("--full", is_flag=True, help="Write the page again, with the frames of every passed case.")
 @click.option("--json", "as_json", is_flag=True, help="Print the path of the report as JSON, and open nothing.")
 @sentences
-def open_report(folder: Path | None, as_json: bool) -> None:
+def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
     """Show a report in the browser: that in DIR, else the newest below reports/. Without a browser the path is printed.
 
     Exit status: 0, or 2 when there is no report.
@@ -42,11 +43,11 @@ def open_report(folder: Path | None, as_json: bool) -> None:
     place = folder or _newest()
     report = _read(place)
     page = (place / PAGE).resolve()
-    if not page.exists():
+    if full or not page.exists():
         from codex_replay.report.page.build import write_html
 
         try:
-            write_html(report, read_traces(place), page)
+            write_html(report, read_traces(place), page, full=full)
         except data.BadReport as error:
             raise Unable(str(error)) from None
     if as_json:

@@ -138,6 +138,7 @@ class Report(TypedDict):
     racy: NotRequired[list[str]]
     runs: NotRequired[list[Run]]
     coverage: NotRequired[dict[str, Any]]
+    proxy_fields: NotRequired[dict[str, Any]]
     strength: NotRequired[dict[str, Any]]
     drift: NotRequired[dict[str, Any]]
 

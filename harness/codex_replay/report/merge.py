@@ -67,6 +67,8 @@ def merge(parts: Sequence[Part], command: str) -> Report:
         joined["racy"] = racy
     if any("coverage" in report for report in reports):
         joined["coverage"] = _coverage([report["coverage"] for report in reports if "coverage" in report])
+    if found := [report["proxy_fields"] for report in reports if "proxy_fields" in report]:
+        joined["proxy_fields"] = _proxy_fields(found)
     for report in reversed(reports):
         if "strength" in report:
             joined["strength"] = report["strength"]
@@ -165,6 +167,30 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
     return {
         role: ", ".join(_unique(report["subject"][role] for report in reports if role in report["subject"])) for role in roles
     }
+
+
+def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the fields that one proxy sent in several runs: counts are added, and a verdict holds if it held in each.
+
+    Those of another proxy than the first are left out: each run's own report has them.
+    """
+    profiles: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for name, rows in (
+        (name, rows) for each in found if each["proxy"] == found[0]["proxy"] for name, rows in each["profiles"].items()
+    ):
+        mine = profiles.setdefault(name, {})
+        for row in rows:
+            old = mine.setdefault((row["method"], row["field"]), dict[str, Any].fromkeys(row))
+            for key, value in row.items():
+                old[key] = value if old.get(key) is None else old[key] if value is None else _both(old[key], value)
+    return {**found[0], "profiles": {name: list(mine.values()) for name, mine in sorted(profiles.items())}}
+
+
+def _both(one: Any, other: Any) -> Any:
+    """Join two values of a row: a verdict, a count, or a name that is the same in both."""
+    if isinstance(one, bool):
+        return one and other
+    return one + other if isinstance(one, int) else one
 
 
 def _coverage(all_of: list[dict[str, Any]]) -> dict[str, Any]:

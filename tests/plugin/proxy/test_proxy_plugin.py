@@ -479,6 +479,7 @@ def test_every_field_gets_its_verdicts() -> None:
     frames = [WireFrame(0.0, "1", "client", json.dumps(json.dumps({"id": 1, **call})).encode()) for call in calls]
     rows = {(row[0], row[1]): row[2:] for row in fields([Exchange("POST", "/", None, frames=frames)]) if row[1]}
     assert rows == {
+        ("initialize", "clientInfo"): ["value", False, False, True],
         ("newConversation", "model"): ["value", True, True, True],
         ("newConversation", "config"): ["null", True, True, True],
         ("newConversation", "dynamicTools"): ["value", True, True, False],
@@ -533,6 +534,9 @@ def test_both_profiles_are_reported(suite: pytest.Pytester, distributed: bool) -
     }
     assert rows["works-on-0.92"]["thread/start", "ephemeral"]["specified"] is None
     assert ("newConversation", "model") not in rows["works-on-0.92"], "nothing of those calls came"
+    assert json.loads((folder / "report.json").read_text(encoding="utf-8"))["proxy_fields"] == told
+    if not distributed:  # the handshake of a process is seen by the first case alone
+        assert rows["as-specified"]["initialize", "clientInfo"]["value"] == 1
 
 
 def test_the_vectors_are_plain_and_named_once() -> None:

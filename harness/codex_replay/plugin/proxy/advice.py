@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from codex_replay.plugin.proxy.fields import SPECIFIED
+from codex_replay.plugin.proxy.fields import HANDSHAKE, SPECIFIED
 from codex_replay.plugin.proxy.subject import ProxySubject
 
 #: So many cases must need a capability before it is called missing.
@@ -16,7 +16,7 @@ _NOT_READY = "The proxy was not ready within"
 
 def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
     """Return advice on the profile; `rows` are the fields of each profile (`fields`), without a proxy that sent nothing."""
-    sent = sorted({row[0] for row in rows.get("as-specified", ())})
+    sent = sorted({row[0] for row in rows.get("as-specified", ())} - {HANDSHAKE})
     if not sent or any(method in SPECIFIED for method in sent):
         return []
     return [

@@ -50,6 +50,12 @@ class Fields:
             return wrong_profile(self.rows)
         return [*not_ready(subject, failed), *wrong_profile(self.rows), *missing_capabilities(subject, self.needs)]
 
+    def for_report(self) -> dict[str, Any]:
+        """Return what the report keeps of the fields; nothing if the proxy sent none."""
+        from codex_replay.plugin.proxy.fields import as_data
+
+        return {"proxy_fields": as_data(self.rows, subject_of(self.config).name)} if self.rows else {}
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the fields of one case, or the capabilities that it lacks."""
         for name, found in report.user_properties:
@@ -63,7 +69,7 @@ class Fields:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
-        from codex_replay.plugin.proxy.fields import table, write
+        from codex_replay.plugin.proxy.fields import as_data, table, write
 
         out = terminalreporter
         if self.unclaimed:
@@ -77,4 +83,4 @@ class Fields:
         session = self.config.stash.get(SESSION, None)
         if self.rows and session is not None:
             with contextlib.suppress(OSError):  # the verdict already reported that the folder cannot be written
-                out.write_line(f"Fields: {write(self.rows, session.report_folder, subject_of(self.config).name)}")
+                out.write_line(f"Fields: {write(as_data(self.rows, subject_of(self.config).name), session.report_folder)}")

@@ -36,8 +36,8 @@ SPECIFIED: dict[str, tuple[str, ...]] = {
         *("finalOutputJsonSchema", "final_output_json_schema"),
     ),
 }
-#: The handshake is not a payload of a request.
-IGNORED = ("initialize", "initialized")
+#: The call that opens a connection: its fields are in the table, and it is no call of a profile.
+HANDSHAKE = "initialize"
 _IDS, _SOME_ID = ("conversationId", "threadId"), "01a200de-e178-77f2-b971-666c5f907048"
 _MARKER = re.compile(r"case-[0-9a-f]{12};")
 
@@ -59,7 +59,7 @@ def fields(exchanges: Iterable[Exchange]) -> list[list[Any]]:
     rows: list[list[Any]] = []
     for call in (call for one in exchanges for call in one.calls()):
         method, params = call["method"], call.get("params")
-        if method not in IGNORED and isinstance(params, dict):
+        if isinstance(params, dict):
             rows += _rows(method, _shape(params))
     return rows
 
@@ -134,12 +134,16 @@ def table(rows: Iterable[Sequence[Any]]) -> list[str]:
     return lines
 
 
-def write(rows: Mapping[str, Sequence[Sequence[Any]]], folder: Path, subject: str) -> Path:
-    """Write `proxy-fields.json`, the fields by profile. Raises `OSError`."""
-    told = {"proxy-fields": 1, "proxy": subject, "profiles": {profile: summary(rows[profile]) for profile in sorted(rows)}}
+def as_data(rows: Mapping[str, Sequence[Sequence[Any]]], subject: str) -> dict[str, Any]:
+    """Return the fields by profile, as `proxy-fields.json` and the report have them."""
+    return {"proxy-fields": 1, "proxy": subject, "profiles": {profile: summary(rows[profile]) for profile in sorted(rows)}}
+
+
+def write(found: Mapping[str, Any], folder: Path) -> Path:
+    """Write `proxy-fields.json`. Raises `OSError`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "proxy-fields.json"
-    path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 
 

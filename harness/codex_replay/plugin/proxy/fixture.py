@@ -218,6 +218,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         found.verdict.others["proxy"] = subject_of(session.config).name
         if isinstance(fields := session.config.pluginmanager.get_plugin("codex-replay-proxy-collector"), Fields):
             found.advisers.append(fields.advice)
+            found.additions.append(fields.for_report)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -206,7 +206,8 @@ class Collector:
         folder = self.session.report_folder
         try:
             advice = [sentence for each in self.session.advisers for sentence in each()]
-            reporter = Reporter(out.config, folder, self.session.began, advice)
+            more = {name: value for each in self.session.additions for name, value in each().items()}
+            reporter = Reporter(out.config, folder, self.session.began, advice, more)
             path, *others = reporter.write(self.session.verdict, self.session.spool)
             self._next = reporter.next
         except OSError as error:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from codex_replay.core.redact.redactor import Redactor
@@ -70,9 +71,17 @@ def _shallow(value: Any) -> bool:
 class Reporter:
     """Write the report of one run; `began` is its start, in UTC."""
 
-    def __init__(self, config: pytest.Config, folder: Path, began: datetime, advice: Iterable[str] = ()) -> None:
-        """`advice` are sentences for `next`, the steps that the report recommends."""
+    def __init__(
+        self,
+        config: pytest.Config,
+        folder: Path,
+        began: datetime,
+        advice: Iterable[str] = (),
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """`advice` are sentences for `next`, the steps that the report recommends; `more` are further members of the report."""
         self.folder = folder
+        self._more = more
         self._advice = advice
         self.next: list[str] = []
         self._config = config
@@ -91,6 +100,7 @@ class Reporter:
                 case["story"] = case["id"]
                 traces[number] = found
                 self._smallest(case, found)
+        report.update(cast("Report", self._more))
         for name in EXTRAS:
             other = taken_in(self.folder / f"{name}.json")
             if other is not None:

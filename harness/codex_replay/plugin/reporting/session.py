@@ -53,6 +53,7 @@ class Session:
         self.began = datetime.now(UTC)
         self.tells = True  # whether traces are collected for a report
         self.advisers: list[Callable[[], list[str]]] = []  # each returns sentences for the report's next steps
+        self.additions: list[Callable[[], dict[str, Any]]] = []  # each returns further members of the report
 
     def coverage(self) -> Coverage:
         """Return what the run has shown of the protocol, begun at first use."""

@@ -1,9 +1,9 @@
 """One HTML file that shows a whole report, or one cassette: no network, no framework, nothing to build.
 
 Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is the joined files of `page/` named in
-`SCRIPTS`. The data are next to them as text that no browser runs: what the lists need as one JSON text, and for each case and
-each trace a chunk (JSON, deflated, base64), which the script opens only when its reader does. So a page of thousands of cases
-is there at once.
+`SCRIPTS`. The data are next to them as text that no browser runs: what the lists need as one JSON text, and chunks (JSON,
+deflated, base64) of `BLOCK` cases or of one trace, which the script opens only when its reader does. So a page of thousands of
+cases is there at once. Failed, known and skipped cases have their traces in the page, and so have `PASSED` of the passed ones.
 
 Everything in frames and messages is untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can end its
 element; the script makes text nodes of it and never markup; and the page's content security policy allows the one script and
@@ -45,22 +45,31 @@ SCRIPTS = (
 GLANCE = 240
 #: How many chunks may wait for being packed, or for being written.
 AHEAD = 16
+#: How many cases share a chunk: alone, a case is five times as long.
+BLOCK = 50
+#: How many passed cases have their traces in the page: of thousands they would be most of the file, and few are ever read.
+PASSED = 200
 #: Of zlib: half the time of its usual level, which the end of a run waits for, for a page that is a tenth larger.
 LEVEL = 3
 
 
-def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str) -> Path:
+def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str, *, full: bool = False) -> Path:
     """Write the page of a whole report; a trace of no case of the report is left out. OSError when it cannot be written.
 
-    `traces` may come in any order and are taken one at a time; of two with one key the first counts.
+    `traces` may come in any order and are taken one at a time; of two with one key the first counts. `full` includes the traces
+    of all passed cases.
     """
     cases = report["cases"]
-    places = {key: i for i, key in enumerate(dict.fromkeys(case["story"] for case in cases if case["story"] is not None))}
+    passed = len(cases) if full else PASSED
+    places = {key: i for i, key in enumerate(_with_traces(cases, passed))}
+    specs: dict[tuple[Any, ...], int] = {}
     data: dict[str, Any] = {
         **{key: value for key, value in report.items() if key != "cases"},
         "mode": "report",
-        "cases": [_light(case, places) for case in cases],
+        "block": BLOCK,
+        "cases": [_light(case, places, specs) for case in cases],
     }
+    data["specs"] = list(specs)
     if said := groups(cases):
         data["alike"] = [truncate(line, LONGEST) for line, _ in said]
         for number, (_, indexes) in enumerate(said):
@@ -98,24 +107,46 @@ def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
     return {key: drift[key] for key in ("drift", "behaviour", "from", "to", "counts", "totals") if key in drift}
 
 
-def _light(case: Case, places: Mapping[str, int]) -> dict[str, Any]:
-    """What the lists need of a case."""
+def _with_traces(cases: Iterable[Case], passed: int) -> list[str]:
+    """Return the keys of the traces that the page has, each once: first those of the cases that did not pass.
+
+    Of the passed cases `passed` have theirs: the first of each module, then the others in their order.
+    """
+    others: dict[str, None] = {}
+    firsts: dict[tuple[str, str], str] = {}
+    rest: dict[str, None] = {}
+    for case in cases:
+        key = case["story"]
+        if key is None:
+            continue
+        if case["outcome"] != "passed":
+            others[key] = None
+        elif firsts.setdefault((case["suite"], case["module"]), key) != key:
+            rest[key] = None
+    chosen = [key for key in dict.fromkeys([*firsts.values(), *rest]) if key not in others]
+    return [*others, *chosen[:passed]]
+
+
+def _light(case: Case, places: Mapping[str, int], specs: dict[tuple[Any, ...], int]) -> dict[str, Any]:
+    """Return what the lists need of a case; `specs` numbers what cases have in common."""
     spec = case["spec"]
-    light: dict[str, Any] = {key: case[key] for key in ("id", "suite", "module", "case", "title", "outcome", "seconds")}
-    light["message"] = case["message"][:GLANCE]
+    light: dict[str, Any] = {key: case[key] for key in ("id", "suite", "module", "title", "outcome", "seconds")}
+    if case["message"]:
+        light["message"] = case["message"][:GLANCE]
     if spec is not None:
-        light["spec"] = {key: spec[key] for key in ("check", "document", "section", "line")}
+        light["check"] = spec["check"]
+        light["spec"] = specs.setdefault((spec["document"], spec["section"]), len(specs))
     if case["story"] is not None:
-        light["story"] = places[case["story"]]
+        light["story"] = places.get(case["story"], -1)
     if "run" in case:
         light["run"] = case["run"]
     return light
 
 
-def _chunks(cases: Iterable[Case], traces: Iterable[Trace | TraceText], places: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield (id of its element, JSON) of every case, then of every trace that a case has."""
-    for i, case in enumerate(cases):
-        yield f"c{i}", _dumps(case).encode("ascii")
+def _chunks(cases: list[Case], traces: Iterable[Trace | TraceText], places: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Yield (id of its element, JSON) of every block of cases, then of every trace that the page has."""
+    for i in range(0, len(cases), BLOCK):
+        yield f"c{i // BLOCK}", _dumps(cases[i : i + BLOCK]).encode("ascii")
     seen: set[str] = set()
     for trace in map(as_text, traces):
         if trace.key in places and trace.key not in seen:

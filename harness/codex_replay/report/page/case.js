@@ -31,8 +31,8 @@ function head(light) {
 }
 
 async function fill(light, rest, self) {
-  const [full, story] = await Promise.all([data.mode === "report" ? chunk(`c${light.index}`) : null,
-    light.story === undefined ? null : chunk(`s${light.story}`)]);
+  const [full, story] = await Promise.all([data.mode === "report" ? whole(light.index) : null,
+    light.story === undefined || light.story < 0 ? null : chunk(`s${light.story}`)]);
   const parts = full ? about(full) : [];
   if (story) {
     const shown = sequence(story, light.suite);
@@ -41,9 +41,17 @@ async function fill(light, rest, self) {
   } else if (data.mode === "report") {
     parts.push(el("section", { cls: "story" }, el("h2", {}, "Traffic"),
       el("p", { cls: "empty" }, light.story === undefined ? "Nothing: this case speaks to no program, or its frames were not kept."
-        : "Its frames are not in this file.")));
+        : light.story < 0 ? "To keep this page small, it has the frames of only some passed cases. `codex-replay report open --full` shows the frames of all."
+          : "Its frames are not in this file.")));
   }
+  if (full && full.details) parts.push(opened("Details: traceback and output", () => long(full.details), { cls: "panel details-of" }));
   rest.replaceChildren(...parts.filter(Boolean));
+}
+
+// All of a case: its message, its details and its values.
+async function whole(index) {
+  const block = await chunk(`c${Math.floor(index / data.block)}`);
+  return block ? block[index % data.block] : null;
 }
 
 function about(full) {
@@ -58,17 +66,21 @@ function about(full) {
     values && el("section", {}, el("h2", {}, "Expected and actual"), comparison(full.expected, full.actual)),
     !values && (full.expected || full.actual) && el("section", {}, el("h2", {}, full.expected ? "Expected" : "Actual"),
       laidOut(full.expected || full.actual, NO_NOTES)),
-    full.details && el("section", {}, el("h2", {}, "Details"), long(full.details)),
     (full.recorded || []).length > 0 && el("section", {}, el("h2", {}, "Recorded"), el("ul", {}, full.recorded.map((path) => el("li", {}, el("code", {}, path))))),
   ];
 }
 
 function quote(spec) {
-  return el("section", { cls: "spec" }, el("h2", {}, "What it is held to"),
-    spec.text && el("blockquote", {}, prose(spec.text)),
-    el("p", { cls: "muted" }, el("code", {}, spec.check), " ",
-      [spec.document, spec.section, spec.line ? `line ${spec.line}` : ""].filter(Boolean).join(", "),
-      spec.links ? ` (${spec.links.join(", ")})` : ""));
+  const labels = labelsOf(spec.section);
+  const links = spec.links || [];
+  const texts = (spec.text || "").split("\n");
+  const own = labels.length === links.length && labels.length === texts.length;
+  return el("section", { cls: "spec" }, el("h2", {}, "Specification"),
+    el("p", { cls: "muted" }, el("code", {}, spec.check), " ", [spec.document, own ? "" : spec.section, spec.line ? `line ${spec.line}` : ""].filter(Boolean).join(", ")),
+    own ? el("dl", { cls: "statements" }, labels.map((label, i) => [
+      el("dt", {}, el("a", { href: `#statement=${label}`, title: `All cases of ${label} (${links[i]})` }, label)),
+      el("dd", {}, prose(texts[i].startsWith(`${label}: `) ? texts[i].slice(label.length + 2) : texts[i]))]))
+      : [spec.text && el("blockquote", {}, prose(spec.text)), links.length > 0 && el("p", { cls: "muted" }, links.join(", "))]);
 }
 
 function long(text) {

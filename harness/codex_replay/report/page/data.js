@@ -11,7 +11,7 @@ const arrived = new Promise((done) => {
   else document.addEventListener("DOMContentLoaded", () => done());
 });
 
-// The value packed in the chunk of this name (c0: case 0, s0: story 0, d0: the drift), or null if there is none.
+// The value packed in the chunk of this name (c0: the first block of cases, s0: trace 0, d0: the drift), or null if there is none.
 async function chunk(name) {
   if (unpacked.has(name)) return unpacked.get(name);
   if (!document.getElementById(name)) await arrived;
@@ -27,8 +27,17 @@ async function chunk(name) {
 
 data.cases.forEach((each, i) => {
   each.index = i;
-  each.found = `${each.id} ${each.title || ""} ${each.message || ""} ${each.spec ? each.spec.check : ""}`.toLowerCase();
+  if (each.spec !== undefined) {
+    const [document, section] = data.specs[each.spec];
+    each.spec = { document, labels: labelsOf(section) };
+  }
+  each.found = `${each.id} ${each.title || ""} ${each.message || ""} ${each.check || ""}`.toLowerCase();
 });
+
+// The statements of a section, one label each: "PAY-07, PAY-08" are two.
+function labelsOf(section) {
+  return /^[A-Z]+-\d+(, [A-Z]+-\d+)*$/.test(section) ? section.split(", ") : [section];
+}
 
 // How many of these cases ended how.
 function counted(cases) {

@@ -29,7 +29,7 @@ function driftPage() {
 
 function reportPage() {
   const list = caseList();
-  const home = el("div", { cls: "home" }, overview((wanted) => list.choose(wanted)), list.node,
+  const home = el("div", { cls: "home" }, overview((wanted) => list.choose(wanted), list.node),
     el("footer", { cls: "foot" }, button("Keys", () => document.getElementById("help").showModal(), { "aria-keyshortcuts": "?" })));
   main.append(home);
   let from = null; // the case that was left, and where the page stood before it
@@ -37,6 +37,7 @@ function reportPage() {
 
   function route() {
     const each = addresses.get(location.hash);
+    const statement = location.hash.startsWith("#statement=") && location.hash.slice("#statement=".length);
     if (view) {
       view.stop();
       view.node.remove();
@@ -45,7 +46,10 @@ function reportPage() {
     if (!each) {
       home.hidden = false;
       document.title = name;
-      if (from) {
+      if (statement) {
+        from = null;
+        list.choose({ label: statement });
+      } else if (from) {
         window.scrollTo(0, stood);
         list.back(from);
         from = null;

@@ -3,40 +3,46 @@
 const WORDS = { verified: "Verified", failed: "Failed", "nothing verified": "Nothing verified" };
 const GOOD = { verified: "passed", failed: "failed" };
 
-function overview(choose) {
+// With failed cases their list stands before the tables, else after them.
+function overview(choose, list) {
   const sums = counted(data.cases);
   const subjects = Object.entries(data.subject || {}).map(([role, name]) => `${role} ${name}`).join(", ");
+  const tables = [
+    alike(choose),
+    panel("suites", "By suite", () => bySuite(choose), true),
+    data.cases.some((each) => each.spec) && panel("documents", "By spec document", () => byDocument(choose), true),
+    data.coverage && panel("coverage", ["Protocol shown ", meter(...shownOf(data.coverage))], () => coverage(data.coverage)),
+    data.proxy_fields && panel("fields", ["Fields that the proxy sends ", fieldsOf(data.proxy_fields)], () => proxyFields(data.proxy_fields)),
+    data.strength && panel("strength", ["Strength ", strengthOf(data.strength)], () => strength(data.strength)),
+    data.drift && panel("drift", ["Drift ", driftOf(data.drift)], () => driftPanel().node),
+    data.runs && panel("runs", `${plural(data.runs.length, "run")} joined`, () => tree(data.runs), true),
+    facts(),
+  ].filter(Boolean);
   return [
     el("header", { cls: `verdict ${GOOD[data.verdict] || "known"}` },
       el("p", { cls: "product" }, "codex-replay"),
-      el("h1", { tabindex: "-1" }, WORDS[data.verdict] || data.verdict),
-      el("p", {}, sentence(sums, subjects)),
+      el("div", { cls: "headline" }, el("h1", { tabindex: "-1" }, WORDS[data.verdict] || data.verdict),
+        el("div", { cls: "tiles" }, OUTCOMES.filter((outcome) => sums[outcome] || outcome === "failed" || outcome === "passed")
+          .map((outcome) => button([el("b", {}, sums[outcome].toLocaleString("en")), badge(outcome)], () => choose({ outcome }), { cls: "tile" })))),
       bar(sums, true),
-      el("div", { cls: "tiles" }, OUTCOMES.filter((outcome) => sums[outcome] || outcome === "failed" || outcome === "passed")
-        .map((outcome) => button([el("b", {}, sums[outcome].toLocaleString("en")), badge(outcome)], () => choose({ outcome }), { cls: "tile" })))),
+      el("p", { cls: "muted" }, sentence(sums, subjects))),
     data.stopped_early && el("p", { cls: "notice" },
       `The run stopped early, of ${data.stopped_early} cases: the first ones all failed for one cause.`),
-    data.next && el("section", { cls: "next", "aria-labelledby": "next-title" },
-      el("h2", { id: "next-title" }, "Do this next"),
-      el("ol", {}, data.next.map((step) => el("li", {}, step)))),
     data.interrupted && el("p", { cls: "notice" }, "The run was interrupted; the other cases did not run."),
     (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Remove the line.`),
-    facts(),
-    alike(choose),
-    data.runs && panel("runs", `${plural(data.runs.length, "run")} joined`, () => tree(data.runs), true),
-    el("div", { cls: "panels" },
-      panel("suites", "By suite", () => bySuite(choose), true),
-      data.cases.some((each) => each.spec) && panel("documents", "By spec document", () => byDocument(choose), true)),
-    data.coverage && panel("coverage", ["Protocol shown ", meter(...shownOf(data.coverage))], () => coverage(data.coverage)),
-    data.strength && panel("strength", ["Strength ", strengthOf(data.strength)], () => strength(data.strength)),
-    data.drift && panel("drift", ["Drift ", driftOf(data.drift)], () => driftPanel().node),
+    data.next && el("section", { cls: "next", "aria-labelledby": "next-title" },
+      el("h2", { id: "next-title" }, "Do this next"),
+      el("ol", {}, data.next.map((text) => {
+        const [step, line] = text.split(/: (?=(?:pytest|codex-replay) )/);
+        return el("li", {}, line ? [`${step}:`, command(line)] : step);
+      }))),
+    sums.failed ? [list, tables] : [tables, list],
   ];
 }
 
 function sentence(sums, subjects) {
   const of = `${subjects || "no subject"} (Codex ${data.codex}), profile ${data.profile}${data.validated === false ? "; frames not validated" : ""}`;
-  const parts = OUTCOMES.filter((outcome) => sums[outcome]).map((outcome) => `${sums[outcome].toLocaleString("en")} ${outcome === "known" ? "known to fail" : outcome}`);
-  return `${plural(sums.all, "case")}: ${parts.join(", ") || "none"}. ${of}.`;
+  return `${plural(sums.all, "case")} of ${of}.`;
 }
 
 function facts() {
@@ -82,7 +88,7 @@ function row(name, some, act, inner) {
       inner && button("\u25b8", toggle, { cls: "more", "aria-expanded": "false", "aria-label": `What is in ${name}` }),
       button(name, act, { cls: "link" }))),
     el("td", { cls: "bars" }, bar(sums)),
-    columns().map((outcome) => el("td", { cls: `number ${sums[outcome] ? outcome : "none"}` }, sums[outcome])),
+    columns().map((outcome) => el("td", { cls: `number ${sums[outcome] ? outcome : "none"}` }, sums[outcome].toLocaleString("en"))),
     el("td", { cls: "number" }, seconds(sums.seconds)));
   let rows = null;
   function toggle(event) {
@@ -99,14 +105,14 @@ const columns = () => ["passed", "failed", "known", "skipped"].filter((outcome) 
 function table(first, rows) {
   return el("table", { cls: "sums" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, first), el("th", { cls: "bars" }, ""),
-      columns().map((name) => el("th", { scope: "col", cls: "number", title: name }, el("span", { "aria-hidden": "true" }, GLYPHS[name]), el("span", { cls: "unseen" }, name))),
+      columns().map((name) => el("th", { scope: "col", cls: "number" }, name)),
       el("th", { scope: "col", cls: "number" }, "time"))),
     el("tbody", {}, rows));
 }
 
-function parts(some, key, choice) {
-  return [...grouped(some, key)].sort(worstFirst).map(([name, own]) => {
-    const node = row(name || "(no section)", own, () => choice(name));
+function parts(groups, choice) {
+  return [...groups].sort(worstFirst).map(([name, own]) => {
+    const node = row(name || "(no statement)", own, () => choice(name));
     node.className = "inner";
     return node;
   });
@@ -114,17 +120,51 @@ function parts(some, key, choice) {
 
 function bySuite(choose) {
   return table("suite", [...grouped(data.cases, (each) => each.suite)].map(([suite, some]) =>
-    row(suite, some, () => choose({ suite }), () => parts(some, (each) => each.module, (module) => choose({ suite, module })))));
+    row(suite, some, () => choose({ suite }), () => parts(grouped(some, (each) => each.module), (module) => choose({ suite, module })))));
 }
 
 function byDocument(choose) {
   const held = data.cases.filter((each) => each.spec);
   return table("document", [...grouped(held, (each) => each.spec.document)].map(([document, some]) =>
-    row(document, some, () => choose({ document }), () => parts(some, (each) => each.spec.section, (section) => choose({ document, section })))));
+    row(document, some, () => choose({ document }), () => parts(byLabel(some), (label) => choose({ document, label })))));
 }
+
+// A case that holds several statements stands with each of them.
+function byLabel(some) {
+  const groups = new Map();
+  for (const label of [...new Set(some.flatMap((each) => each.spec.labels))].sort(inNumbers.compare)) {
+    groups.set(label, some.filter((each) => each.spec.labels.includes(label)));
+  }
+  return groups;
+}
+
+const inNumbers = new Intl.Collator("en", { numeric: true });
 
 function worstFirst(a, b) {
   return counted(b[1]).failed - counted(a[1]).failed;
+}
+
+// How many fields of a proxy Codex accepts and does not read.
+function fieldsOf(found) {
+  const rows = isObject(found.profiles) ? Object.values(found.profiles).filter(Array.isArray).flat().filter(isObject) : [];
+  const sent = rows.filter((each) => each.value || each.null);
+  const unknown = sent.filter((each) => each.known === false).length;
+  return rows.length > 0 && el("span", { cls: "muted" }, `${plural(sent.length, "field")}${unknown ? `, ${unknown.toLocaleString("en")} of them not known to Codex` : ""}`);
+}
+
+// The fields that a proxy sent, by profile; in the words of the table that the terminal shows.
+function proxyFields(found) {
+  if (!isObject(found.profiles)) return tree(found);
+  const word = (value) => (value === true ? "yes" : value === false ? "no" : "-");
+  const cell = (value) => el("td", { cls: value === false ? "number failed" : "number" }, word(value));
+  return Object.entries(found.profiles).filter(([, rows]) => Array.isArray(rows)).map(([profile, rows]) => [
+    el("p", { cls: "muted" }, `Profile ${profile}. Specified: a statement has the field. Valid: the schema accepts its values. Known: Codex reads it.`),
+    el("div", { cls: "scroll", tabindex: "0", role: "group", "aria-label": `Fields, profile ${profile}` }, el("table", { cls: "fields" },
+      el("thead", {}, el("tr", {}, ["field", "specified", "valid", "known", "value", "null", "omitted"].map((name, i) => el("th", { scope: "col", cls: i ? "number" : null }, name)))),
+      el("tbody", {}, rows.filter(isObject).map((each) => el("tr", {},
+        el("th", { scope: "row" }, el("code", {}, `${textOf(each.method)}.${textOf(each.field)}`)), cell(each.specified), cell(each.valid), cell(each.known),
+        ["value", "null", "omitted"].map((form) => el("td", { cls: "number" }, typeof each[form] === "number" && each[form] > 0 ? each[form].toLocaleString("en") : ""))))))),
+  ]);
 }
 
 // -- what other commands say ---------------------------------------------------------------------------------------------------
