@@ -1,10 +1,10 @@
-"""Words of docs/contract/lite.md (LITE-05, LITE-31 to LITE-47) as JSON for the suites backend and lite_client."""
+"""JSON examples of docs/contract/lite.md (LITE-05, LITE-31 to LITE-47) for the suites backend and lite_client."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: "Tool Specs", word for word.
+#: The exact example of "Tool Specs".
 FUNCTION_TOOL: dict[str, Any] = {
     "type": "function",
     "name": "add",
@@ -24,7 +24,7 @@ CUSTOM_TOOL: dict[str, Any] = {
     "format": {"type": "text", "syntax": "diff", "definition": "..."},
 }
 
-#: "Request Body": the fields that have one value.
+#: "Request Body": the fields that have a fixed value.
 FIXED: dict[str, Any] = {
     "tool_choice": "auto",
     "parallel_tool_calls": False,

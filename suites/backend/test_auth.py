@@ -1,4 +1,4 @@
-"""Who may ask. Source: docs/contract/lite.md, "Auth" and "Required Headers"."""
+"""Which logins and headers the backend accepts. Source: docs/contract/lite.md, "Auth" and "Required Headers"."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from suites.backend.expected import body, completed, refused
 
 @pytest.mark.spec("auth-chatgpt", "LITE-05", "LITE-24")
 def test_an_access_token_with_its_account_is_taken(backend: Backend) -> None:
-    """The headers of the specification are enough."""
+    """The backend accepts a request with the headers of the specification."""
     completed(backend.ask(body()))
 
 
 @pytest.mark.spec("auth-api-key", "LITE-05")
 def test_an_api_key_is_taken(backend: Backend) -> None:
-    """An API key is a bearer like any other, and needs no account."""
+    """The backend accepts an API key as the bearer, without an account."""
     backend.login("api_key")
     completed(backend.ask(body()))
 
 
 @pytest.mark.spec("auth-bearer-missing", "LITE-09", "LITE-24")
 def test_no_bearer(backend: Backend) -> None:
-    """Without the header nothing is answered."""
+    """A request without `Authorization` is refused."""
     refused(backend.ask(body(), {"authorization": None}), 401)
 
 
 @pytest.mark.spec("auth-bearer-scheme", "LITE-09", "LITE-24")
 def test_another_scheme_is_no_bearer(backend: Backend) -> None:
-    """The token counts as a bearer only."""
+    """A token with another scheme than Bearer is refused."""
     refused(backend.ask(body(), {"authorization": "Basic YWNjZXNzLTE6"}), 401)
 
 
@@ -48,34 +48,34 @@ def test_a_key_that_nobody_issued(backend: Backend) -> None:
 
 @pytest.mark.spec("auth-token-expired", "LITE-09", "LITE-21")
 def test_an_expired_token(backend: Backend) -> None:
-    """An access token whose time is over is 401, and the code says so."""
+    """An expired access token gets a 401 with the code for it."""
     backend.login(access="expired")
     assert refused(backend.ask(body()), 401)["code"] == "token_expired"
 
 
 @pytest.mark.spec("auth-token-revoked", "LITE-09", "LITE-21")
 def test_a_revoked_token(backend: Backend) -> None:
-    """An access token that was revoked is 401, and the code says so."""
+    """A revoked access token gets a 401 with the code for it."""
     backend.login(access="revoked")
     assert refused(backend.ask(body()), 401)["code"] == "token_revoked"
 
 
 @pytest.mark.spec("auth-account-missing", "LITE-06")
 def test_no_account(backend: Backend) -> None:
-    """Under ChatGPT auth the account must be said, and the message tells in which header."""
+    """With a ChatGPT login the account is required; the error message names the missing header."""
     error = refused(backend.ask(body(), {"chatgpt-account-id": None}), 400, 401, 403)
     assert "chatgpt-account-id" in error["message"]
 
 
 @pytest.mark.spec("auth-account-wrong", "LITE-06")
 def test_another_account(backend: Backend) -> None:
-    """A token is good for its own account."""
+    """An access token with another account is refused."""
     refused(backend.ask(body(), {"chatgpt-account-id": "00000000-0000-0000-0000-000000000000"}), 400, 401, 403)
 
 
 @pytest.mark.spec("auth-account-under-key", "LITE-08")
 def test_an_account_beside_an_api_key(backend: Backend) -> None:
-    """The account belongs to ChatGPT auth, and a client that mixes the two is told."""
+    """An API key together with a ChatGPT account is refused, because the account belongs to a ChatGPT login."""
     backend.login("api_key")
     refused(backend.ask(body(), {"chatgpt-account-id": "account-1"}), 400)
 
@@ -88,7 +88,7 @@ def test_no_originator(backend: Backend) -> None:
 
 @pytest.mark.spec("header-originator-custom", "LITE-25")
 def test_a_custom_originator(backend: Backend) -> None:
-    """Any name will do."""
+    """The backend accepts any originator."""
     completed(backend.ask(body(), {"originator": "my_client"}))
 
 
@@ -100,20 +100,20 @@ def test_no_session(backend: Backend) -> None:
 
 @pytest.mark.spec("header-session-uuid", "LITE-28")
 def test_a_session_that_is_no_uuid(backend: Backend) -> None:
-    """A conversation is named by a uuid."""
+    """A session_id that is not a uuid is refused."""
     refused(backend.ask(body(), {"session_id": "conversation-1"}), 400)
 
 
 @pytest.mark.spec("header-user-agent", "LITE-27")
 def test_no_user_agent(backend: Backend) -> None:
-    """The program that asks must be named."""
+    """The User-Agent is required."""
     assert "User-Agent" in refused(backend.ask(body(), {"user-agent": None}), 400)["message"]
 
 
 @pytest.mark.parametrize("name", ["originator", "user-agent", "session_id"])
 @pytest.mark.spec("header-under-key", "LITE-29")
 def test_the_headers_under_an_api_key(backend: Backend, name: str) -> None:
-    """At the path of the ChatGPT backend an API key replaces the account, and no other header."""
+    """With an API key at the path of the ChatGPT backend, every other header except the account is required."""
     backend.login("api_key", base=CHATGPT)
     completed(backend.ask(body()))
     assert name in refused(backend.ask(body(), {name: None}), 400)["message"].lower()
@@ -121,7 +121,7 @@ def test_the_headers_under_an_api_key(backend: Backend, name: str) -> None:
 
 @pytest.mark.spec("header-order-and-case", "REAL-24")
 def test_names_of_headers_in_any_case(backend: Backend) -> None:
-    """The case of a header's name means nothing."""
+    """The names of headers are not case-sensitive."""
     given = {"Session_ID": "0199A1B2-0000-7000-8000-000000000001", "ORIGINATOR": "codex_cli_rs"}
     completed(backend.ask(body(), {"session_id": None, "originator": None, **given}))
 
@@ -130,7 +130,7 @@ def test_names_of_headers_in_any_case(backend: Backend) -> None:
     "error-shape", source="the error object of the OpenAI API", says='{"error": {"message", "type", "param", "code"}}'
 )
 def test_a_refusal_has_the_shape_of_the_api(backend: Backend) -> None:
-    """A client reads `error.message` and `error.code` whatever went wrong."""
+    """Every refusal has `error.message` and `error.code`."""
     for answer in (backend.ask(body(), {"authorization": None}), backend.ask(b"{")):
         assert set(refused(answer, 400, 401)) >= {"message", "type", "param", "code"}
         assert answer.header("content-type").startswith("application/json")

@@ -11,7 +11,7 @@ import pytest
 from codex_replay.plugin.backend.conversation import Backend
 from suites.backend.expected import body, completed, refused
 
-#: "Request body (from codex-rs)", word for word.
+#: The exact example of "Request body (from codex-rs)".
 REQUEST: dict[str, Any] = {
     "client_id": "app_EMoamEEZ73f0CkXaXp7hrann",
     "grant_type": "refresh_token",
@@ -21,13 +21,13 @@ REQUEST: dict[str, Any] = {
 
 
 def changed(**fields: str | None) -> dict[str, Any]:
-    """Return the request with other fields; None leaves one out."""
+    """Return the request with these fields changed; None removes a field."""
     return {name: value for name, value in {**REQUEST, **fields}.items() if value is not None}
 
 
 @pytest.mark.spec("refresh-answer", "LITE-17")
 def test_the_answer_of_a_refresh(backend: Backend) -> None:
-    """Three tokens come back, all of them strings."""
+    """The response to a refresh has three tokens, all of them strings."""
     answer = backend.refresh(REQUEST)
     assert answer.status == 200, answer.tell()
     assert all(
@@ -37,7 +37,7 @@ def test_the_answer_of_a_refresh(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-form", "REAL-12")
 def test_a_form_is_taken_as_well(backend: Backend) -> None:
-    """OAuth's own encoding of the same fields (RFC 6749, section 6)."""
+    """The token URL also accepts the fields as a form, the encoding of OAuth (RFC 6749, section 6)."""
     answer = backend.refresh(REQUEST, form=True)
     assert answer.status == 200, answer.tell()
     assert isinstance(answer.value.get("access_token"), str)
@@ -45,7 +45,7 @@ def test_a_form_is_taken_as_well(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-id-token", "REAL-08")
 def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
-    """Three parts; the claims carry the e-mail, the plan and the account."""
+    """The id token is a JWT of three parts; its claims have the email address, the plan and the account."""
     parts = backend.refresh(REQUEST).value["id_token"].split(".")
     assert len(parts) == 3
     claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -57,7 +57,7 @@ def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-new-token", "REAL-12")
 def test_the_new_access_token_is_good(backend: Backend) -> None:
-    """After a refresh the expired session goes on."""
+    """After a refresh the backend accepts the new access token."""
     backend.login(access="expired")
     refused(backend.ask(body()), 401)
     fresh = backend.refresh(REQUEST).value["access_token"]
@@ -66,14 +66,14 @@ def test_the_new_access_token_is_good(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-old-token", "REAL-12")
 def test_the_old_access_token_is_good_no_more(backend: Backend) -> None:
-    """A client that goes on with the old token is told that it has expired."""
+    """After a refresh the old access token gets the error for an expired token."""
     backend.refresh(REQUEST)
     assert refused(backend.ask(body()), 401)["code"] == "token_expired"
 
 
 @pytest.mark.spec("refresh-rotates", "LITE-19", "REAL-18")
 def test_a_refresh_token_is_good_once(backend: Backend) -> None:
-    """The second use is an error of its own, and the token that came back works."""
+    """The second use of a refresh token gets its own error code, and the new refresh token works."""
     fresh = backend.refresh(REQUEST).value["refresh_token"]
     assert fresh != REQUEST["refresh_token"]
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_reused"
@@ -82,34 +82,34 @@ def test_a_refresh_token_is_good_once(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-expired", "LITE-18", "REAL-17")
 def test_an_expired_refresh_token(backend: Backend) -> None:
-    """The code that the real client tells apart."""
+    """An expired refresh token gets the code that the real client expects."""
     backend.login(refresh="expired")
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_expired"
 
 
 @pytest.mark.spec("refresh-revoked", "LITE-20", "REAL-19")
 def test_a_revoked_refresh_token(backend: Backend) -> None:
-    """The code that the real client tells apart."""
+    """A revoked refresh token gets the code that the real client expects."""
     backend.login(refresh="revoked")
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_invalidated"
 
 
 @pytest.mark.spec("refresh-unknown", "REAL-20")
 def test_a_refresh_token_that_nobody_issued(backend: Backend) -> None:
-    """Refused, with none of the three codes that mean something else."""
+    """An unknown refresh token is refused without the codes for expired, used and revoked tokens."""
     error = refused(backend.refresh({**REQUEST, "refresh_token": "made-up"}), 401)
     assert error["code"] not in ("refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated")
 
 
 @pytest.mark.spec("refresh-grant", "LITE-15")
 def test_another_grant(backend: Backend) -> None:
-    """Only a refresh is asked here."""
+    """The token URL refuses every grant_type except refresh_token."""
     refused(backend.refresh({**REQUEST, "grant_type": "password"}), 400)
 
 
 @pytest.mark.spec("refresh-token-missing", "LITE-13")
 def test_no_refresh_token(backend: Backend) -> None:
-    """Nothing to refresh with, or nothing that can be read."""
+    """The token URL refuses a request without a refresh token, and a body that is not JSON."""
     refused(backend.refresh({key: value for key, value in REQUEST.items() if key != "refresh_token"}), 400)
     refused(backend.refresh(b"{"), 400)
 
@@ -117,12 +117,12 @@ def test_no_refresh_token(backend: Backend) -> None:
 @pytest.mark.parametrize("client", [None, "", "app_of_another"], ids=["none", "empty", "another"])
 @pytest.mark.spec("refresh-client", "LITE-14")
 def test_another_client(backend: Backend, client: str | None) -> None:
-    """The token URL serves the client id of Codex only."""
+    """The token URL accepts only the client id of Codex."""
     assert "client_id" in refused(backend.refresh(changed(client_id=client)), 400)["message"]
 
 
 @pytest.mark.parametrize("scope", [None, "openid", "openid profile email offline_access"], ids=["none", "less", "more"])
 @pytest.mark.spec("refresh-scope", "LITE-16")
 def test_another_scope(backend: Backend, scope: str | None) -> None:
-    """The scope of a refresh is that of the login, no more and no less."""
+    """The token URL accepts only the exact scope of the login."""
     assert "scope" in refused(backend.refresh(changed(scope=scope)), 400)["message"]

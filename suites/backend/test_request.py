@@ -1,4 +1,4 @@
-"""What may be asked. Source: docs/contract/lite.md, "Request Body" and "Tool Specs"; what no spec states is said to be known."""
+"""Which requests the backend accepts. Source: docs/contract/lite.md, "Request Body" and "Tool Specs", or the real service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
     "LITE-42",
 )
 def test_the_whole_body_of_the_specification(backend: Backend) -> None:
-    """Every key of the example, an output schema among them."""
+    """The backend accepts a request with every key of the example, including an output schema."""
     schema = {
         "type": "object",
         "properties": {"answer": {"type": "string"}},
@@ -42,27 +42,27 @@ def test_the_whole_body_of_the_specification(backend: Backend) -> None:
 
 @pytest.mark.spec("body-format-unnamed", "LITE-42", "LITE-43")
 def test_a_format_without_a_name(backend: Backend) -> None:
-    """The format of the example: type, strict and schema, and nothing else."""
+    """The backend accepts the format of the example, which has only type, strict and schema."""
     given = {"type": "json_schema", "strict": True, "schema": {"type": "object", "properties": {}, "additionalProperties": False}}
     completed(backend.ask(body(text={"verbosity": "medium", "format": given})))
 
 
 @pytest.mark.spec("body-least", "LITE-31", "LITE-33")
 def test_what_may_be_left_out(backend: Backend) -> None:
-    """No tools, no reasoning, no text, nothing included."""
+    """The backend accepts a request without tools, reasoning, text and include."""
     left_out: dict[str, Any] = dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls", "reasoning", "include", "text"), ...)
     completed(backend.ask(body(**left_out, prompt_cache_key=...)))
 
 
 @pytest.mark.spec("body-nulls", "REAL-29")
 def test_no_reasoning_is_null(backend: Backend) -> None:
-    """What the real client sends for a model that it does not know."""
+    """The backend accepts null for reasoning; the real client sends it for an unknown model."""
     completed(backend.ask(body(reasoning=None, include=[])))
 
 
 @pytest.mark.spec("body-gzip", "REAL-26")
 def test_a_compressed_body(backend: Backend) -> None:
-    """A compressed body is read like a plain one."""
+    """The backend accepts a compressed body."""
     packed = gzip.compress(json.dumps(body()).encode())
     completed(backend.ask(packed, {"content-encoding": "gzip"}))
 
@@ -70,26 +70,26 @@ def test_a_compressed_body(backend: Backend) -> None:
 @pytest.mark.spec("body-json", source="known of the real service", says="a body that is not JSON is 400")
 @pytest.mark.parametrize("data", [b"", b"{", b'{"model":"m",}', b"model=m"], ids=["empty", "open", "comma", "form"])
 def test_no_json(backend: Backend, data: bytes) -> None:
-    """What cannot be decoded is refused, and not taken for something else."""
+    """A body that is not JSON is refused."""
     refused(backend.ask(data), 400)
 
 
-@pytest.mark.spec("body-object", source="known of the real service", says="a body that is no object is 400")
+@pytest.mark.spec("body-object", source="known of the real service", says="a body that is not an object is 400")
 @pytest.mark.parametrize("data", [b"[]", b'"hi"', b"null", b"5"])
 def test_no_object(backend: Backend, data: bytes) -> None:
-    """JSON, but no request."""
+    """A JSON body that is not an object is refused."""
     refused(backend.ask(data), 400)
 
 
 @pytest.mark.spec("body-model", "LITE-31")
 def test_no_model(backend: Backend) -> None:
-    """The model must be named."""
+    """A request without `model` is refused."""
     assert "model" in refused(backend.ask(body(model=...)), 400)["message"]
 
 
 @pytest.mark.spec("body-input", "LITE-33")
 def test_no_input(backend: Backend) -> None:
-    """There must be something to answer."""
+    """A request without `input` is refused."""
     assert "input" in refused(backend.ask(body(input=...)), 400)["message"]
 
 
@@ -125,7 +125,7 @@ def test_no_input(backend: Backend) -> None:
     ],
 )
 def test_a_key_of_another_type(backend: Backend, key: str, value: object) -> None:
-    """Every key of the example, with a value that it cannot have; the message names the key."""
+    """An invalid value of any key is refused; the error message names the key."""
     error = refused(backend.ask(body(**{key: value})), 400)
     assert error["param"] == key
     assert key in error["message"]
@@ -133,59 +133,59 @@ def test_a_key_of_another_type(backend: Backend, key: str, value: object) -> Non
 
 @pytest.mark.spec("body-unknown", source="known of the real service", says="a parameter that does not exist is 400")
 def test_an_unknown_key(backend: Backend) -> None:
-    """A slip of the pen is said, with the key."""
+    """An unknown key is refused; the error message names the key."""
     error = refused(backend.ask(body(max_tokens=5)), 400)
     assert error["param"] == "max_tokens"
 
 
 @pytest.mark.spec("body-previous-response", "LITE-44")
 def test_previous_response_id(backend: Backend) -> None:
-    """The conversation is in `input`, or nowhere."""
+    """`previous_response_id` is refused; the whole conversation must be in `input`."""
     assert "previous_response_id" in refused(backend.ask(body(previous_response_id="resp_1")), 400)["message"]
 
 
 @pytest.mark.spec("body-store", "LITE-38", source="known of the real service", says="`store` must be false on the ChatGPT path")
 def test_store(backend: Backend) -> None:
-    """Nothing is stored: true is refused, and so is saying nothing, for the API's default is true."""
+    """`store` must be false: true and a missing key are refused, because the default of the API is true."""
     for value in (True, ...):
         assert "store" in refused(backend.ask(body(store=value)), 400)["message"]
 
 
 @pytest.mark.spec("body-stream", "LITE-39", source="known of the real service", says="`stream` must be true on the ChatGPT path")
 def test_stream(backend: Backend) -> None:
-    """Every answer is a stream."""
+    """`stream` must be true."""
     for value in (False, ...):
         assert "stream" in refused(backend.ask(body(stream=value)), 400)["message"].lower()
 
 
 @pytest.mark.spec("tool-function", "LITE-45")
 def test_a_function_tool(backend: Backend) -> None:
-    """As the specification has it."""
+    """The backend accepts the function tool of the specification."""
     completed(backend.ask(body(tools=[FUNCTION_TOOL])))
 
 
 @pytest.mark.spec("tool-web-search", "LITE-46")
 def test_a_web_search_tool(backend: Backend) -> None:
-    """As the specification has it."""
+    """The backend accepts the web search tool of the specification."""
     completed(backend.ask(body(tools=[WEB_SEARCH_TOOL])))
 
 
 @pytest.mark.spec("tool-custom", "LITE-47")
 def test_a_custom_tool(backend: Backend) -> None:
-    """As the specification has it."""
+    """The backend accepts the custom tool of the specification."""
     completed(backend.ask(body(tools=[CUSTOM_TOOL])))
 
 
 @pytest.mark.spec("tool-type", "LITE-45", "LITE-46", "LITE-47")
 @pytest.mark.parametrize("tool", [{"type": "funktion", "name": "add"}, {"name": "add"}, "add"], ids=["unknown", "none", "string"])
 def test_a_tool_of_no_type(backend: Backend, tool: object) -> None:
-    """A type that does not exist, none at all, or no object."""
+    """A tool with an unknown type, without a type, or that is not an object is refused."""
     assert refused(backend.ask(body(tools=[tool])), 400)["param"].startswith("tools[0]")
 
 
 @pytest.mark.spec("tool-name", "LITE-45")
 def test_a_tool_without_a_name(backend: Backend) -> None:
-    """The shape of another API, in which the name is inside `function`, has no name here."""
+    """A tool with its name inside `function`, the form of another API, is refused."""
     nested = {"type": "function", "function": {"name": "add", "parameters": FUNCTION_TOOL["parameters"]}}
     assert "name" in refused(backend.ask(body(tools=[nested])), 400)["message"]
 
@@ -193,14 +193,14 @@ def test_a_tool_without_a_name(backend: Backend) -> None:
 @pytest.mark.spec("tool-choice", "LITE-35")
 @pytest.mark.parametrize("choice", ["always", {"type": "function", "name": "mul"}], ids=["word", "tool"])
 def test_a_choice_that_does_not_exist(backend: Backend, choice: object) -> None:
-    """A word that means nothing, or a tool that is not declared."""
+    """`tool_choice` with an unknown word or an undeclared tool is refused."""
     assert "tool_choice" in refused(backend.ask(body(tools=[FUNCTION_TOOL], tool_choice=choice)), 400)["message"]
 
 
 @pytest.mark.spec("item-type", "LITE-33")
 @pytest.mark.parametrize("item", [{"type": "function_result"}, {"text": "hi"}, "hi"], ids=["unknown", "none", "string"])
 def test_an_item_of_no_type(backend: Backend, item: Any) -> None:
-    """A type that does not exist, none at all, or no object; the message says which item."""
+    """An item with an unknown type, without a type, or that is not an object is refused; the message names the item."""
     assert refused(backend.ask(body(user("Hi"), item)), 400)["param"].startswith("input[1]")
 
 
@@ -217,27 +217,27 @@ def test_an_item_of_no_type(backend: Backend, item: Any) -> None:
     ],
 )
 def test_a_call_without_what_belongs_to_it(backend: Backend, items: tuple[dict[str, Any], ...], key: str) -> None:
-    """Each field of a call and of its output."""
+    """A call or an output without one of its fields is refused; the message names the field."""
     first = {name: value for name, value in items[0].items() if name != key}
     assert key in refused(backend.ask(body(user("Hi"), first, *items[1:])), 400)["message"]
 
 
 @pytest.mark.spec("item-arguments", "LITE-57")
 def test_arguments_are_a_string(backend: Backend) -> None:
-    """The JSON of the arguments is text; an object in its place is a mistake that is easily made."""
+    """The arguments of a call must be a string of JSON; an object, a common mistake, is refused."""
     assert "arguments" in refused(backend.ask(body(user("Hi"), {**CALL, "arguments": {"a": 2, "b": 3}}, OUTPUT)), 400)["message"]
 
 
-@pytest.mark.spec("message-role", source="known of the real service", says="a role that does not exist is 400")
+@pytest.mark.spec("message-role", source="known of the real service", says="an unknown role is 400")
 def test_a_role_that_does_not_exist(backend: Backend) -> None:
-    """The roles are user, assistant, system and developer."""
+    """A role other than user, assistant, system and developer is refused."""
     assert "role" in refused(backend.ask(body({**user("Hi"), "role": "robot"})), 400)["message"]
 
 
-@pytest.mark.spec("message-parts", source="known of the real service", says="a part of a type that does not exist is 400")
+@pytest.mark.spec("message-parts", source="known of the real service", says="a part of an unknown type is 400")
 @pytest.mark.parametrize("content", [[{"type": "text", "text": "Hi"}], 5, ["Hi"]], ids=["chat", "number", "strings"])
 def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
-    """`text` is a part of another API; here it is `input_text`."""
+    """A message part of an unknown type is refused, also `text`, the type of another API."""
     assert "content" in str(refused(backend.ask(body({**user("Hi"), "content": content})), 400)["param"])
 
 
@@ -245,5 +245,5 @@ def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
     "message-string", source="known of the real service", says="the content of a message, and the input, may be a string"
 )
 def test_content_and_input_as_strings(backend: Backend) -> None:
-    """The short forms."""
+    """The backend accepts a string as the content of a message and as `input`."""
     completed(backend.ask(body({"role": "user", "content": "Hi"})))

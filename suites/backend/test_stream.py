@@ -11,7 +11,7 @@ from codex_replay.plugin.backend.conversation import Answer, Backend, event_prob
 from suites.backend.expected import CALL_ADD, SEARCH, body, completed, user
 from suites.lite_protocol import FUNCTION_TOOL, WEB_SEARCH_TOOL
 
-#: One reply of each kind, for what only a fake can be told to say.
+#: One reply of each kind, for cases that need a fake with a script.
 KINDS: dict[str, list[Any]] = {
     "text": ["Hello é✓ there, all of you."],
     "empty text": [""],
@@ -26,17 +26,17 @@ KINDS: dict[str, list[Any]] = {
 
 
 def greeted(backend: Backend) -> Answer:
-    """Ask for a greeting."""
+    """Request a greeting and return the response."""
     return completed(backend.ask(body()))
 
 
 def called(backend: Backend) -> Answer:
-    """Ask for a call of `add`."""
+    """Request a call of `add` and return the response."""
     return completed(backend.ask(body(user(CALL_ADD), tools=[FUNCTION_TOOL])))
 
 
 def searched(backend: Backend) -> Answer:
-    """Ask for a web search."""
+    """Request a web search and return the response."""
     return completed(backend.ask(body(user(SEARCH), tools=[WEB_SEARCH_TOOL])))
 
 
@@ -47,26 +47,26 @@ def kinds(answer: Answer) -> list[str]:
 
 @pytest.mark.spec("stream-content-type", "LITE-48")
 def test_it_is_an_event_stream(backend: Backend) -> None:
-    """The content type says so."""
+    """The Content-Type of the response is text/event-stream."""
     assert greeted(backend).header("content-type").partition(";")[0].strip() == "text/event-stream"
 
 
 @pytest.mark.spec("stream-names", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 def test_each_event_has_its_type_for_a_name(backend: Backend) -> None:
-    """A client may go by the name or by the type."""
+    """Each event's name equals the `type` in its data, so a client may use either."""
     blocks = [block for block in greeted(backend).blocks if block.dispatched]
     assert [block.event.decode() for block in blocks] == [json.loads(block.data or b"")["type"] for block in blocks]
 
 
 @pytest.mark.spec("stream-whole-events", "LITE-54")
 def test_no_event_is_left_unended(backend: Backend) -> None:
-    """A blank line ends every event, the last one too."""
+    """A blank line ends every event, including the last one."""
     assert [block.raw for block in greeted(backend).blocks if not block.complete] == []
 
 
 @pytest.mark.spec("stream-created", "LITE-48")
 def test_created_comes_first(backend: Backend) -> None:
-    """Once, and with the response as it is at its beginning."""
+    """`response.created` comes first and once, with an unfinished response."""
     answer = greeted(backend)
     assert [i for i, kind in enumerate(kinds(answer)) if kind == "response.created"] == [0]
     assert answer.events[0]["response"]["status"] == "in_progress"
@@ -75,27 +75,27 @@ def test_created_comes_first(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-in-progress", "LITE-49")
 def test_in_progress_comes_second(backend: Backend) -> None:
-    """Once, after `response.created`."""
+    """`response.in_progress` comes once, after `response.created`."""
     assert [i for i, kind in enumerate(kinds(greeted(backend))) if kind == "response.in_progress"] == [1]
 
 
 @pytest.mark.spec("stream-completed", "LITE-54")
 def test_completed_comes_last(backend: Backend) -> None:
-    """Once, and nothing after it."""
+    """`response.completed` comes last and once."""
     found = kinds(greeted(backend))
     assert found.index("response.completed") == len(found) - 1
 
 
 @pytest.mark.spec("stream-completed-status", "LITE-54")
 def test_completed_says_completed(backend: Backend) -> None:
-    """The response has come to its good end."""
+    """The response in `response.completed` has the status `completed`."""
     response = greeted(backend).events[-1]["response"]
     assert (response["status"], response.get("error")) == ("completed", None)
 
 
 @pytest.mark.spec("stream-completed-id", "REAL-112")
 def test_a_response_keeps_its_id(backend: Backend) -> None:
-    """From the first event to the last; without it the real client fails."""
+    """The response has the same id from the first event to the last; without an id the real client fails."""
     ids = {event["response"].get("id") for event in greeted(backend).events if "response" in event}
     assert len(ids) == 1
     assert isinstance(ids.pop(), str)
@@ -103,14 +103,14 @@ def test_a_response_keeps_its_id(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-completed-output", "LITE-54")
 def test_completed_has_the_whole_output(backend: Backend) -> None:
-    """All items, as they were when they were done, in their order."""
+    """`response.completed` has all finished items, in their order."""
     answer = greeted(backend)
     assert answer.events[-1]["response"]["output"] == answer.items
 
 
 @pytest.mark.spec("stream-usage", source="openai 3.52.0, the types of its events", says="ResponseUsage")
 def test_completed_has_the_usage(backend: Backend) -> None:
-    """Tokens are counted, and the total is the sum."""
+    """`usage` has the numbers of tokens, and the total is their sum."""
     usage = greeted(backend).events[-1]["response"]["usage"]
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
     assert usage["output_tokens"] > 0
@@ -118,20 +118,20 @@ def test_completed_has_the_usage(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-model", "LITE-31")
 def test_the_response_names_the_model(backend: Backend) -> None:
-    """The one that was asked, or a version of it."""
+    """The response names the requested model or a version of it."""
     assert greeted(backend).events[-1]["response"]["model"].startswith("gpt-5.2-codex")
 
 
 @pytest.mark.spec("stream-numbers", source="openai 3.52.0, the types of its events", says="sequence_number")
 def test_events_are_numbered(backend: Backend) -> None:
-    """From 0, one by one."""
+    """`sequence_number` counts the events from 0."""
     answer = greeted(backend)
     assert [event.get("sequence_number") for event in answer.events] == list(range(len(answer.events)))
 
 
 @pytest.mark.spec("stream-added", "LITE-50")
 def test_an_item_is_added_before_anything_of_it(backend: Backend) -> None:
-    """Item, part, deltas, in this order."""
+    """The events of an item come in the order item, part, deltas."""
     found = [
         kind
         for kind in kinds(greeted(backend))
@@ -146,7 +146,7 @@ TEXT_DELTA = "response.output_text.delta"
 
 @pytest.mark.spec("stream-deltas", "LITE-52")
 def test_deltas_join_to_the_text(backend: Backend) -> None:
-    """Of the `done` event, of the item, and of the response: the same text."""
+    """The joined deltas equal the text in the `done` event, in the item and in the response."""
     answer = greeted(backend)
     texts = [part["text"] for item in answer.items if item["type"] == "message" for part in item["content"]]
     assert answer.text
@@ -156,7 +156,7 @@ def test_deltas_join_to_the_text(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-item-done", "LITE-53")
 def test_every_item_that_was_added_is_done(backend: Backend) -> None:
-    """Once each, with the id and type that it was added with."""
+    """Each added item is done exactly once, with the same id and type."""
     answer = greeted(backend)
     added = [
         (event["output_index"], event["item"]["id"], event["item"]["type"]) for event in answer.of("response.output_item.added")
@@ -170,7 +170,7 @@ def test_every_item_that_was_added_is_done(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-indexes", "LITE-50")
 def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
-    """By its id and by its place."""
+    """Each delta has the id and the index of its item."""
     answer = greeted(backend)
     items = {event["output_index"]: event["item"]["id"] for event in answer.of("response.output_item.added")}
     assert [items.get(event["output_index"]) for event in answer.of(TEXT_DELTA)] == [
@@ -180,7 +180,7 @@ def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-two-answers", source="openai 3.52.0, the types of its events", says="Response.id")
 def test_two_responses_have_two_ids(backend: Backend) -> None:
-    """An id names one response, and an item's one item."""
+    """Two responses have different ids, and their items too."""
     one, other = greeted(backend), greeted(backend)
     assert one.events[0]["response"]["id"] != other.events[0]["response"]["id"]
     assert {item["id"] for item in one.items}.isdisjoint(item["id"] for item in other.items)
@@ -188,7 +188,7 @@ def test_two_responses_have_two_ids(backend: Backend) -> None:
 
 @pytest.mark.spec("call-added", "LITE-55")
 def test_a_call_is_added_empty(backend: Backend) -> None:
-    """Its name and call id are known at once, its arguments are to come."""
+    """The event that adds a call has its name and call id, and empty arguments."""
     (item,) = [e["item"] for e in called(backend).of("response.output_item.added") if e["item"]["type"] == "function_call"]
     assert (item["name"], item["arguments"], item["status"]) == ("add", "", "in_progress")
     assert item["call_id"]
@@ -196,7 +196,7 @@ def test_a_call_is_added_empty(backend: Backend) -> None:
 
 @pytest.mark.spec("call-deltas", "LITE-51", "LITE-56")
 def test_deltas_build_the_arguments(backend: Backend) -> None:
-    """They join to what is done, and that is the JSON that the tool's schema asks for."""
+    """The joined deltas equal the finished arguments, which are valid JSON for the tool's schema."""
     answer = called(backend)
     joined = "".join(event["delta"] for event in answer.of("response.function_call_arguments.delta"))
     (done,) = answer.of("response.function_call_arguments.done")
@@ -207,7 +207,7 @@ def test_deltas_build_the_arguments(backend: Backend) -> None:
 
 @pytest.mark.spec("call-done", "LITE-53")
 def test_a_call_is_done_with_the_id_that_it_was_added_with(backend: Backend) -> None:
-    """The output will be sent under this call id."""
+    """A call keeps its call id from `added` to `done`, because the output needs this id."""
     answer = called(backend)
     (added,) = [e["item"] for e in answer.of("response.output_item.added") if e["item"]["type"] == "function_call"]
     (done,) = [item for item in answer.items if item["type"] == "function_call"]
@@ -216,7 +216,7 @@ def test_a_call_is_done_with_the_id_that_it_was_added_with(backend: Backend) -> 
 
 @pytest.mark.spec("call-round-trip", "LITE-57")
 def test_a_call_can_be_sent_back_as_it_came(backend: Backend) -> None:
-    """The item that was done, and its output, make a follow-up."""
+    """The backend accepts a follow-up with the finished call and its output."""
     (item,) = [item for item in called(backend).items if item["type"] == "function_call"]
     output = {"type": "function_call_output", "call_id": item["call_id"], "output": "5"}
     completed(backend.ask(body(user(CALL_ADD), item, output, tools=[FUNCTION_TOOL])))
@@ -224,7 +224,7 @@ def test_a_call_can_be_sent_back_as_it_came(backend: Backend) -> None:
 
 @pytest.mark.spec("search-added", "LITE-60")
 def test_a_search_is_added(backend: Backend) -> None:
-    """Before any of its events."""
+    """The search item is added before its other events."""
     answer = searched(backend)
     added = [event for event in answer.of("response.output_item.added") if event["item"]["type"] == "web_search_call"]
     assert added
@@ -235,7 +235,7 @@ def test_a_search_is_added(backend: Backend) -> None:
 
 @pytest.mark.spec("search-events", "LITE-61")
 def test_a_search_goes_its_way(backend: Backend) -> None:
-    """In progress, searching, completed."""
+    """The events of a search come in the order in_progress, searching, completed."""
     answer = searched(backend)
     first = answer.of("response.web_search_call.in_progress")[0]["item_id"]
     steps = [
@@ -246,7 +246,7 @@ def test_a_search_goes_its_way(backend: Backend) -> None:
 
 @pytest.mark.spec("search-action", "LITE-62")
 def test_a_search_is_done_with_its_action(backend: Backend) -> None:
-    """What was searched for, for the user to see."""
+    """The finished search item has its action, so that a client can show the query."""
     items = [item for item in searched(backend).items if item["type"] == "web_search_call"]
     assert items
     for item in items:
@@ -255,10 +255,10 @@ def test_a_search_is_done_with_its_action(backend: Backend) -> None:
     assert items[0]["action"].get("query")
 
 
-@pytest.mark.spec("events-valid", source="openai 3.52.0, the types of its events", says="each event is what its type says")
+@pytest.mark.spec("events-valid", source="openai 3.52.0, the types of its events", says="each event is valid for its type")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_event_is_what_its_type_says(backend: Backend, kind: str) -> None:
-    """No key missing, none too many, none of another type."""
+    """Each event has exactly the keys of its type, with values of the right types."""
     backend.says(*KINDS[kind])
     assert [problem for event in completed(backend.ask(body())).events for problem in event_problems(event)] == []
 
@@ -266,14 +266,14 @@ def test_every_event_is_what_its_type_says(backend: Backend, kind: str) -> None:
 @pytest.mark.spec("events-coherent", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_events_of_a_stream_hang_together(backend: Backend, kind: str) -> None:
-    """Added before done, deltas within, wholes as the deltas join, each number once."""
+    """The events of a stream are consistent: `added` before `done`, deltas between them, joined deltas equal to the whole."""
     backend.says(*KINDS[kind])
     assert stream_problems(completed(backend.ask(body())).events) == []
 
 
 @pytest.mark.spec("events-parallel", "LITE-68")
 def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
-    """By which their outputs are told apart."""
+    """Parallel calls have different call ids, because each output names its call by id."""
     backend.says(*KINDS["parallel calls"])
     items = completed(backend.ask(body())).items
     assert len({item["call_id"] for item in items}) == len(items) == 3
@@ -282,7 +282,7 @@ def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
 
 @pytest.mark.spec("events-long-arguments", "LITE-51", "LITE-56")
 def test_long_arguments_come_in_deltas(backend: Backend) -> None:
-    """However many deltas there are, they join to the arguments, letter by letter."""
+    """The joined deltas of long arguments equal the finished arguments exactly."""
     given = {"text": "zoë-漢字-🦀 " * 400}
     backend.says({"type": "function_call", "name": "add", "arguments": given})
     answer = completed(backend.ask(body()))
@@ -294,7 +294,7 @@ def test_long_arguments_come_in_deltas(backend: Backend) -> None:
 
 @pytest.mark.spec("events-custom", "LITE-47")
 def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
-    """Deltas join to the input, which is not JSON."""
+    """The joined deltas equal the input of the custom call, which is plain text and not JSON."""
     backend.says(*KINDS["custom tool call"])
     answer = completed(backend.ask(body()))
     joined = "".join(event["delta"] for event in answer.of("response.custom_tool_call_input.delta"))
@@ -303,7 +303,7 @@ def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
 
 @pytest.mark.spec("events-reasoning", "LITE-40")
 def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> None:
-    """The summaries in their parts, and what is to be sent back."""
+    """A reasoning item has the parts of its summary and `encrypted_content`, which a client sends back."""
     backend.says(*KINDS["reasoning"])
     answer = completed(backend.ask(body()))
     assert [part["text"] for part in answer.items[0]["summary"]] == ["One", "Two"]
@@ -315,7 +315,7 @@ def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> No
 @pytest.mark.spec("events-failed", "REAL-102")
 @pytest.mark.parametrize("code", ["context_length_exceeded", "insufficient_quota", "rate_limit_exceeded", "server_error"])
 def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) -> None:
-    """`response.failed`, last, with the code that the real client tells apart."""
+    """`response.failed` comes last, with an error code that the real client knows."""
     backend.says("half", {"type": "failed", "code": code})
     answer = backend.ask(body())
     assert kinds(answer)[-1] == "response.failed"
@@ -326,7 +326,7 @@ def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) ->
 
 @pytest.mark.spec("events-incomplete", "REAL-99")
 def test_an_incomplete_response_ends_the_stream(backend: Backend) -> None:
-    """`response.incomplete`, last, with its reason."""
+    """`response.incomplete` comes last, with its reason."""
     backend.says("half", {"type": "incomplete", "reason": "max_output_tokens"})
     answer = backend.ask(body())
     assert kinds(answer)[-1] == "response.incomplete"

@@ -1,27 +1,27 @@
-"""Every value that this suite holds an editor to letter by letter, and the table of them that docs/editor-client.md shows.
+"""Every value that this suite compares exactly, and the table of these values in docs/editor-client.md.
 
-The cases take the values from here, and `tests/project/test_exact_values.py` holds the page to `ROWS`, so that they cannot drift
-apart.
+The cases take the values from here, and `tests/project/test_exact_values.py` compares the page with `ROWS`, so the cases and the
+page agree.
 """
 
 from __future__ import annotations
 
-#: The word behind the codex that an editor is given.
+#: The argument with which an editor starts its codex.
 SUBCOMMAND = "app-server"
 #: The first messages, in this order; the second is a notification and the others are requests.
 OPENING = ("initialize", "initialized", "thread/start", "turn/start")
 INITIALIZED = {"method": "initialized"}
-#: The members of thread/start next to cwd, and those of turn/start: these and no others.
+#: The only members of thread/start besides cwd, and the only members of turn/start.
 THREAD_START = {"sandbox": None}
 TURN_START = ("threadId", "input", "cwd")
 INTERRUPT = "turn/interrupt"
-#: The keys of its params: these and no others.
+#: The only keys of the params of turn/interrupt.
 INTERRUPTED = ("threadId", "turnId")
-#: The keys of clientInfo: these and no others.
+#: The only keys of clientInfo.
 CLIENT_INFO = ("name", "title", "version")
-#: What thread/start may have for its sandbox, or leave out: nothing that frees Codex of one.
+#: The allowed values of `sandbox` in thread/start (it may be absent): none of them disables the sandbox.
 SANDBOXES = (None, "read-only", "workspace-write")
-#: What nobody but the user may switch off, as the keys of thread/start and turn/start have it.
+#: The settings that only the user may disable, by the keys of thread/start and turn/start.
 SWITCHED_OFF = {
     "approvalPolicy": "never",
     "sandbox": "danger-full-access",
@@ -29,41 +29,41 @@ SWITCHED_OFF = {
     "config.approval_policy": "never",
     "config.sandbox_mode": "danger-full-access",
 }
-#: The kind of an approval as it is reported -> the request that asks for it.
+#: The kind of an approval in the driver's report -> the request of the server.
 APPROVALS = {"command": "item/commandExecution/requestApproval", "fileChange": "item/fileChange/requestApproval"}
-#: What the user does -> what the server is told.
+#: The user's choice -> the decision in the reply to the server.
 DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def code(*values: object) -> str:
-    """Return values as a cell of the table shows them: as code, `null` for None."""
+    """Return values as a cell of the table: formatted as code, `null` for None."""
     return ", ".join("`null`" if value is None else f"`{value}`" for value in values)
 
 
-#: What it is, what it must be, and the check that holds an editor to it.
+#: The name of the value, the required value, and the check that compares it.
 ROWS: tuple[tuple[str, str, str], ...] = (
-    ("the codex is started with the word", code(SUBCOMMAND), "handshake-command"),
+    ("the argument with which the editor starts codex", code(SUBCOMMAND), "handshake-command"),
     ("the first messages, in this order", code(*OPENING), "handshake-order"),
-    ("`initialized`, beside `jsonrpc`", '`{"method": "initialized"}`', "handshake-initialized"),
+    ("`initialized`; `jsonrpc` is optional", '`{"method": "initialized"}`', "handshake-initialized"),
     ("`initialize`: the keys of `params`", code("clientInfo"), "handshake-client-info"),
-    ("`clientInfo`: the keys, each a text", code(*CLIENT_INFO), "handshake-client-info"),
+    ("`clientInfo`: the keys, each with a string", code(*CLIENT_INFO), "handshake-client-info"),
     ("`thread/start`: `cwd`", "the absolute path of the project", "thread-params"),
-    ("`thread/start`: `sandbox`, of an editor that has more than the example", code(*SANDBOXES), "thread-params"),
+    ("`thread/start`: `sandbox`, if the editor sends more than the example", code(*SANDBOXES), "thread-params"),
     ("`thread/start`: the members of the example", '`{"cwd": …, "sandbox": null}`', "thread-members"),
     (
-        "`thread/start` and `turn/start` never say",
+        "`thread/start` and `turn/start` never contain",
         ", ".join(f"`{key}: {value}`" for key, value in SWITCHED_OFF.items()),
         "safeguards-kept",
     ),
-    ("`turn/start`: `threadId`", "the `thread.id` that `thread/start` answered", "turn-params"),
-    ("`turn/start`: `input`", '`[{"type": "text", "text": …}]`: the prompt to the letter', "turn-input"),
+    ("`turn/start`: `threadId`", "the `thread.id` of the response to `thread/start`", "turn-params"),
+    ("`turn/start`: `input`", '`[{"type": "text", "text": …}]`: the exact prompt', "turn-input"),
     ("`turn/start`: the members of the example", code(*TURN_START), "turn-members"),
     ("`turn/start`: `cwd`", "the absolute path of the project", "turn-members"),
     (f"`{INTERRUPT}`: the keys of `params`", code(*INTERRUPTED), "interrupt-params"),
-    *((f"the request that is reported as kind `{kind}`", code(method), "approval-shown") for kind, method in APPROVALS.items()),
+    *((f"the request reported as kind `{kind}`", code(method), "approval-shown") for kind, method in APPROVALS.items()),
     *(
-        (f"its answer when the driver says `{choice}`", f'`{{"id": …, "result": {{"decision": "{told}"}}}}`', "approval-reply")
+        (f"its reply after the choice `{choice}`", f'`{{"id": …, "result": {{"decision": "{told}"}}}}`', "approval-reply")
         for choice, told in DECISIONS.items()
     ),
-    ("the answer to a request that it does not know", '`{"id": …, "error": {"code": …, "message": …}}`', "unknown-request"),
+    ("the reply to an unknown request", '`{"id": …, "error": {"code": …, "message": …}}`', "unknown-request"),
 )

@@ -1,7 +1,7 @@
-"""What a server says to an editor, as steps of the byte server, and small words to look at what the editor said.
+"""The messages of a server to an editor, as steps of the byte server, and small functions that read the editor's messages.
 
-The camelCase form is the real server's (recorded); `snake` turns it into what docs/contract/editor.md has. Nothing here is
-taken from a schema or from the fake: it is written out from these two sources.
+The camelCase form comes from recordings of the real server; `snake` turns it into the form of docs/contract/editor.md. All values
+are written by hand from these two sources, not taken from a schema or from the fake.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ Step = dict[str, Any]
 
 
 def notification(method: str, **params: Any) -> Step:
-    """Return the step that sends a notification of our turn."""
+    """Return the step that sends a notification of the current turn."""
     return {"send": {"method": method, "params": {**IDS, **params}}}
 
 
 def delta(text: str, item: str = "agent1") -> Step:
-    """More of the answer."""
+    """Return the step that sends one more delta of the answer."""
     return notification("item/agentMessage/delta", itemId=item, delta=text)
 
 
 def completed(status: str = "completed", message: str | None = None, turn: str = TURN) -> Step:
-    """The end of the turn."""
+    """Return the step that ends the turn."""
     error = None if message is None else {"message": message, "codexErrorInfo": "other", "additionalDetails": None}
     ended: Step = {"id": turn, "items": [], "status": status, "error": error}
     return {"send": {"method": "turn/completed", "params": {"threadId": THREAD, "turn": ended}}}
 
 
 def item_completed(**item: Any) -> Step:
-    """The end of an item."""
+    """Return the step that completes an item."""
     return notification("item/completed", item=item)
 
 
 def asks(number: Any, kind: str = "command", **params: Any) -> Step:
-    """Return the step that asks for an approval."""
+    """Return the step that requests an approval."""
     item = {"itemId": "cmd1" if kind == "command" else "edit1", "reason": None}
     return {"send": {"id": number, "method": APPROVALS[kind], "params": {**IDS, **item, **params}}}
 
 
 def handshake() -> list[Step]:
-    """Answer initialize."""
+    """Return the steps that answer initialize."""
     return [{"expect": "initialize"}, {"reply": {"userAgent": "codex/0.92.0 (a byte server)"}}]
 
 
 def thread(name: str = THREAD) -> list[Step]:
-    """Answer thread/start."""
+    """Return the steps that answer thread/start."""
     return [{"expect": "thread/start"}, {"reply": {"thread": {"id": name, "turns": []}}}]
 
 
 def turn(*steps: Step, name: str = TURN, end: bool = True) -> list[Step]:
-    """Answer turn/start, do these steps, and end the turn. What the steps send of a turn is of this one."""
+    """Return the steps that answer turn/start, run `steps` with the id of this turn, and end the turn."""
     begun: Step = {"id": name, "items": [], "status": "inProgress", "error": None}
     opening: list[Step] = [{"expect": "turn/start"}, {"reply": {"turn": begun}}, started(name)]
     return [*opening, *(_of_turn(step, name) for step in steps), *([completed(turn=name)] if end else [])]
 
 
 def _of_turn(step: Step, name: str) -> Step:
-    """Return the step with the id of this turn, where its params name one: an editor may drop what is of another turn."""
+    """Return the step with the id of this turn in its params, because an editor may ignore notifications of another turn."""
     message = step.get("send")
     params = message.get("params") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(params, dict) or params.get("turnId") != TURN:
@@ -76,13 +76,13 @@ def _of_turn(step: Step, name: str) -> Step:
 
 
 def started(name: str = TURN) -> Step:
-    """The start of a turn."""
+    """Return the step that starts a turn."""
     begun: Step = {"id": name, "items": [], "status": "inProgress", "error": None}
     return {"send": {"method": "turn/started", "params": {"threadId": THREAD, "turn": begun}}}
 
 
 def conversation(*steps: Step, end: bool = True) -> list[Step]:
-    """A whole conversation of one turn, with these steps in the turn."""
+    """Return the steps of a whole conversation of one turn, with `steps` in the turn."""
     return [*handshake(), *thread(), *turn(*steps, end=end)]
 
 
@@ -92,16 +92,16 @@ def more() -> list[Step]:
 
 
 def settle(editor: Editor) -> None:
-    """Let one more turn pass, the steps of which are `more`: all that the editor has sent before it is in the ledger then.
+    """Run one more turn with the steps of `more`, so that the ledger has every earlier message of the editor.
 
-    The server reads in order, so nothing that an editor has sent and should not have sent is looked for too early.
+    The server reads in order, so after this turn a case can also check that the editor did not send a message.
     """
     __tracebackhide__ = True
     editor.turn("One more.")
 
 
 def snake(steps: list[Step]) -> list[Step]:
-    """The same steps from a server that spells its fields in snake_case."""
+    """Return the same steps with all fields in snake_case."""
     return [
         {name: _snake(value) if name in ("send", "reply", "together") else value for name, value in step.items()}
         for step in steps
@@ -117,12 +117,12 @@ def _snake(value: Any) -> Any:
 
 
 def names(messages: list[dict[str, Any]]) -> list[str]:
-    """The methods of messages; "reply" for one that has none."""
+    """Return the methods of messages; "reply" for a message without a method."""
     return [str(message.get("method", "reply")) for message in messages]
 
 
 def switched_off(editor: Editor) -> list[str]:
-    """Return a sentence for each safeguard of the user's that the editor has switched off by itself."""
+    """Return a sentence for each safeguard of the user that the editor has disabled."""
     found = []
     for message in (*editor.requests("thread/start"), *editor.requests("turn/start")):
         for path, value in SWITCHED_OFF.items():
@@ -131,17 +131,17 @@ def switched_off(editor: Editor) -> list[str]:
                 given = given.get(key) if isinstance(given, dict) else None
             if given == value:
                 what = "approvals" if "approval" in path.lower() else "the sandbox"
-                found.append(f"The editor's own {message['method']} switches {what} off: it says {path} {value!r}")
+                found.append(f"The editor's {message['method']} disables {what}: it sends {path} {value!r}")
     return found
 
 
 def approval_of(editor: Editor) -> dict[str, Any]:
-    """Return the approval that a whole Codex asks for; say at once if the editor has told it not to ask.
+    """Return the approval that a complete Codex requests; fail at once if the editor has disabled approvals.
 
-    What is in thread/start and turn/start wins over the configuration, which asks for everything.
+    thread/start and turn/start override the configuration, which requests an approval for every command.
     """
     __tracebackhide__ = True
     editor.wait_sent("turn/start")
     if off := [sentence for sentence in switched_off(editor) if "approvals" in sentence]:
-        raise SubjectFailure(editor.tell(f"{off[0]}, so that nothing can be asked of the user"))
+        raise SubjectFailure(editor.tell(f"{off[0]}, so the server requests no approval from the user"))
     return editor.wait("approval")

@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("kind", list(METHODS))
 @BOTH
 @pytest.mark.spec("approval-shown", "EDIT-22", "EDIT-23")
 def test_the_user_is_asked(editor_client: EditorClient, kind: str) -> None:
-    """The user learns what kind of thing is asked for, and the reason that the server gives."""
+    """The editor shows the user the kind of the approval and the server's reason."""
     editor = editor_client(server=conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10}))
     editor.prompt("Hello")
     approval = editor.wait("approval")
@@ -28,7 +28,7 @@ def test_the_user_is_asked(editor_client: EditorClient, kind: str) -> None:
 
 @pytest.mark.spec("approval-command", "REAL-52")
 def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
-    """The real server says which command; nobody should accept one unseen."""
+    """The editor shows the user the command, so that the user never accepts an unseen command."""
     command = "/bin/bash -lc 'rm -rf build'"
     editor = editor_client(server=conversation(asks(0, command=command, cwd="/tmp", commandActions=[]), {"expect_reply": 0}))
     editor.prompt("Hello")
@@ -42,7 +42,7 @@ def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
 @BOTH
 @pytest.mark.spec("approval-reply", "EDIT-25", "EDIT-26", "EDIT-28")
 def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
-    """One reply, a result with the decision and nothing more; dismissing the picker is cancel."""
+    """The editor sends one reply: a result with only the decision. If the user closes the dialog, the decision is `cancel`."""
     editor = editor_client(server=[*conversation(asks(10, kind), {"expect_reply": 10}), *more()])
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), choice)
@@ -58,7 +58,7 @@ def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
 @pytest.mark.parametrize("number", [0, 1, 9007199254740991, "a-1", ""], ids=["zero", "one", "large", "string", "empty"])
 @pytest.mark.spec("approval-id", "REAL-36")
 def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
-    """Whatever the server's id is, the reply bears the same; 0 is the first that the real one uses."""
+    """The reply has the same id as the request, for every kind of id; the first id of the real server is 0."""
     editor = editor_client(server=conversation(asks(number), {"expect_reply": number}))
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), "accept")
@@ -68,14 +68,14 @@ def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
 @BOTH
 @pytest.mark.spec("approval-waits", "EDIT-22")
 def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str) -> None:
-    """Until the user has chosen, there is no reply."""
+    """The editor sends no reply before the user has decided."""
     asked: list[Step] = [asks(10, kind), delta("Well"), {"gate": "asked"}, {"quiet": 0.05}, delta("?"), {"expect_reply": 10}]
     editor = editor_client(server=conversation(*asked))
     editor.prompt("Hello")
     approval = editor.wait("approval")
-    editor.wait_shown("Well")  # what it answers by itself, it has answered
+    editor.wait_shown("Well")  # by now an automatic reply would have been sent
     editor.open_gate("asked")
-    editor.wait_shown("Well?")  # and the server has read it
+    editor.wait_shown("Well?")  # and the server would have read it
     assert editor.answers() == []
     editor.decide(approval, "accept")
     editor.end()
@@ -83,7 +83,7 @@ def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str)
 
 @pytest.mark.spec("approval-both", "EDIT-22", "EDIT-26")
 def test_several_at_once(editor_client: EditorClient) -> None:
-    """A command, a change and another command, decided in another order: each gets its own decision."""
+    """Three open approvals (two commands, one file change) are decided in another order: each request gets its own decision."""
     asked = [asks(5, "command"), asks(6, "fileChange"), asks(7, "command", itemId="cmd2")]
     replies: list[Step] = [{"expect_reply": 6}, {"expect_reply": 7}, {"expect_reply": 5}]
     editor = editor_client(server=conversation(*asked, *replies))
@@ -99,9 +99,9 @@ def test_several_at_once(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("approval-each", "EDIT-22")
 def test_each_request_is_asked(editor_client: EditorClient) -> None:
-    """The same command and the same change, once more in the turn and once more in the next: the user is asked each time.
+    """The editor asks the user for each approval, even if the same command or change occurs again in this or the next turn.
 
-    A decision is for the request that it answers. What shall hold for a session is Codex's to remember: it has a decision for it.
+    A decision is valid for its own request. Codex itself remembers a decision for the session.
     """
     command = {"command": "rm -rf build", "reason": "clean up"}
     choices = ["accept", "decline", "accept"]
@@ -131,7 +131,7 @@ def test_each_request_is_asked(editor_client: EditorClient) -> None:
 @BOTH
 @pytest.mark.spec("approval-snake", "EDIT-23")
 def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None:
-    """A server that spells as the document does is answered in the same way."""
+    """The editor replies in the same way to an approval request with snake_case fields."""
     editor = editor_client(server=snake(conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10})))
     editor.prompt("Hello")
     approval = editor.wait("approval")
@@ -141,7 +141,7 @@ def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None
     assert editor.answers()[0]["result"] == {"decision": "accept"}
 
 
-#: What the model wants done. `result` tells a fake what came of it; the real Codex finds out.
+#: The action of the model. A fake takes its outcome from `result`; the real Codex runs the action.
 SHELL = {
     "type": "function_call",
     "name": "shell_command",
@@ -161,7 +161,7 @@ PATCH = {
 @BOTH
 @pytest.mark.spec("approval-live", "EDIT-22", "EDIT-25")
 def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, choice: str) -> None:
-    """The app-server under test asks, the user chooses, and the turn ends as the real one ends it after that choice."""
+    """The app-server under test requests an approval; the turn ends as in the real Codex after the same decision."""
     call = SHELL if kind == "command" else PATCH
     rest = ["Bye."] if choice == "dismiss" else ["Done.", "Bye."]
     editor = editor_client(script=[{"items": [call]}, *({"items": [text]} for text in rest)])

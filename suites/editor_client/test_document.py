@@ -1,8 +1,8 @@
-"""What the document says of the server, statement by statement, held against the app-server under test.
+"""The statements of the document about the server, each compared with the app-server under test.
 
-docs/contract/editor.md lists what codex.nvim believes; the real server does not always do it. Each statement is a case of its
-own that says whether it holds on 0.92 and, where it does not, what the server does instead; the run prints them as a table. A
-case fails when the server is no longer as its row says: when a statement that held does so no more, or the other way round.
+docs/contract/editor.md lists the assumptions of codex.nvim; the real server does not always meet them. Each statement is one
+case. A row says whether the statement is true for 0.92 and, if not, what the server does instead; the run prints the rows as a
+table. A case fails if the server no longer behaves as its row says.
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ KNOWN = {
 
 
 class Seen:
-    """What the server has said in one conversation: a plan, a command, a change, an answer; then a command, dismissed."""
+    """The messages of the server in one conversation: a plan, a command, a change, an answer; then a dismissed command."""
 
     def __init__(self, messages: list[dict[str, Any]]) -> None:
         self.messages = messages
 
     def params(self, method: str) -> list[dict[str, Any]]:
-        """The params of every message of a method; there must be one."""
+        """Return the params of every message with this method; at least one must exist."""
         found = [message["params"] for message in self.messages if message.get("method") == method]
-        assert found, f"The server has sent no {method}."
+        assert found, f"expected at least one {method} from the server, got none"
         return found
 
     def every(self, method: str, keys: set[str]) -> bool:
-        """Whether the params of every message of a method have these keys."""
+        """Return True if the params of every message with this method have these keys."""
         return all(keys <= set(params) for params in self.params(method))
 
     @property
     def methods(self) -> set[str]:
-        """The methods of all notifications."""
+        """Return the methods of all notifications."""
         return {message["method"] for message in self.messages if "method" in message and "id" not in message}
 
     @property
     def results(self) -> list[Any]:
-        """The results of all answers, in order: initialize, thread/start, turn/start ..."""
+        """Return the results of all responses, in order: initialize, thread/start, turn/start ..."""
         return [message["result"] for message in self.messages if "result" in message]
 
     def fields(self) -> set[str]:
-        """The keys of the params of every v2 message."""
+        """Return the keys of the params of all v2 messages."""
         plain = [m for m in self.messages if "method" in m and not m["method"].startswith("codex/event/")]
         return {key for message in plain for key in message["params"]}
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the contract, its words, whether it holds on 0.92, and what the server does where it does not."""
+    """A statement of the contract: its text, whether it is true for 0.92, and what the server does if it is not true."""
 
     cites: str
     says: str
@@ -87,7 +87,7 @@ class Statement:
 
 
 def cancelled(seen: Seen) -> list[str]:
-    """How the items of the last turn ended."""
+    """Return the final status of each item of the last turn."""
     last = seen.params("turn/completed")[-1]["turn"]["id"]
     items = [params for params in seen.params("item/completed") if params.get("turnId", params.get("turn_id")) == last]
     return [params["item"]["status"] for params in items if params["item"]["type"] == "commandExecution"]
@@ -96,11 +96,11 @@ def cancelled(seen: Seen) -> list[str]:
 STATEMENTS: dict[str, Statement] = {
     "initialize-user-agent": Statement(
         "EDIT-08", '"result": { "user_agent": "codex/..." }', False, lambda s: "user_agent" in s.results[0],
-        'it says "userAgent"', lambda s: isinstance(s.results[0].get("userAgent"), str),
+        'it sends "userAgent"', lambda s: isinstance(s.results[0].get("userAgent"), str),
     ),
     "server-sends-initialized": Statement(
         "EDIT-03", "The plugin sends `initialize`, receives `initialized`", False, lambda s: "initialized" in s.methods,
-        "it never sends initialized: that is the client's notification, as section 2 has it",
+        "it never sends initialized: that is a notification of the client, as section 2 says",
         lambda s: len(s.results) >= 3,
     ),
     "no-jsonrpc-key": Statement(
@@ -126,7 +126,7 @@ STATEMENTS: dict[str, Statement] = {
     "turn-diff-alone": Statement(
         "EDIT-19", '"turn/diff/updated" has `diff` and nothing else', False,
         lambda s: all(set(params) == {"diff"} for params in s.params("turn/diff/updated")),
-        "threadId and turnId as well", lambda s: s.every("turn/diff/updated", {"diff", "threadId", "turnId"}),
+        "it also has threadId and turnId", lambda s: s.every("turn/diff/updated", {"diff", "threadId", "turnId"}),
     ),
     "approvals-are-requests": Statement(
         "EDIT-22", "The server sends a JSON-RPC **request** (not notification)", True,
@@ -138,14 +138,14 @@ STATEMENTS: dict[str, Statement] = {
         "threadId, turnId, itemId, reason", lambda s: s.every(COMMAND, {"threadId", "turnId", "itemId", "reason"}),
     ),
     "command-approval-fields": Statement(
-        "EDIT-24", "its four fields are all", False, lambda s: all(len(params) == 4 for params in s.params(COMMAND)),
-        "command, cwd and commandActions as well: what the user must see",
+        "EDIT-24", "it has only these four fields", False, lambda s: all(len(params) == 4 for params in s.params(COMMAND)),
+        "it also has command, cwd and commandActions, which the user must see",
         lambda s: s.every(COMMAND, {"command", "cwd", "commandActions"}),
     ),
     "change-approval-fields": Statement(
         "EDIT-27", f'"{CHANGE}" has thread, turn and item, and no reason', False,
         lambda s: all(len(params) == 3 for params in s.params(CHANGE)),
-        "reason and grantRoot as well", lambda s: s.every(CHANGE, {"threadId", "turnId", "itemId", "reason", "grantRoot"}),
+        "it also has reason and grantRoot", lambda s: s.every(CHANGE, {"threadId", "turnId", "itemId", "reason", "grantRoot"}),
     ),
     "cancel-is-a-decline": Statement(
         "EDIT-29", '"cancel": Codex will treat it as a decline', False,
@@ -159,12 +159,12 @@ STATEMENTS: dict[str, Statement] = {
     ),
     "no-other-notifications": Statement(
         "EDIT-35", "these are the notifications from codex", False, lambda s: s.methods <= KNOWN,
-        "codex/event/*, thread/tokenUsage/updated and account/rateLimits/updated as well",
+        "it also sends codex/event/*, thread/tokenUsage/updated and account/rateLimits/updated",
         lambda s: {"codex/event/agent_message", "thread/tokenUsage/updated", "account/rateLimits/updated"} <= s.methods,
     ),
     "field-naming": Statement(
         "EDIT-37", "the server generally uses `snake_case`", False, lambda s: any("_" in key for key in s.fields()),
-        "no key of a v2 message has an underscore; only what stands inside codex/event/* is snake_case",
+        "no key of a v2 message has an underscore; only the content of codex/event/* is snake_case",
         lambda s: {"threadId", "turnId"} <= s.fields() and "turn_id" in s.params("codex/event/exec_command_begin")[0]["msg"],
     ),
 }  # fmt: skip
@@ -173,7 +173,7 @@ _SEEN: dict[tuple[str, str], Seen] = {}
 
 
 def look(editor_client: EditorClient) -> Seen:
-    """Let the editor have the conversation, once in a run; return what the server said."""
+    """Run the conversation once per run; return the messages of the server."""
     key = (editor_client.command, editor_client.subject.name)
     if key not in _SEEN:
         editor = editor_client(
@@ -195,18 +195,18 @@ def look(editor_client: EditorClient) -> Seen:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_statement(editor_client: EditorClient, name: str, record_property: Callable[[str, object], None]) -> None:
-    """The statement holds on the server under test, or does not, as its row says; then what the row says instead does."""
+    """The statement is true or false on the server under test, as its row says; if false, the correction of the row is true."""
     statement = STATEMENTS[name]
     seen = look(editor_client)
     holds = statement.test(seen)
     told = {"id": name, "where": statement.cites, "says": statement.says, "holds": holds, "does": statement.does}
     record_property("statement", told)
-    assert holds is statement.holds, f"{statement.cites}: {statement.says}: it " + ("holds now" if holds else "does not hold")
-    assert statement.instead is None or statement.instead(seen), f"The server does not do what the row says: {statement.does}"
+    assert holds is statement.holds, f"{statement.cites}: {statement.says}: now " + ("true" if holds else "false")
+    assert statement.instead is None or statement.instead(seen), f"expected the behaviour in the row: {statement.does}"
 
 
 def test_every_row_says_what_happens_instead() -> None:
-    """A statement that does not hold has a correction, and one that holds needs none."""
+    """Exactly the false statements have a correction."""
     for name, statement in STATEMENTS.items():
         assert re.fullmatch("[a-z-]+", name)
         assert (statement.instead is None, statement.does == "") == (statement.holds, statement.holds), name

@@ -1,8 +1,9 @@
-"""A server with a fault (docs/fake-codex.md lists them): the user gets the whole answer, or is told that it did not come.
+"""A server with a fault (docs/fake-codex.md lists them): the user gets the whole answer or an error.
 
-A fault strikes once, somewhere in the first turn: where, follows from the seed. The server is fake-codex in every run: a real
-one has no faults to order. Three sentences hold of any client: what can be passed over is; a server that dies or
-refuses ends the prompt as failed, with an error, and the next prompt works; and one that says nothing more can still be left.
+A fault happens once in the first turn; the seed chooses its place. The server is fake-codex in every run, because a real server
+has no faults on request. Three rules apply to every client. It ignores harmless faults. If the server dies or refuses a
+request, the prompt ends as failed with an error, and the next prompt works. If the server sends nothing more, the client can
+still shut down.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ import pytest
 from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.speech import DRIVER
 
-PIECES = ["Grüße, ", "世界! ", "😀 ", "One ", "two ", "three ", "four ", "five ", "six."]
-FIRST, SECOND = "".join(PIECES), "And the second answer."
+CHUNKS = ["Grüße, ", "世界! ", "😀 ", "One ", "two ", "three ", "four ", "five ", "six."]
+FIRST, SECOND = "".join(CHUNKS), "And the second answer."
 SCRIPT: list[Any] = [
-    {"items": [{"type": "text", "text": FIRST, "deltas": PIECES}]},
+    {"items": [{"type": "text", "text": FIRST, "deltas": CHUNKS}]},
     {"items": [{"type": "text", "text": SECOND, "deltas": ["And the second ", "answer."]}]},
 ]
-ANSWER = "the answer is shown, once and whole"
+ANSWER = "the whole answer is shown once"
 END = "every prompt ends in exactly one `end`"
-TOLD = "`failed`, and an `error` before it, when a request was refused, the server died, or there is none"
+FAILURE = "`failed`, after an `error`, if the server refused a request, died or did not start"
 LEAVE = "`shutdown` ends the server, then exits with status 0"
-#: These are the same whatever the seed.
+#: These faults are the same for every seed.
 EVERYWHERE = {"slow-start", "crlf", "blank-lines", "jsonrpc-member", "snake-case", "doubled-response", "missing-turn-started"}
 EVERYWHERE |= {"missing-item-completed", "missing-deltas", "missing-turn-completed", "exit-at-handshake", "error-at-handshake"}
 EVERYWHERE |= {"wrong-id", "id-of-other-type", "no-response", "split-bytes", "huge-line"}
 
 
 def faults(statements: str, says: str, *checks: str) -> pytest.MarkDecorator:
-    """Return the cases of some faults: each is a check of its own, with two seeds if they matter."""
+    """Return the cases of some faults: one check for each fault, with two seeds if the seed matters."""
     cites = statements.split()
     cases = [
         pytest.param(f"{name}:{seed}", id=f"{name}.{seed}", marks=pytest.mark.spec(check, *cites, source=DRIVER, says=says))
@@ -56,7 +57,7 @@ def faults(statements: str, says: str, *checks: str) -> pytest.MarkDecorator:
     "fault-missing-deltas",
 )
 def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -> None:
-    """The server is unusual but valid: both answers are shown whole, and no error is reported."""
+    """The server is unusual but valid: the editor shows both answers whole and reports no error."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()
@@ -73,16 +74,16 @@ def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -
     "fault-doubled-response",
 )
 def test_what_a_client_passes_over(editor_client: EditorClient, fault: str) -> None:
-    """The server says what is not a message, or answers twice: a client may complain, and still shows both answers whole."""
+    """The server sends an invalid line or answers twice: a client may report it, but still shows both answers whole."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()
         assert (turn.status, turn.text) == ("completed", answer)
 
 
-@faults("EDIT-36", "a request that is not known is refused", "fault-unknown-request")
+@faults("EDIT-36", "an unknown request is refused", "fault-unknown-request")
 def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) -> None:
-    """It is refused with an error under its id, and the turn goes on."""
+    """The editor refuses an unknown request with an error under its id, and the turn continues."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     assert (turn.status, turn.text) == ("completed", FIRST)
@@ -92,10 +93,10 @@ def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) ->
 
 @faults("EDIT-20 EDIT-21", END, "fault-doubled-event")
 def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -> None:
-    """A repeated delta cannot be told from a new one, so that much may be twice; all else stands once."""
+    """The editor shows everything once, except a repeated delta, which it cannot distinguish from a new one."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
-    doubled = ["".join(PIECES[: i + 1] + PIECES[i:]) for i in range(len(PIECES))]
+    doubled = ["".join(CHUNKS[: i + 1] + CHUNKS[i:]) for i in range(len(CHUNKS))]
     assert turn.status == "completed"
     assert turn.text in (FIRST, *doubled)
     second = editor.turn()
@@ -105,20 +106,20 @@ def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -
 
 @faults("EDIT-20", END, "fault-early-turn-completed")
 def test_a_turn_that_ends_twice(editor_client: EditorClient, fault: str) -> None:
-    """The first end is the end; the second one is of no turn that runs, and the user does not hear of it."""
+    """The first turn/completed ends the turn; the editor ignores the second, which belongs to no running turn."""
     editor = editor_client(script=SCRIPT, fault=fault)
     assert editor.turn().status == "completed"
     editor.wait_said("turn/completed", 2)
-    # The wire has had the rest of the first answer, which the editor may still be reading: that much may stand before the second.
+    # The editor may still read the rest of the first answer, so this rest may come before the second answer.
     text = editor.turn().text
-    assert text.endswith(SECOND), "what came before the second answer is not its end"
-    assert FIRST.endswith(text.removesuffix(SECOND).rstrip()), f"before the second answer stands what nobody sent: {text!r}"
+    assert text.endswith(SECOND), f"expected a text that ends with the second answer, got {text!r}"
+    assert FIRST.endswith(text.removesuffix(SECOND).rstrip()), f"unexpected text before the second answer: {text!r}"
     assert len([report for report in editor.reports if report["report"] == "end"]) == 2
 
 
-@faults("EDIT-40", TOLD, "fault-dies-in-turn", "fault-killed-in-turn", "fault-dies-in-line")
+@faults("EDIT-40", FAILURE, "fault-dies-in-turn", "fault-killed-in-turn", "fault-dies-in-line")
 def test_the_server_dies(editor_client: EditorClient, fault: str) -> None:
-    """The user keeps what there is of the answer, is told, and may prompt again: another server is started for it."""
+    """After the server dies, the editor keeps the text so far, reports an error, and starts a new server for the next prompt."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for number in (1, 2):
         turn = editor.turn()
@@ -128,9 +129,9 @@ def test_the_server_dies(editor_client: EditorClient, fault: str) -> None:
         assert len(editor.server_pids()) == number
 
 
-@faults("EDIT-39", TOLD, "fault-exit-at-handshake", "fault-error-at-handshake")
+@faults("EDIT-39", FAILURE, "fault-exit-at-handshake", "fault-error-at-handshake")
 def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> None:
-    """The user is told, in the server's own words where it has any."""
+    """If the server does not start, the editor reports an error, with the text of the server's error if it sent one."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     assert (turn.status, turn.text) == ("failed", "")
@@ -148,9 +149,9 @@ def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> N
     "fault-no-response",
 )
 def test_a_server_that_leaves_the_client_waiting(editor_client: EditorClient, fault: str) -> None:
-    """What was said is shown, nothing is made up, and the editor still shuts down with its server.
+    """If the server sends nothing more, the editor shows exactly the text so far and still shuts down with its server.
 
-    Nothing need end the prompt: neither document has a limit of time, and a turn may take hours. An editor may have one.
+    The prompt need not end: neither document has a time limit, and a turn may take hours. An editor may have a time limit.
     """
     editor = editor_client(script=SCRIPT, fault=fault)
     editor.prompt("Hello")

@@ -1,6 +1,6 @@
-"""How bytes become messages. Source: docs/contract/editor.md, section 1 (JSON-RPC messages over the job's stdin and stdout).
+"""How the editor splits bytes into messages. Source: docs/contract/editor.md, section 1 (JSON-RPC over stdin and stdout).
 
-A pipe has no messages: a read may give a piece of one or several at once, and a line ends at a newline and nowhere else.
+A pipe has no messages: one read may return a part of a message or several messages, and only a newline ends a line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from suites.editor_client.speech import IDS, TEXT, Step, completed, conversation
 @pytest.mark.parametrize("size", [1, 2, 37])
 @pytest.mark.spec("framing-fragments", "EDIT-02")
 def test_fragments(editor_client: EditorClient, size: int) -> None:
-    """Messages come in pieces of a few bytes, which end inside characters as well."""
+    """The editor reads messages that arrive in chunks of a few bytes, some of which split a character."""
     how: Step = {"write": {"split": size}}
     editor = editor_client(server=[*handshake(), *thread(), how, *turn(delta(TEXT))])
     assert editor.turn().text == TEXT
@@ -24,7 +24,7 @@ def test_fragments(editor_client: EditorClient, size: int) -> None:
 
 @pytest.mark.spec("framing-handshake-fragments", "EDIT-02")
 def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
-    """From the first byte on."""
+    """The editor reads the handshake in chunks too, from the first byte."""
     how: Step = {"write": {"split": 7}}
     editor = editor_client(server=[how, *conversation(delta("Hello"))])
     assert editor.turn().text == "Hello"
@@ -32,7 +32,7 @@ def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-together", "EDIT-02")
 def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
-    """Deltas and the end of the turn in one write, and half of the next turn's first message behind them."""
+    """One write has several deltas, the end of the turn, and half of the first message of the next turn."""
     parts = [delta("One, "), delta("two, "), delta("three."), completed()]
     together: Step = {"together": [part["send"] for part in parts]}
     editor = editor_client(
@@ -43,7 +43,7 @@ def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-half-behind", "EDIT-02")
 def test_one_and_a_half_messages_in_a_read(editor_client: EditorClient) -> None:
-    """A whole message and the beginning of another come together; the rest of it comes later."""
+    """One read has a whole message and the start of a second one; the rest of the second comes later."""
     one = json.dumps(delta("First, ")["send"]) + "\n"
     two = json.dumps(delta("second.")["send"]) + "\n"
     steps: list[Step] = [{"raw": one + two[:40]}, {"gate": "rest"}, {"raw": two[40:]}]
@@ -56,7 +56,7 @@ def test_one_and_a_half_messages_in_a_read(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-crlf", "REAL-84")
 def test_lines_that_end_in_crlf(editor_client: EditorClient) -> None:
-    """A carriage return before the newline is white space."""
+    """The editor ignores a carriage return before the newline."""
     how: Step = {"write": {"eol": "\r\n"}}
     editor = editor_client(
         server=[how, *conversation(delta(TEXT), {"send": {"id": 0, "method": "odd/request"}}, {"expect_reply": 0})]
@@ -69,7 +69,7 @@ def test_lines_that_end_in_crlf(editor_client: EditorClient) -> None:
 )
 @pytest.mark.spec("framing-separators", "EDIT-02")
 def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character: str) -> None:
-    """Unicode's line separators may be in a JSON string as they are; control characters come escaped."""
+    """A line separator of Unicode in a JSON string does not end a line."""
     text = f"before{character}after"
     editor = editor_client(server=conversation(delta(text)))
     assert editor.turn().text == text
@@ -78,7 +78,7 @@ def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character:
 @pytest.mark.parametrize("form", ["raw", "escaped"])
 @pytest.mark.spec("framing-escapes", "EDIT-02")
 def test_escapes(editor_client: EditorClient, form: str) -> None:
-    """Characters outside ASCII come as they are or escaped, in pairs where they are beyond U+FFFF."""
+    """Non-ASCII characters come raw or escaped, characters beyond U+FFFF as surrogate pairs; the text is the same."""
     how: Step = {"write": {"ascii": form == "escaped"}}
     editor = editor_client(server=[how, *conversation(delta("é世😀\\n\\u0041"))])
     assert editor.turn().text == "é世😀\\n\\u0041"
@@ -86,7 +86,7 @@ def test_escapes(editor_client: EditorClient, form: str) -> None:
 
 @pytest.mark.spec("framing-large", "EDIT-02")
 def test_a_delta_of_ten_megabytes(editor_client: EditorClient) -> None:
-    """One message of ten megabytes, and what is behind it."""
+    """The editor reads a message of ten megabytes and the messages after it."""
     piece = "0123456789abcde\n"
     large = piece * (10 * (1 << 20) // len(piece))
     editor = editor_client(server=conversation(delta(large), delta("The end.")))
@@ -97,7 +97,7 @@ def test_a_delta_of_ten_megabytes(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-blank", "REAL-82")
 def test_lines_that_are_no_messages(editor_client: EditorClient) -> None:
-    """A wrapper script may print a line of its own, and a blank one says nothing; the conversation goes on."""
+    """The editor ignores blank lines and lines that are not messages, such as the output of a wrapper script."""
     stray = 'Loading profile...\n\n{"event":"ready"}\n[]\nnull\n{"id":null}\n{"id":99,"result":{}}\n'
     editor = editor_client(server=[{"raw": stray}, *conversation({"raw": stray}, delta("Still here."))])
     turn_ = editor.turn()
@@ -106,7 +106,7 @@ def test_lines_that_are_no_messages(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-field-order", "EDIT-02")
 def test_members_in_another_order(editor_client: EditorClient) -> None:
-    """params before method, id last, white space between."""
+    """The order of members and white space in a message do not matter."""
     params = json.dumps({**IDS, "itemId": "agent1", "delta": "In any order."}, indent=None, separators=(" , ", " : "))
     raw = f'  {{ "params" : {params} , "method" : "item/agentMessage/delta" }}  \n'
     editor = editor_client(server=conversation({"raw": raw}))

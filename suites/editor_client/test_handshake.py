@@ -1,4 +1,4 @@
-"""The first words between an editor and a server. Source: docs/contract/editor.md, sections 1 and 2."""
+"""The first messages between an editor and a server. Source: docs/contract/editor.md, sections 1 and 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suites.editor_client.speech import Step, conversation, handshake, names, th
 
 @pytest.mark.spec("handshake-command", "EDIT-01", "EDIT-38")
 def test_it_starts_the_app_server(editor_client: EditorClient) -> None:
-    """The codex that it is given is started with the word app-server."""
+    """The editor starts the configured codex with the argument app-server."""
     editor = editor_client(server=conversation())
     editor.turn()
     assert SUBCOMMAND in editor.ledger()[0]["argv"]
@@ -19,7 +19,7 @@ def test_it_starts_the_app_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-order", "EDIT-04")
 def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
-    """initialize, initialized, thread/start, turn/start; the second is a notification and the others are requests."""
+    """initialize, initialized, thread/start, turn/start; `initialized` is a notification, the others are requests."""
     editor = editor_client(server=conversation())
     editor.turn()
     first = [message for message in editor.sent() if message.get("method") in OPENING]
@@ -30,7 +30,7 @@ def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-initialized", "EDIT-07", "REAL-37")
 def test_initialized_has_no_params(editor_client: EditorClient) -> None:
-    """The notification is its method and nothing else; `jsonrpc` may be sent as everywhere."""
+    """The notification `initialized` has only its method, and optionally `jsonrpc`."""
     editor = editor_client(server=conversation())
     editor.turn()
     messages = [{name: value for name, value in each.items() if name != "jsonrpc"} for each in editor.requests("initialized")]
@@ -39,7 +39,7 @@ def test_initialized_has_no_params(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-waits", "EDIT-05")
 def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
-    """Until initialize is answered, nothing else is sent: the real server would refuse it as `Not initialized`."""
+    """The editor sends nothing before the response to initialize; the real server would refuse it with `Not initialized`."""
     silence: list[Step] = [{"expect": "initialize"}, {"quiet": 0.05}, {"reply": {"userAgent": "codex/0.92.0"}}]
     editor = editor_client(server=[*silence, *thread(), *turn()])
     editor.turn()
@@ -49,7 +49,7 @@ def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-client-info", "EDIT-06")
 def test_client_info(editor_client: EditorClient) -> None:
-    """clientInfo says who the editor is by name, title and version, each a text."""
+    """clientInfo has the editor's name, title and version, each a string."""
     editor = editor_client(server=conversation())
     editor.turn()
     params = editor.requests("initialize")[0]["params"]
@@ -61,7 +61,7 @@ def test_client_info(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-once", "EDIT-04")
 def test_one_handshake_for_a_server(editor_client: EditorClient) -> None:
-    """A second prompt finds the server initialized: one process, one initialize, one initialized."""
+    """A second prompt uses the same server process, without a second handshake."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
     editor.turn("one")
     editor.turn("two")
@@ -71,7 +71,7 @@ def test_one_handshake_for_a_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-ids", "EDIT-02")
 def test_every_request_has_an_id_of_its_own(editor_client: EditorClient) -> None:
-    """Ids are strings or integers, and no two requests have the same."""
+    """The id of each request is a string or an integer, and all ids are different."""
     turns = [step for number in range(5) for step in turn(name=f"turn_{number}")]
     editor = editor_client(server=[*handshake(), *thread(), *turns])
     for number in range(5):

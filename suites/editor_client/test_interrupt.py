@@ -29,7 +29,7 @@ CUT_SHORT: list[Step] = [{"expect": "turn/interrupt"}, {"reply": {}}, completed(
 
 @pytest.mark.spec("interrupt-params", "EDIT-30")
 def test_what_is_interrupted(editor_client: EditorClient) -> None:
-    """turn/interrupt is a request that names the thread and the turn, and nothing else."""
+    """turn/interrupt is a request whose params are only the thread id and the turn id."""
     editor = editor_client(server=conversation(delta("Once upon"), *CUT_SHORT, end=False))
     editor.prompt("Tell me a story.")
     editor.wait_shown("Once upon")
@@ -43,7 +43,7 @@ def test_what_is_interrupted(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("interrupt-late-end", "REAL-73")
 def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> None:
-    """The response to turn/interrupt is not the end; what was on its way is still shown, and one end is reported."""
+    """The turn ends with turn/completed, not with the response to turn/interrupt; text between the two is still shown."""
     steps: list[Step] = [
         delta("Once"),
         {"expect": "turn/interrupt"},
@@ -63,7 +63,7 @@ def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> N
 
 @pytest.mark.spec("interrupt-later-turn", "EDIT-30")
 def test_a_later_turn_is_interrupted(editor_client: EditorClient) -> None:
-    """The interrupt names the turn that runs, and none that has ended."""
+    """turn/interrupt has the id of the running turn, not of an earlier turn."""
     steps = [*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), name="turn_457")]
     late = [*CUT_SHORT[:2], completed("interrupted", turn="turn_458")]
     editor = editor_client(server=[*steps, *turn(delta("Once", "c"), *late, name="turn_458", end=False)])
@@ -78,7 +78,7 @@ def test_a_later_turn_is_interrupted(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("interrupt-then-prompt", "EDIT-30")
 def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None:
-    """An interrupted thread takes the next prompt, as a turn of its own."""
+    """After an interrupt the next prompt starts a new turn in the same thread."""
     steps = [
         *handshake(),
         *thread(),
@@ -96,7 +96,7 @@ def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None
 
 @pytest.mark.spec("interrupt-idle", "REAL-76")
 def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
-    """With no turn to interrupt, the editor does not wait for an answer that never comes, and the next turn is not hit."""
+    """An interrupt without a running turn neither blocks the editor nor interrupts the next turn."""
     editor = editor_client(
         server=[*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), name="turn_457"), *more()]
     )
@@ -109,7 +109,7 @@ def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("interrupt-early", "EDIT-30")
 def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> None:
-    """turn/start is not answered yet, so there is no id to name: it is sent as soon as there is one."""
+    """If the user interrupts before the response to turn/start, the editor sends turn/interrupt as soon as it has the turn id."""
     reply: Step = {"reply": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
     steps: list[Step] = [{"expect": "turn/start"}, {"gate": "slow"}, reply, started(), *CUT_SHORT]
     editor = editor_client(server=[*handshake(), *thread(), *steps])
@@ -123,7 +123,7 @@ def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> N
 
 @pytest.mark.spec("interrupt-pending-approval", "EDIT-30")
 def test_an_interrupt_with_an_approval_open(editor_client: EditorClient) -> None:
-    """The approval is gone with the turn; deciding it afterwards harms nobody, and the next prompt is served."""
+    """An interrupt also ends an open approval; a later decision has no effect, and the next prompt works."""
     steps = [*handshake(), *thread(), *turn(asks(0), *CUT_SHORT, end=False), *turn(delta("Next."), name="turn_457")]
     editor = editor_client(server=steps)
     editor.prompt("Hello")
@@ -136,7 +136,7 @@ def test_an_interrupt_with_an_approval_open(editor_client: EditorClient) -> None
 
 @pytest.mark.spec("interrupt-live", "EDIT-30")
 def test_an_interrupt_on_the_app_server(editor_client: EditorClient) -> None:
-    """The app-server under test waits for an approval; the turn is interrupted, and the next one is as if nothing had been."""
+    """The app-server under test waits for an approval; after the interrupt of that turn the next turn works normally."""
     editor = editor_client(script=[{"items": [SHELL]}, {"items": ["Here I am."]}])
     editor.prompt("Go on.")
     approval_of(editor)

@@ -1,4 +1,4 @@
-"""Servers that die, dawdle or do not want to end. Source: docs/contract/editor.md, sections 1 and 5."""
+"""Servers that die, respond slowly or do not end. Source: docs/contract/editor.md, sections 1 and 5."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.editor_client.speech import Step, asks, conversation, delta, handsha
 @pytest.mark.parametrize("status", [0, 1, 101])
 @pytest.mark.spec("death-in-turn", "EDIT-40")
 def test_the_server_dies_in_a_turn(editor_client: EditorClient, status: int) -> None:
-    """The user is told, whatever the exit status, and the prompt has ended as failed: nobody waits for a dead server."""
+    """If the server dies during a turn, with any exit status, the editor reports an error and the prompt ends as failed."""
     editor = editor_client(server=conversation(delta("Half an"), {"exit": status}))
     turn_ = editor.turn()
     assert (turn_.status, turn_.text) == ("failed", "Half an")
@@ -22,7 +22,7 @@ def test_the_server_dies_in_a_turn(editor_client: EditorClient, status: int) -> 
 
 @pytest.mark.spec("death-restart", "EDIT-40")
 def test_the_next_prompt_starts_anew(editor_client: EditorClient) -> None:
-    """After a death the next prompt starts a server, shakes hands and starts a thread; nothing of the old one is used."""
+    """After the server died, the next prompt starts a new server with a new handshake and a new thread."""
     after = [*handshake(), *thread("thr_new"), *turn(end=False), {"send": SPEC_END}]
     editor = editor_client(server=[conversation(delta("Half"), {"exit": 1}), after])
     assert editor.turn("one").status == "failed"
@@ -38,7 +38,7 @@ SPEC_END = {"method": "turn/completed", "params": {"turn": {"id": "turn_456", "s
 
 @pytest.mark.spec("death-idle", "EDIT-40")
 def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
-    """A death that nobody noticed is no reason for the next prompt to fail."""
+    """If the server died between two turns, the next prompt still works."""
     editor = editor_client(server=[[*conversation(delta("One.")), {"gate": "die"}, {"exit": 0}], conversation(delta("Two."))])
     assert editor.turn("one").text == "One."
     editor.wait_gate("die")
@@ -47,7 +47,7 @@ def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
         os.sched_yield()
     editor.prompt("two")
     turn_ = editor.end()
-    if turn_.status == "failed":  # the prompt was the first to learn of it, and the user of the prompt
+    if turn_.status == "failed":  # the editor noticed the death only at this prompt, and the user retries
         assert turn_.errors.strip()
         turn_ = editor.turn("two")
     assert (turn_.text, turn_.status) == ("Two.", "completed")
@@ -55,7 +55,7 @@ def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("death-with-approval", "EDIT-40")
 def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> None:
-    """What is decided afterwards concerns nobody, least of all the next server."""
+    """After the server died, the editor sends no decision about an old approval to the next server."""
     editor = editor_client(server=[conversation(asks(0), {"gate": "die"}, {"exit": 1}), [*conversation(delta("Two.")), *more()]])
     editor.prompt("one")
     approval = editor.wait("approval")
@@ -70,7 +70,7 @@ def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> N
 @pytest.mark.parametrize("when", ["at once", "after initialize"])
 @pytest.mark.spec("death-at-start", "EDIT-39")
 def test_a_server_that_does_not_start(editor_client: EditorClient, when: str) -> None:
-    """It exits at its start: the user is told, and may try again."""
+    """If the server exits at its start, the editor reports an error, and the user may retry."""
     broken: list[Step] = [{"exit": 2}] if when == "at once" else [{"expect": "initialize"}, {"exit": 2}]
     editor = editor_client(server=[broken, conversation(delta("Better."))])
     turn_ = editor.turn("one")
@@ -81,7 +81,7 @@ def test_a_server_that_does_not_start(editor_client: EditorClient, when: str) ->
 
 @pytest.mark.spec("no-codex", "EDIT-39")
 def test_there_is_no_codex(editor_client: EditorClient) -> None:
-    """The path that it is given leads nowhere: the user is told which, and the editor is still there."""
+    """If the configured codex does not exist, the editor names the path in its error and keeps running."""
     editor = editor_client(codex="/nowhere/at/all/codex")
     turn_ = editor.turn()
     assert turn_.status == "failed"
@@ -91,9 +91,9 @@ def test_there_is_no_codex(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("slow-server", "EDIT-05", "EDIT-11")
 def test_a_slow_server(editor_client: EditorClient) -> None:
-    """Each answer lets itself be waited for; the editor neither gives up nor asks again.
+    """Every response is slow; the editor waits and does not repeat a request.
 
-    (That to `initialize` does so for two seconds where `fault-slow-start` is checked.)
+    (The check `fault-slow-start` delays the response to `initialize` by two seconds.)
     """
     pause: Step = {"quiet": 0.3}
     replies = [*thread(), *turn(pause, delta("At last."))]
@@ -107,7 +107,7 @@ def test_a_slow_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stderr", "EDIT-02")
 def test_a_talkative_stderr(editor_client: EditorClient) -> None:
-    """A megabyte on stderr neither stops the conversation nor becomes a part of it."""
+    """A megabyte on the server's stderr neither blocks the conversation nor appears in it."""
     editor = editor_client(server=conversation({"stderr": 1 << 20}, delta("Here.")))
     turn_ = editor.turn()
     assert (turn_.text, turn_.errors) == ("Here.", "")
@@ -117,9 +117,9 @@ def test_a_talkative_stderr(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("when", ["unused", "after a turn", "in a turn", "with an approval open"])
 @pytest.mark.spec("shutdown", source="docs/editor-client.md", says="shutdown: end the server, then exit with status 0")
 def test_the_editor_takes_its_server_with_it(editor_client: EditorClient, when: str, how: str) -> None:
-    """It exits with status 0 and leaves no server behind, not even one that does not end with its stdin.
+    """The editor exits with status 0 and ends its server, even a server that does not end at the end of stdin.
 
-    (The real one does not while an approval is open: REAL-93.)
+    (The real server does not end while an approval is open: REAL-93.)
     """
     waits: list[Step] = [delta("Half"), {"expect": "nothing more"}]
     rest = {"in a turn": waits, "with an approval open": [{"stay": True}, asks(0), *waits]}.get(when, [delta("Half")])
@@ -135,7 +135,7 @@ def test_the_editor_takes_its_server_with_it(editor_client: EditorClient, when: 
 
 @pytest.mark.spec("shutdown-gently", "REAL-92")
 def test_the_server_sees_the_end_of_its_input(editor_client: EditorClient) -> None:
-    """stdin is closed first; nobody is killed who would have gone."""
+    """The editor closes the server's stdin first, and kills only a server that does not end."""
     editor = editor_client(server=conversation(delta("Hello")))
     editor.turn()
     assert editor.close() == 0

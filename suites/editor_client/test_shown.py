@@ -1,4 +1,4 @@
-"""Diffs, plans and errors: what else the user is to see. Source: docs/contract/editor.md, sections 2 and 4."""
+"""The diffs, plans and errors that the editor shows the user. Source: docs/contract/editor.md, sections 2 and 4."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 @pytest.mark.parametrize("form", ["document", "real"])
 @pytest.mark.spec("diff-shown", "EDIT-18")
 def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
-    """The diff is shown to the letter, with the turn's ids (the real server) and without them (the document)."""
+    """The editor shows the exact diff, from a notification with the turn's ids (real server) or without them (document)."""
     document: Step = {"send": {"method": "turn/diff/updated", "params": {"diff": DIFF}}}
     editor = editor_client(server=conversation(document if form == "document" else notification("turn/diff/updated", diff=DIFF)))
     assert [report["diff"] for report in editor.turn().of("diff")] == [DIFF]
@@ -34,7 +34,7 @@ def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
 
 @pytest.mark.spec("diff-last", "EDIT-18")
 def test_the_last_diff_counts(editor_client: EditorClient) -> None:
-    """Each update is the whole diff of the turn so far: the last one is what the user is left with."""
+    """Each update has the whole diff of the turn so far, so the editor shows the last one."""
     longer = DIFF + DIFF.replace("x", "y")
     updates = [notification("turn/diff/updated", diff=each) for each in (DIFF, longer)]
     editor = editor_client(server=conversation(*updates))
@@ -43,7 +43,7 @@ def test_the_last_diff_counts(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("plan-shown", "EDIT-34")
 def test_the_plan_is_shown(editor_client: EditorClient) -> None:
-    """Every step with its status, in order; the last update is what the user is left with."""
+    """The editor shows every step of the last plan with its status, in order."""
     first = [{"step": "Look", "status": "inProgress"}, {"step": "Leap", "status": "pending"}]
     then = [{"step": "Look", "status": "completed"}, {"step": "Leap", "status": "inProgress"}]
     updates = [notification("turn/plan/updated", explanation=None, plan=plan) for plan in (first, then)]
@@ -53,7 +53,7 @@ def test_the_plan_is_shown(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("diff-live", "EDIT-18")
 def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
-    """The app-server under test changes a file, and the user sees the diff."""
+    """The app-server under test changes a file, and the editor shows the diff."""
     editor = editor_client(script=[{"items": [PATCH]}, {"items": ["Done."]}])
     editor.prompt("Go on.")
     editor.decide(approval_of(editor), "accept")
@@ -62,7 +62,7 @@ def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("plan-live", "EDIT-34")
 def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
-    """The model plans, and the user sees the plan."""
+    """The app-server under test sends a plan, and the editor shows the plan."""
     plan = [{"step": "Look", "status": "in_progress"}, {"step": "Leap", "status": "pending"}]
     call = {"type": "function_call", "name": "update_plan", "call_id": "call_1", "arguments": {"plan": plan}}
     editor = editor_client(script=[{"items": [call]}, {"items": ["Planned."]}])
@@ -74,7 +74,7 @@ def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("where", ["notification", "turn", "both"])
 @pytest.mark.spec("error-turn", "REAL-98")
 def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
-    """The user sees why, whether the reason is in an `error` notification, in the turn, or in both; the status is failed."""
+    """The editor shows the reason from the `error` notification or from the turn, and the prompt ends as failed."""
     why = "Quota exceeded. Check your plan and billing details."
     error: dict[str, Any] = {"message": why, "codexErrorInfo": "usageLimitExceeded", "additionalDetails": None}
     told = [] if where == "turn" else [notification("error", error=error, willRetry=False)]
@@ -87,7 +87,7 @@ def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
 
 @pytest.mark.spec("error-retry", "REAL-97")
 def test_an_error_that_is_retried(editor_client: EditorClient) -> None:
-    """An error that the server gets over does not end the turn."""
+    """An error with willRetry does not end the turn."""
     error = {"message": "Reconnecting... 1/5", "codexErrorInfo": "other", "additionalDetails": None}
     steps = [delta("Half"), notification("error", error=error, willRetry=True), {"quiet": 0.05}, delta(" and whole.")]
     editor = editor_client(server=conversation(*steps))
@@ -98,7 +98,7 @@ def test_an_error_that_is_retried(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("method", ["initialize", "thread/start", "turn/start"])
 @pytest.mark.spec("error-refused", "EDIT-02")
 def test_a_request_that_is_refused(editor_client: EditorClient, method: str) -> None:
-    """The server refuses a request: the user sees its words, and the prompt has ended as failed."""
+    """If the server refuses a request, the editor shows the error message, and the prompt ends as failed."""
     steps = {"initialize": handshake(), "thread/start": thread(), "turn/start": turn()}
     before = [step for name, part in steps.items() for step in part if list(steps).index(name) < list(steps).index(method)]
     refusal: list[Step] = [{"expect": method}, {"refuse": {"code": -32600, "message": "Invalid request: no cows allowed"}}]
@@ -110,7 +110,7 @@ def test_a_request_that_is_refused(editor_client: EditorClient, method: str) -> 
 
 @pytest.mark.spec("error-live", "REAL-103")
 def test_a_failed_turn_of_the_app_server(editor_client: EditorClient) -> None:
-    """The model refuses: the user sees the words that Codex has for it, and the next prompt is served."""
+    """If the model refuses, the editor shows Codex's error message, and the next prompt works."""
     editor = editor_client(script=[{"items": [], "fault": "failed_insufficient_quota"}, {"items": ["Paid."]}])
     turn_ = editor.turn()
     assert "Quota exceeded. Check your plan and billing details." in turn_.errors

@@ -1,7 +1,7 @@
-"""snake_case, as the document has it, and camelCase, as the real server has it: an editor must live with both.
+"""An editor must accept both snake_case, the spelling of the document, and camelCase, the spelling of the real server.
 
 Source: docs/contract/editor.md, section 4, Field naming: "the server generally uses `snake_case` ... The plugin normalizes or
-forwards as-is"; REAL-39, REAL-40: item/* and turn/* are camelCase, what is inside codex/event/* is snake_case.
+forwards as-is"; REAL-39, REAL-40: item/* and turn/* are camelCase, the content of codex/event/* is snake_case.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 def whole() -> list[Step]:
-    """A conversation with everything in it."""
+    """Return a conversation with all kinds of messages."""
     return conversation(
         delta("Let me see. "),
         asks(0, reason="run tests"),
@@ -45,7 +45,7 @@ def whole() -> list[Step]:
 @pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
 @pytest.mark.spec("spelling-either", "EDIT-37")
 def test_a_conversation_in_either_spelling(editor_client: EditorClient, spelling: str) -> None:
-    """Text, approvals, output, diff and interrupt are the same, whichever way the server spells its fields."""
+    """Text, approvals, output, diff and interrupt work the same with both spellings of the server's fields."""
     editor = editor_client(server=whole() if spelling == "camelCase" else snake(whole()))
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), "accept")
@@ -60,7 +60,7 @@ def test_a_conversation_in_either_spelling(editor_client: EditorClient, spelling
 @pytest.mark.parametrize("spelling", ["camelCase", "snake_case"])
 @pytest.mark.spec("spelling-own", "EDIT-12", "REAL-40")
 def test_the_editor_itself_spells_in_camel_case(editor_client: EditorClient, spelling: str) -> None:
-    """Whatever the server does, what the editor sends is camelCase: Codex has nothing else."""
+    """The editor sends camelCase to every server, because Codex accepts no other spelling."""
     steps = conversation(delta("Once"), {"expect": "turn/interrupt"}, {"reply": {}}, completed("interrupted"), end=False)
     editor = editor_client(server=steps if spelling == "camelCase" else snake(steps))
     editor.prompt("Hello")

@@ -1,4 +1,4 @@
-"""What comes while a turn runs, and what the user sees of it. Source: docs/contract/editor.md, sections 2 and 4."""
+"""The messages during a turn, and what the editor shows of them. Source: docs/contract/editor.md, sections 2 and 4."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
 @pytest.mark.parametrize("size", [1, 5, 1000], ids=["letters", "pieces", "whole"])
 @pytest.mark.spec("stream-text", "EDIT-15")
 def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> None:
-    """However the text is cut into deltas, the user sees the whole of it, and nothing else."""
+    """The editor shows the whole text and nothing else, for deltas of any size."""
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     editor = editor_client(server=conversation(*map(delta, pieces)))
     assert editor.turn().text == TEXT
@@ -42,7 +42,7 @@ def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> N
 
 @pytest.mark.spec("stream-live-text", "EDIT-15")
 def test_an_answer_of_the_app_server(editor_client: EditorClient) -> None:
-    """The app-server under test streams it, with the duplicates that the real one sends, and the user sees it once."""
+    """The app-server under test streams an answer with the duplicates of the real server; the editor shows the answer once."""
     editor = editor_client(script=[{"items": [TEXT], "delta": 7}])
     answer = editor.turn()
     assert (answer.text, answer.status, answer.errors) == (TEXT, "completed", "")
@@ -50,7 +50,7 @@ def test_an_answer_of_the_app_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-while-it-runs", "EDIT-15")
 def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None:
-    """Text is on show while the server still works on the rest."""
+    """The editor shows the first text before the server has sent the rest."""
     editor = editor_client(server=conversation(delta("The first half"), {"gate": "half"}, delta(" and the second.")))
     editor.prompt("Hello")
     editor.wait_shown("The first half")
@@ -60,7 +60,7 @@ def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None
 
 @pytest.mark.spec("stream-two-messages", "EDIT-21")
 def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
-    """Both messages are on show, in order; how much white space is between them is the editor's taste."""
+    """The editor shows both messages of a turn in order, with any white space between them."""
     steps = [delta("First.", "a"), item_completed(type="agentMessage", id="a", text="First."), delta("Second.", "b")]
     editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="b", text="Second.")))
     assert "".join(editor.turn().text.split()) == "First.Second."
@@ -68,14 +68,14 @@ def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-item-completed", "EDIT-21", "EDIT-31")
 def test_a_message_without_deltas(editor_client: EditorClient) -> None:
-    """A message that is only ever completed is on show as well."""
+    """The editor shows a message without deltas from its item/completed."""
     editor = editor_client(server=conversation(item_completed(type="agentMessage", id="a", text=TEXT)))
     assert editor.turn().text == TEXT
 
 
 @pytest.mark.spec("stream-not-twice", "EDIT-21")
 def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> None:
-    """item/completed repeats the text of the deltas; the user sees it once."""
+    """item/completed repeats the text of the deltas; the editor shows the text once."""
     item = {"type": "agentMessage", "id": "agent1", "text": ""}
     steps = [notification("item/started", item=item), delta("Once "), delta("only.")]
     editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="agent1", text="Once only.")))
@@ -84,7 +84,7 @@ def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> 
 
 @pytest.mark.spec("stream-events", "REAL-38")
 def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
-    """The real server says everything once more as codex/event/*, around the v2 notifications; the user sees it once."""
+    """The real server repeats all v2 notifications as codex/event/*; the editor shows the text once."""
     ids = {"thread_id": THREAD, "turn_id": TURN, "item_id": "agent1"}
     steps = [
         event("task_started", model_context_window=258400),
@@ -103,7 +103,7 @@ def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-reasoning", "EDIT-32")
 def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
-    """What the model thinks may be shown, but not as what it says."""
+    """The editor may show reasoning, but not as part of the answer."""
     steps = [
         notification("item/reasoning/summaryTextDelta", itemId="r1", summaryIndex=0, delta="**Thinking**"),
         notification("item/reasoning/textDelta", itemId="r1", contentIndex=0, delta="raw thoughts"),
@@ -116,7 +116,7 @@ def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-own-words", "EDIT-31")
 def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
-    """The server repeats the user's own message as an item."""
+    """The server repeats the user's message as an item, which is not part of the answer."""
     said = {"type": "userMessage", "id": "u1", "content": [{"type": "text", "text": "Hello", "text_elements": []}]}
     steps = [notification("item/started", item=said), item_completed(**said), delta("Good day.")]
     editor = editor_client(server=conversation(*steps))
@@ -126,7 +126,7 @@ def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("kind", ["commandExecution", "fileChange"])
 @pytest.mark.spec("stream-output", "EDIT-17", "EDIT-33")
 def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> None:
-    """What a command or a change prints is on show, in order, and not as the answer."""
+    """The editor shows the output of a command or a change in order, separate from the answer."""
     steps = [notification(f"item/{kind}/outputDelta", itemId="i1", delta=piece) for piece in ("3 passed", ", 1 failed\n")]
     editor = editor_client(server=conversation(*steps, delta("One fails.")))
     answer = editor.turn()
@@ -135,7 +135,7 @@ def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> No
 
 @pytest.mark.spec("stream-early", "EDIT-15")
 def test_notifications_before_the_response(editor_client: EditorClient) -> None:
-    """A whole turn may pass before turn/start is answered: an editor that listens from then on would wait for ever."""
+    """All notifications of a turn may come before the response to turn/start; the editor must not miss them."""
     reply: Step = {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}
     late: list[Step] = [{"expect": "turn/start"}, started(), delta("Early."), completed(), {"reply": reply}]
     editor = editor_client(server=[*handshake(), *thread(), *late, *turn(delta("And again.", "b"), name="turn_457")])
@@ -144,7 +144,7 @@ def test_notifications_before_the_response(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-old-end", "EDIT-20")
 def test_the_end_of_a_turn_that_has_ended(editor_client: EditorClient) -> None:
-    """An end names its turn: told a second time, while the next turn runs, it is not the end of that one."""
+    """A repeated turn/completed of an earlier turn does not end the running turn, because it has another turn id."""
     steps = [*handshake(), *thread(), *turn(delta("One.")), *turn(completed(), delta("Two.", "b"), name="turn_457")]
     editor = editor_client(server=steps)
     assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
@@ -152,7 +152,7 @@ def test_the_end_of_a_turn_that_has_ended(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-with-response", "EDIT-15")
 def test_notifications_in_one_read_with_the_response(editor_client: EditorClient) -> None:
-    """The response and the whole turn come in one read: who begins to listen after the response hears nothing."""
+    """The response and the whole turn come in one read; the editor must not miss the notifications after the response."""
     response: Step = {"result": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
     parts = [response, started()["send"], delta("All at ")["send"], delta("once.")["send"], completed()["send"]]
     editor = editor_client(server=[*handshake(), *thread(), {"expect": "turn/start"}, {"together": parts}])
@@ -163,14 +163,14 @@ def test_notifications_in_one_read_with_the_response(editor_client: EditorClient
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.spec("stream-race", "REAL-115")
 def test_what_the_server_may_permute(editor_client: EditorClient, seed: int) -> None:
-    """The fake permutes what the real server may permute, and shifts the gaps around a response."""
+    """The editor accepts every order of frames that the real server may produce; the fake permutes the frames by a seed."""
     editor = editor_client(script=["One.", "Two."], env={"FAKE_CODEX_PACE": f"race:{seed}"})
     assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
 
 
 @pytest.mark.spec("stream-own-thread", "EDIT-16")
 def test_another_thread_is_not_mixed_in(editor_client: EditorClient) -> None:
-    """Text and ends of a thread that is not the editor's do not touch its turn."""
+    """Text and turn/completed of another thread do not affect the editor's turn."""
     other = {**IDS, "threadId": "thr_999", "turnId": "turn_9", "itemId": "x"}
     elsewhere: list[Step] = [
         {"send": {"method": "item/agentMessage/delta", "params": {**other, "delta": "Not for you."}}},

@@ -1,4 +1,4 @@
-"""Threads, prompts and what they are started with. Source: docs/contract/editor.md, section 2, 3 and 4."""
+"""Threads, prompts and the params that start them. Source: docs/contract/editor.md, section 2, 3 and 4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suites.editor_client.speech import (
 
 @pytest.mark.spec("thread-params", "EDIT-10")
 def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> None:
-    """cwd is the absolute path of the folder that the editor runs in; sandbox is null, left out, or a mode that confines."""
+    """cwd is the absolute path of the editor's working directory; sandbox is null, absent, or a mode that restricts Codex."""
     editor = editor_client(server=conversation())
     editor.turn()
     params = editor.requests("thread/start")[0]["params"]
@@ -34,7 +34,7 @@ def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> No
 
 @pytest.mark.spec("thread-members", "EDIT-10")
 def test_the_members_of_thread_start(editor_client: EditorClient) -> None:
-    """cwd and a null sandbox, as in the example: model, policies and instructions are the user's configuration."""
+    """thread/start has only cwd and a null sandbox, as in the example; the rest comes from the user's configuration."""
     editor = editor_client(server=conversation())
     editor.turn()
     params = editor.requests("thread/start")[0]["params"]
@@ -43,7 +43,7 @@ def test_the_members_of_thread_start(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("thread-on-demand", "EDIT-09")
 def test_no_thread_without_a_prompt(editor_client: EditorClient) -> None:
-    """An editor that is opened and closed again has started no thread."""
+    """An editor without a prompt starts no thread."""
     editor = editor_client(server=conversation())
     assert editor.close() == 0
     assert editor.requests("thread/start") == []
@@ -51,7 +51,7 @@ def test_no_thread_without_a_prompt(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("safeguards-kept", "EDIT-10", "EDIT-22")
 def test_nothing_is_switched_off(editor_client: EditorClient) -> None:
-    """Whether Codex asks, and what it may do, is the user's to say: in a first and a second turn the editor overrules neither."""
+    """In the first and the second turn the editor overrides neither the approval policy nor the sandbox of the user."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
     editor.turn("one")
     editor.turn("two")
@@ -60,7 +60,7 @@ def test_nothing_is_switched_off(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("thread-lazy", "EDIT-09")
 def test_a_thread_is_for_all_prompts(editor_client: EditorClient) -> None:
-    """The first prompt starts the thread; the second goes into the same one."""
+    """The first prompt starts the thread; the second prompt uses the same thread."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
     assert [editor.turn("one").status, editor.turn("two").status] == ["completed", "completed"]
     assert len(editor.requests("thread/start")) == 1
@@ -69,7 +69,7 @@ def test_a_thread_is_for_all_prompts(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("turn-params", "EDIT-11", "EDIT-12")
 def test_what_a_turn_is_started_with(editor_client: EditorClient) -> None:
-    """The thread's id is the one that thread/start answered."""
+    """turn/start has the thread id from the response to thread/start."""
     spec_form = {"turn": {"id": "turn_456", "status": "completed"}}
     editor = editor_client(
         server=[*handshake(), *thread("thr_ü/9"), *turn(end=False), {"send": {"method": "turn/completed", "params": spec_form}}]
@@ -80,7 +80,7 @@ def test_what_a_turn_is_started_with(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("turn-members", "EDIT-12", "EDIT-13", "EDIT-14")
 def test_the_members_of_turn_start(editor_client: EditorClient) -> None:
-    """Thread, input and cwd, as in the example; cwd is the absolute path of the project, in each turn."""
+    """Each turn/start has only threadId, input and cwd, as in the example; cwd is the absolute path of the project."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
     editor.turn("one")
     editor.turn("two")
@@ -95,7 +95,7 @@ def test_the_members_of_turn_start(editor_client: EditorClient) -> None:
 )
 @pytest.mark.spec("turn-input", "EDIT-13")
 def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt: str) -> None:
-    """The prompt's text is in one text item, to the letter, and its message is one line."""
+    """One text item has the exact prompt, and the message is one line."""
     editor = editor_client(server=conversation())
     editor.turn(prompt)
     items = editor.requests("turn/start")[0]["params"]["input"]
@@ -104,7 +104,7 @@ def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt:
 
 @pytest.mark.spec("turns-in-order", "EDIT-12")
 def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
-    """Three prompts are three turns with three answers, each with its own."""
+    """Three prompts make three turns, each with its own answer."""
     replies = [turn(delta(f"answer {n}", f"agent{n}"), name=f"turn_{n}") for n in range(3)]
     editor = editor_client(server=[*handshake(), *thread(), *(step for reply in replies for step in reply)])
     assert [editor.turn(f"prompt {n}").text for n in range(3)] == ["answer 0", "answer 1", "answer 2"]
@@ -117,7 +117,7 @@ def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("closed-world", "REAL-45")
 def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -> None:
-    """Every message of a conversation with approvals and an interrupt is valid in 0.92, and every key is one that 0.92 has."""
+    """In a conversation with approvals and an interrupt, every message is valid in 0.92 and has only keys of 0.92."""
     steps = conversation(
         asks(0), {"expect_reply": 0}, asks(1, "fileChange"), {"expect_reply": 1}, {"expect": "turn/interrupt"}, {"reply": {}}
     )
@@ -132,7 +132,7 @@ def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -
 
 @pytest.mark.spec("turn-live", "EDIT-12")
 def test_two_turns_on_the_app_server(editor_client: EditorClient) -> None:
-    """Two prompts and two answers on the app-server under test."""
+    """On the app-server under test, two prompts get two answers."""
     editor = editor_client(script=["The first answer.", "And the second."])
     assert [editor.turn("one").text, editor.turn("two").text] == ["The first answer.", "And the second."]
     assert editor.violations() == []

@@ -1,4 +1,4 @@
-"""What a newer server may send: notifications and requests that an editor does not know.
+"""Notifications and requests of a newer server, which an editor does not know.
 
 Source: docs/contract/editor.md, section 4 (the closed lists of what the editor knows), and REAL-34, by
 which the real server has 29 notifications and 6 requests; later versions have more (section 7).
@@ -16,7 +16,7 @@ from suites.editor_client.speech import IDS, Step, asks, conversation, delta, it
 
 @pytest.mark.spec("unknown-notification", "REAL-116")
 def test_unknown_notifications(editor_client: EditorClient) -> None:
-    """Notifications of later versions, with params of any shape, are passed over."""
+    """The editor ignores notifications of later versions, with params of any shape."""
     odd: list[Any] = [{}, {"threadId": THREAD_OF_NOBODY}, [1, 2], None, "text", 7]
     steps: list[Step] = [{"send": {"method": f"thread/novelty{n}/updated", "params": params}} for n, params in enumerate(odd)]
     steps = conversation(*steps, {"send": {"method": "thread/bare"}}, delta("Still here."))
@@ -32,7 +32,7 @@ THREAD_OF_NOBODY = "thr_nobody"
 
 @pytest.mark.spec("unknown-item", "EDIT-31")
 def test_unknown_items(editor_client: EditorClient) -> None:
-    """Items of types that the editor does not know are passed over."""
+    """The editor ignores items of unknown types."""
     item = {"type": "holographicProjection", "id": "h1", "beam": {"text": "not the answer"}}
     steps = [notification("item/started", item=item), item_completed(**item), delta("Still here.")]
     editor = editor_client(server=conversation(*steps))
@@ -43,7 +43,7 @@ def test_unknown_items(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("method", ["item/tool/requestUserInput", "item/tool/call", "holodeck/start"])
 @pytest.mark.spec("unknown-request", "EDIT-36")
 def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, number: Any) -> None:
-    """A request outside the list gets a JSON-RPC error with its id, a code and a message, once; silence would hang the turn.
+    """An unknown request gets one JSON-RPC error with its id, a code and a message; without a reply the turn would hang.
 
     (An editor that knows item/tool/call or item/tool/requestUserInput may answer those with a result.)
     """
@@ -63,7 +63,7 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
 
 @pytest.mark.spec("unknown-among-approvals", "EDIT-36")
 def test_an_unknown_request_beside_an_approval(editor_client: EditorClient) -> None:
-    """The unknown one is refused at once; the approval still waits for the user."""
+    """The editor refuses an unknown request at once, while an open approval still waits for the user."""
     unknown: Step = {"send": {"id": 1, "method": "holodeck/start", "params": {}}}
     steps = [asks(0), unknown, {"expect_reply": 1}, delta("Refused."), {"expect_reply": 0}]
     editor = editor_client(server=conversation(*steps))

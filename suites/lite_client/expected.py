@@ -1,6 +1,6 @@
-"""Words of the specification as JSON, and small helpers to read requests by. Source: docs/contract/lite.md.
+"""Examples of the specification as JSON, and small functions that read requests. Source: docs/contract/lite.md.
 
-Everything here is written out from the text, so that no builder is between the specification and what a client is held to.
+All values are written by hand from the specification and share no code with the clients under test.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ JWT = (
     "cGkub3BlbmFpLmNvbS9hdXRoIjp7ImNoYXRncHRfcGxhbl90eXBlIjoicHJvIiwiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjb3Vu"
     "dC1qd3QifX0.c2ln"
 )
-#: As above, for "account-2": what a refresh returns.
+#: As above, for "account-2": the id token of a refresh.
 NEW_JWT = (
     "eyJhbGciOiJub25lIn0.eyJlbWFpbCI6Inpvw6tAZXhhbXBsZS5jb20iLCJuYW1lIjoiWm_DqyA_Pz5-IMO_IiwiaHR0cHM6Ly9h"
     "cGkub3BlbmFpLmNvbS9hdXRoIjp7ImNoYXRncHRfcGxhbl90eXBlIjoicHJvIiwiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjb3Vu"
     "dC0yIn19.c2ln"
 )
 
-#: The login file of the section "Auth", filled in. Account and id token say different things only where a case wants them to.
+#: The login file of the section "Auth" with values. Account and id token differ only in the cases that need it.
 CHATGPT: dict[str, Any] = {
     "auth_mode": "chatgpt",
     "OPENAI_API_KEY": None,
@@ -51,32 +51,32 @@ ADD: dict[str, Any] = {
 
 
 def call(arguments: object = None, call_id: str = "call_1", name: str = "add") -> dict[str, Any]:
-    """Return a script's item: the model calls a function; without arguments `add` with 2 and 3."""
+    """Return a script's item: the model calls a function; by default `add` with 2 and 3."""
     given = {"a": 2, "b": 3} if arguments is None else arguments
     return {"type": "function_call", "name": name, "arguments": given, "call_id": call_id}
 
 
 def then(*items: object) -> list[dict[str, Any]]:
-    """Return a script of two turns: these items, and when they are answered "done"."""
+    """Return a script of two turns: these items, and then the text "done"."""
     return [{"items": list(items)}, {"items": ["done"]}]
 
 
 def always(**turn: Any) -> list[dict[str, Any]]:
-    """Return a script that gives one and the same answer however often it is asked."""
+    """Return a script that gives the same answer to every request."""
     return [{**turn, "times": "always"}]
 
 
 def items(request: Request, kind: str) -> list[dict[str, Any]]:
     """Return the input's items of one type, in order; a message may leave its type out."""
     found = request.body["input"]
-    assert isinstance(found, list), f"input must be a list of items, not {found!r}"
+    assert isinstance(found, list), f"expected input to be a list of items, got {found!r}"
     return [item for item in found if item.get("type", "message") == kind]
 
 
 def outputs(request: Request, kind: str = "function_call_output") -> dict[str, Any]:
-    """Return the outputs in a request's input by call id, each of which must be there once."""
+    """Return the outputs in a request's input by call id; each call id must occur once."""
     found = items(request, kind)
-    assert len({item["call_id"] for item in found}) == len(found), f"a call was answered twice: {found}"
+    assert len({item["call_id"] for item in found}) == len(found), f"expected one output for each call_id, got {found}"
     return {item["call_id"]: item["output"] for item in found}
 
 
@@ -93,5 +93,5 @@ def user_texts(request: Request) -> list[str]:
 
 
 def part_of(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Return True if `given` has every key of `wanted` with its value; it may have others, such as an id or a status."""
+    """Return True if `given` has every key of `wanted` with its value; `given` may have other keys, such as an id or a status."""
     return all(key in given and given[key] == value for key, value in wanted.items())

@@ -1,4 +1,4 @@
-"""The identity of the client. Source: docs/contract/lite.md, "Auth"."""
+"""The login that the client uses. Source: docs/contract/lite.md, "Auth"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suites.lite_client.expected import API_KEY, CHATGPT, JWT
 
 
 def said(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
-    """Run the client with this login, see that it succeeds, and return the run."""
+    """Run the client with this login, check that the client succeeds, and return the run."""
     base = "/backend-api/codex" if mode == "chatgpt" else "/v1"
     run = lite_client("Hello", script={"auth": mode, "turns": ["Hi"]}, auth=auth, base=base)
     assert run.text() == "Hi"
@@ -19,39 +19,39 @@ def said(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
 
 
 def with_tokens(**tokens: Any) -> dict[str, Any]:
-    """The login with other tokens; None leaves one out."""
+    """Return the login with these tokens changed; None removes a token."""
     return {**CHATGPT, "tokens": {k: v for k, v in {**CHATGPT["tokens"], **tokens}.items() if v is not None}}
 
 
 @pytest.mark.spec("auth-chatgpt-bearer", "LITE-05", "LITE-24")
 def test_chatgpt_bearer(lite_client: LiteClient) -> None:
-    """Under ChatGPT auth the access token is the bearer."""
+    """With a ChatGPT login the bearer is the access token."""
     assert said(lite_client, CHATGPT).turns[0].header("authorization") == "Bearer access-1"
 
 
 @pytest.mark.spec("auth-api-key-bearer", "LITE-05", "LITE-24")
 def test_api_key_bearer(lite_client: LiteClient) -> None:
-    """Under an API key the key is the bearer."""
+    """With an API key the bearer is the key."""
     key = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
     assert said(lite_client, key, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
 @pytest.mark.spec("auth-mode-chatgpt", "LITE-04")
 def test_auth_mode_chatgpt_chooses_the_tokens(lite_client: LiteClient) -> None:
-    """A file that has both is read as `auth_mode` says. (Codex 0.92 itself takes the key whatever the mode says.)"""
+    """If the file has tokens and a key, `auth_mode` decides. (Codex 0.92 uses the key for every `auth_mode`.)"""
     run = said(lite_client, {**CHATGPT, "OPENAI_API_KEY": "sk-live"})
     assert run.turns[0].header("authorization") == "Bearer access-1"
 
 
 @pytest.mark.spec("auth-mode-api-key", "LITE-04")
 def test_auth_mode_api_key_chooses_the_key(lite_client: LiteClient) -> None:
-    """A file that has both is read as `auth_mode` says."""
+    """If the file has tokens and a key, `auth_mode` decides."""
     assert said(lite_client, API_KEY, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
 @pytest.mark.spec("auth-account-from-tokens", "LITE-06")
 def test_account_from_tokens(lite_client: LiteClient) -> None:
-    """`tokens.account_id` names the account."""
+    """The account in the header is `tokens.account_id`."""
     run = said(lite_client, with_tokens(id_token={"raw_jwt": "e30.e30.e30"}))
     assert run.turns[0].header("chatgpt-account-id") == "account-1"
 
@@ -59,7 +59,7 @@ def test_account_from_tokens(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("missing", ["absent", "null"])
 @pytest.mark.spec("auth-account-from-id-token", "LITE-07")
 def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> None:
-    """Without `tokens.account_id` the id token says which account it is."""
+    """Without `tokens.account_id` the client takes the account from the id token."""
     auth = with_tokens(account_id=None, id_token={"raw_jwt": "e30.e30.e30", "chatgpt_account_id": "account-id"})
     if missing == "null":
         auth["tokens"]["account_id"] = None
@@ -68,20 +68,20 @@ def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> Non
 
 @pytest.mark.spec("auth-account-from-jwt", "REAL-08")
 def test_account_from_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
-    """Codex writes the id token as the JWT itself; the account is in its claims."""
+    """Codex writes the id token as a plain JWT; the client takes the account from its claims."""
     run = said(lite_client, with_tokens(account_id=None, id_token=JWT))
     assert run.turns[0].header("chatgpt-account-id") == "account-jwt"
 
 
 @pytest.mark.spec("auth-account-chatgpt-only", "LITE-08")
 def test_no_account_under_an_api_key(lite_client: LiteClient) -> None:
-    """Under an API key no account is named, though the file knows one."""
+    """With an API key the client sends no account, even if the file has one."""
     assert said(lite_client, API_KEY, "api_key").turns[0].header("chatgpt-account-id") is None
 
 
 @pytest.mark.spec("auth-file-of-codex", "REAL-07", "REAL-08")
 def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
-    """Codex 0.92 writes no `auth_mode`, a null key, and the id token as a JWT."""
+    """The client reads a file of Codex 0.92, which has no `auth_mode`, a null key, and the id token as a JWT."""
     auth = {
         "OPENAI_API_KEY": None,
         "tokens": {"id_token": JWT, "access_token": "access-9", "refresh_token": "refresh-9", "account_id": "account-9"},
@@ -94,7 +94,7 @@ def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("auth-file-of-home", "LITE-03")
 def test_the_file_below_home(lite_client: LiteClient) -> None:
-    """Without LITE_AUTH_FILE the login is ~/.codex/auth.json, ~ being HOME; a refresh is stored there too."""
+    """Without LITE_AUTH_FILE the client reads the login from $HOME/.codex/auth.json, and stores a refresh there."""
     answer = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": JWT}
     expired = {"status": 401, "error": {"code": "token_expired", "message": "The access token has expired."}}
     auth = {"mode": "chatgpt", "refresh_answer": {"status": 200, "body": answer}}
@@ -107,7 +107,7 @@ def test_the_file_below_home(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("auth-file-unchanged", "LITE-22")
 def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
-    """Nothing is written while nothing is refreshed, and no token is asked for."""
+    """With a valid login the client does not change the file and does not request the token URL."""
     run = said(lite_client, b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n')
     assert run.auth_bytes == b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n'
     assert run.refreshes == []
@@ -127,7 +127,7 @@ def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
 )
 @pytest.mark.spec("auth-file-bad", "LITE-24")
 def test_a_login_that_cannot_be_used(lite_client: LiteClient, auth: object) -> None:
-    """Without a token or a key nothing is sent; a message says so."""
+    """Without a token or a key the client sends no request and prints an error message."""
     run = lite_client("Hello", script={"turns": []}, auth=auth)
     run.failure(asked=False)
     assert run.requests == []

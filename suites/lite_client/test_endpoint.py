@@ -1,4 +1,4 @@
-"""Where a request goes, and what the command takes and gives. Source: docs/contract/lite.md, "Overview"; docs/lite-client.md."""
+"""The URL of a request, and the command line of the client. Source: docs/contract/lite.md, "Overview"; docs/lite-client.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("endpoint-api-key", "LITE-02")
 def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
-    """Another base URL is taken over unchanged: nothing of ChatGPT's path is built in."""
+    """The client uses any base URL unchanged and adds no part of ChatGPT's path."""
     run = lite_client("Hello", script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base="/v1")
     assert run.text() == "Hi"
     assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/v1{ENDPOINT}")]
@@ -27,7 +27,7 @@ def test_endpoint_under_an_api_key(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("prompt-whole", source="docs/lite-client.md", says="The prompt is the last argument; it is sent as it stands")
 def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
-    """Quotes, newlines, backslashes and non-ASCII characters of the prompt reach the model, in one message of the user."""
+    """The model gets the quotes, newlines, backslashes and non-ASCII characters of the prompt in one message of the user."""
     prompt = "Say \"añ😀\",\n\tthen $HOME, %s, C:\\dir and '--help'."
     run = lite_client(prompt, script=["ok"])
     run.text()
@@ -38,6 +38,6 @@ def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
     "text-on-stdout", source="docs/lite-client.md", says="On success the final text, and nothing else, is on stdout"
 )
 def test_the_final_text_alone_is_on_stdout(lite_client: LiteClient) -> None:
-    """The text comes out as it is, with its newlines and non-ASCII characters."""
+    """stdout has the final text unchanged, with its newlines and non-ASCII characters."""
     text = "First line\n\n  second: añ😀 \\n not a newline"
     assert lite_client("Hello", script=[text]).text() == text

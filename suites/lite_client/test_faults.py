@@ -1,4 +1,4 @@
-"""What breaks must be told: a message and an exit status that is not 0, in time.
+"""After a fault the client prints a message and exits with a status other than 0, within its time limit.
 
 Source: docs/contract/real-0.92.md, section 5.
 """
@@ -14,9 +14,9 @@ from suites.lite_client.exact import FAILED
 from suites.lite_client.expected import ADD, always, call
 
 TEXT = "This text never comes to its end."
-#: A client may wait half a second for a byte; nothing here takes longer than that.
+#: A client may wait half a second for a byte; each case waits no longer than that.
 SHORT = {"LITE_TIMEOUT": "0.5"}
-#: So long it may wait for a byte that never comes.
+#: The client's time limit for a byte that never comes.
 SHORTER = {"LITE_TIMEOUT": "0.25"}
 
 
@@ -25,32 +25,32 @@ SHORTER = {"LITE_TIMEOUT": "0.25"}
 )
 @pytest.mark.spec("fault-stream", "REAL-99", "REAL-100", "REAL-101")
 def test_a_stream_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
-    """A stream without `response.completed` is not an answer, however much of it came."""
+    """A stream that breaks off before `response.completed` is a failure, even if text has arrived."""
     lite_client(script=always(items=[TEXT], fault=fault), env=SHORTER if fault == "idle" else SHORT).failure()
 
 
 @pytest.mark.spec("fault-silent", "REAL-101")
 def test_a_backend_that_never_answers(lite_client: LiteClient) -> None:
-    """The wait for the head of the answer ends as well."""
+    """The client's time limit also applies to the wait for the head of the response."""
     lite_client(script=always(items=[TEXT], gate="never"), env=SHORTER).failure()
 
 
 @pytest.mark.spec("fault-unreachable", "REAL-98")
 def test_a_backend_that_is_not_there(lite_client: LiteClient) -> None:
-    """Nobody listens at the base URL."""
+    """The client reports a backend that does not listen at the base URL."""
     lite_client(base="http://127.0.0.1:9/backend-api/codex", env=SHORT).failure(asked=False)
 
 
 @pytest.mark.spec("fault-malformed-end", "REAL-99", "REAL-110")
 def test_an_end_that_cannot_be_read(lite_client: LiteClient) -> None:
-    """A last event that is not JSON is no `response.completed`, whatever its name says."""
+    """A last event named `response.completed` does not count if its data is not JSON."""
     broken = {"type": "raw", "data": 'event: response.completed\ndata: {"type":"response.completed","respon\n\n'}
     lite_client(script=always(items=[TEXT, broken], end=False)).failure()
 
 
 @pytest.mark.spec("fault-malformed-event", "REAL-110")
 def test_an_event_that_cannot_be_read(lite_client: LiteClient) -> None:
-    """The client may ignore it, as Codex does, or report it; it never presents a part of the text as the whole."""
+    """The client may ignore an invalid event (as Codex does) or fail, but it never presents an incomplete text as the answer."""
     run = lite_client(script=always(items=[TEXT], fault="malformed_event"))
     if run.status == 0:
         assert run.text() == TEXT
@@ -61,7 +61,7 @@ def test_an_event_that_cannot_be_read(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
 @pytest.mark.spec("fault-status", "REAL-105", "REAL-106", "REAL-107", "REAL-108", "REAL-109")
 def test_an_error_status(lite_client: LiteClient, status: int) -> None:
-    """The message gives the status, or what the backend said."""
+    """The message of the client has the status or the backend's error message."""
     headers = {"retry-after": "1"} if status == 429 else {}
     turn = always(status=status, headers=headers, error={"code": "some_code", "message": "The reason in words."})
     auth: dict[str, Any] = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
@@ -72,7 +72,7 @@ def test_an_error_status(lite_client: LiteClient, status: int) -> None:
 
 @pytest.mark.spec("fault-status-text", "REAL-109")
 def test_an_error_that_is_not_json(lite_client: LiteClient) -> None:
-    """A proxy in between answers in its own way; that is no reason to fall over."""
+    """An error body that is not JSON, as a proxy may send, must not crash the client."""
     turn = always(status=503, headers={"content-type": "text/html"}, body="<html><h1>Overloaded</h1>")
     run = lite_client(script=turn)
     stderr = run.failure()
@@ -85,7 +85,7 @@ def test_an_error_that_is_not_json(lite_client: LiteClient) -> None:
 )
 @pytest.mark.spec("fault-failed", "REAL-102", "REAL-103")
 def test_response_failed(lite_client: LiteClient, code: str) -> None:
-    """A response that fails in mid-stream is a failure, and the message says why."""
+    """A response that fails during the stream is a failure, and the client's message has the reason."""
     run = lite_client(script=always(items=["Some text", {"type": "failed", "code": code, "message": "The reason in words."}]))
     stderr = run.failure()
     words = (code, "The reason in words", FAILED.get(code, code))
@@ -95,20 +95,20 @@ def test_response_failed(lite_client: LiteClient, code: str) -> None:
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
 @pytest.mark.spec("fault-incomplete", "REAL-99")
 def test_response_incomplete(lite_client: LiteClient, reason: str) -> None:
-    """Half an answer is not given for a whole one."""
+    """An incomplete response is a failure."""
     lite_client(script=always(items=["Some text", {"type": "incomplete", "reason": reason}])).failure()
 
 
 @pytest.mark.spec("fault-error-event", "REAL-99")
 def test_an_error_event(lite_client: LiteClient) -> None:
-    """An `error` event ends the stream: it is not the end of an answer."""
+    """An `error` event in the stream is a failure."""
     lite_client(script=always(items=["Some text", {"type": "error", "code": "server_error", "message": "No."}])).failure()
 
 
 @pytest.mark.parametrize("fault", ["cut_before_completed", "http_500", "failed_server_error"])
 @pytest.mark.spec("fault-in-a-follow-up", "LITE-57", "REAL-98")
 def test_a_follow_up_that_fails(lite_client: LiteClient, fault: str) -> None:
-    """The text before a call is not the answer when the response after it fails."""
+    """If the response after a call fails, the client does not print the text before the call as the answer."""
     script = [{"items": ["Let me see.", call()]}, *always(items=["Half"], fault=fault)]
     run = lite_client(script=script, tools=ADD)
     run.failure()
@@ -118,7 +118,7 @@ def test_a_follow_up_that_fails(lite_client: LiteClient, fault: str) -> None:
 @pytest.mark.parametrize("fault", ["duplicated_frames", "delta_before_added", "missing_type"])
 @pytest.mark.spec("fault-no-wrong-text", "REAL-110")
 def test_a_stream_out_of_order_gives_no_wrong_text(lite_client: LiteClient, fault: str) -> None:
-    """Events that come twice, too early or without a type: the text is right, or the failure is told."""
+    """With repeated, early or untyped events the client prints the correct text or reports a failure."""
     run = lite_client(script=always(items=[TEXT], fault=fault))
     if run.status == 0:
         assert run.text() == TEXT

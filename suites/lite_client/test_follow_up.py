@@ -22,7 +22,7 @@ CUSTOM: dict[str, Any] = {
 
 @pytest.mark.spec("follow-up-both-items", "LITE-57")
 def test_call_and_output(lite_client: LiteClient) -> None:
-    """The next input has the call as it was made and, behind it, its output."""
+    """The next input has the unchanged call, and after it the output of the call."""
     run = lite_client(script=then(call()), tools=ADD)
     assert run.text() == "done"
     both = [item for item in run.turns[1].body["input"] if str(item.get("type")).startswith("function_call")]
@@ -33,7 +33,7 @@ def test_call_and_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-whole-input", "LITE-44", "LITE-57")
 def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
-    """Nothing is remembered at the backend: each input begins with the one before."""
+    """The backend stores nothing, so each input begins with the previous input."""
     script = [{"items": [call()]}, {"items": [call({"a": 20, "b": 30}, "call_2")]}, "done"]
     run = lite_client("Add up.", script=script, tools=ADD)
     assert run.text() == "done"
@@ -46,9 +46,9 @@ def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-reasoning", "LITE-40", "LITE-44")
 def test_reasoning_goes_back(lite_client: LiteClient) -> None:
-    """What the model thought before its calls, and the client asked for, is sent again as it came, each before its call.
+    """The client sends each reasoning item back unchanged, before the call that followed the item.
 
-    The backend remembers nothing (`store` is false), so that nobody else can give it back; the real Codex sends it in this order.
+    The backend stores nothing (`store` is false), so the client must send the reasoning; the real Codex uses this order.
     """
     first, second = ({"type": "reasoning", "summary": ["Adding"], "encrypted_content": f"b3BhcXV{end}"} for end in "ls")
     script = [{"items": [first, call()]}, {"items": [second, call({"a": 20, "b": 30}, "call_2")]}, "done"]
@@ -61,7 +61,7 @@ def test_reasoning_goes_back(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-error-text", "LITE-59")
 def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
-    """A call that fails is answered with plain text, `err: ` and the canned result's error."""
+    """The output of a failed call is plain text: `err: ` and the error of the canned result."""
     run = lite_client(script=then(call(name="mul")), tools=ADD)
     assert run.text() == "done"
     assert outputs(run.turns[1]) == {"call_1": f"{ERROR}mul failed"}
@@ -69,7 +69,7 @@ def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-unknown-function", "LITE-59")
 def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
-    """A call that nothing can answer is answered with an error, and the conversation goes on."""
+    """The output of a call to an unknown function is an error, and the conversation continues."""
     run = lite_client(script=then(call(name="divide")), tools=ADD)
     assert run.text() == "done"
     assert str(outputs(run.turns[1])["call_1"]).startswith(ERROR)
@@ -78,7 +78,7 @@ def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("arguments", ['{"a":2,', "not json", ""], ids=["cut", "words", "empty"])
 @pytest.mark.spec("edge-invalid-arguments", "LITE-64")
 def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) -> None:
-    """They go back as they came, with an error for their output, and the model answers."""
+    """The client sends invalid arguments back unchanged, with an error as the output, and the conversation continues."""
     run = lite_client(script=then(call(arguments)), tools=ADD)
     assert run.text() == "done"
     assert [item["arguments"] for item in items(run.turns[1], "function_call")] == [arguments]
@@ -87,7 +87,7 @@ def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) ->
 
 @pytest.mark.spec("edge-large-output", "LITE-67")
 def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
-    """Not a character of 20,000 is lost."""
+    """The client sends an output of 20,000 characters unshortened."""
     output = "".join(f"{number:05d} é\n" for number in range(2500))
     assert len(output) == 20_000
     run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": output}]})
@@ -98,7 +98,7 @@ def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("delays", [(80, 0, 40), (40, 80, 0), (80, 40, 0)], ids=["2-3-1", "3-1-2", "3-2-1"])
 @pytest.mark.spec("edge-parallel-calls", "LITE-68")
 def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -> None:
-    """Every call of a response gets its own output, by its call id, in whatever order they finish."""
+    """Each call of a response gets its own output by call id, in any order of completion."""
     results = [
         {"name": "add", "arguments": {"a": n, "b": n}, "output": f"{n + n}", "delay_ms": delay}
         for n, delay in enumerate(delays, 1)
@@ -113,7 +113,7 @@ def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -
 
 @pytest.mark.spec("follow-up-empty-output", "LITE-57")
 def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
-    """A call that puts out nothing is answered all the same."""
+    """The client sends an output for a call with an empty result too."""
     run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": ""}]})
     assert run.text() == "done"
     assert outputs(run.turns[1]) == {"call_1": ""}
@@ -121,7 +121,7 @@ def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-custom", "LITE-47", "LITE-57")
 def test_a_custom_call(lite_client: LiteClient) -> None:
-    """A freeform tool gets its input as text, and its output goes back next to the call, both in their own item types."""
+    """A freeform tool gets text as input; its call and its output have the custom item types."""
     item = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "call_id": "call_c"}
     run = lite_client(script=[{"items": [item], "delta": 2}, "done"], tools=CUSTOM)
     assert run.text() == "done"

@@ -14,7 +14,7 @@ from suites.lite_client.expected import ADD, API_KEY, call, then
 
 @pytest.mark.spec("header-originator", "LITE-25")
 def test_originator(lite_client: LiteClient) -> None:
-    """The client says what it is, in a name of its own or as codex_cli_rs."""
+    """The originator is codex_cli_rs or the client's own name."""
     run = lite_client(script=["Hi"])
     run.text()
     assert re.fullmatch(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", run.turns[0].header("originator") or "")
@@ -22,18 +22,18 @@ def test_originator(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("header-user-agent", "LITE-26")
 def test_user_agent(lite_client: LiteClient) -> None:
-    """It names codex_cli_rs, or what the client calls itself as originator, and a version; not the HTTP library."""
+    """The User-Agent has codex_cli_rs or the client's originator, and a version, instead of the name of the HTTP library."""
     run = lite_client(script=["Hi"])
     run.text()
     request = run.turns[0]
     name, _, version = (request.header("user-agent") or "").partition("/")
     assert name in (PRODUCT, request.header("originator"))
-    assert re.match(r"\d+(\.\d+)*", version), f"no version in {request.header('user-agent')!r}"
+    assert re.match(r"\d+(\.\d+)*", version), f"expected a version in User-Agent, got {request.header('user-agent')!r}"
 
 
 @pytest.mark.spec("header-session-id", "LITE-28")
 def test_session_id(lite_client: LiteClient) -> None:
-    """It is a uuid in its usual form."""
+    """The session_id is a uuid in its usual form."""
     run = lite_client(script=["Hi"])
     run.text()
     given = run.turns[0].header("session_id")
@@ -43,7 +43,7 @@ def test_session_id(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("header-accept", "REAL-24")
 def test_accept(lite_client: LiteClient) -> None:
-    """The client says that it takes a stream of events, as Codex does; the `*/*` of an HTTP library says nothing."""
+    """Accept names text/event-stream, as in Codex; the `*/*` of an HTTP library is not enough."""
     run = lite_client(script=["Hi"])
     run.text()
     taken = [kind.partition(";")[0].strip().lower() for kind in (run.turns[0].header("accept") or "").split(",")]
@@ -52,7 +52,7 @@ def test_accept(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("header-session-stays", "LITE-28")
 def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
-    """All requests of one conversation bear the same id; another conversation has another."""
+    """All requests of one conversation have the same session_id; another conversation has a different one."""
     first = lite_client(script=[*then(call()), "again"], tools=ADD)
     assert first.stdout, first.tell()
     second = lite_client()
@@ -65,22 +65,22 @@ def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("base", ["/v1", "/backend-api/codex"], ids=["api", "chatgpt"])
 @pytest.mark.spec("header-under-key", "LITE-25", "LITE-26", "LITE-28", "LITE-29")
 def test_the_headers_under_an_api_key(lite_client: LiteClient, base: str) -> None:
-    """Originator, User-Agent and session are sent with a key as they are with a ChatGPT login, wherever the base URL is."""
+    """With an API key the client sends originator, User-Agent and session_id as with a ChatGPT login, for any base URL."""
     chatgpt = lite_client(script=["Hi"])
     chatgpt.text()
     run = lite_client(script={"auth": "api_key", "turns": ["Hi"]}, auth=API_KEY, base=base)
     run.text()
     first, second = chatgpt.turns[0], run.turns[0]
     for name in ("originator", "user-agent"):
-        assert second.header(name) == first.header(name), f"{name} under an API key"
+        assert second.header(name) == first.header(name), f"header {name} differs under an API key"
     given = second.header("session_id")
-    assert given is not None, "session_id under an API key"
+    assert given is not None, "header session_id is missing under an API key"
     assert str(uuid.UUID(given)) == given.lower()
 
 
 @pytest.mark.spec("header-all-again", "LITE-30")
 def test_a_follow_up_has_the_same_headers(lite_client: LiteClient) -> None:
-    """What is required of the first request is required of the next."""
+    """A follow-up request has the same required headers as the first request."""
     run = lite_client(script=then(call()), tools=ADD)
     run.text()
     names = ("authorization", "chatgpt-account-id", "originator", "user-agent", "session_id")

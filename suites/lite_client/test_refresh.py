@@ -12,7 +12,7 @@ from suites.lite_client.expected import ADD, CHATGPT, JWT, NEW_JWT, always, call
 
 NEW: dict[str, Any] = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": NEW_JWT}
 EXPIRED: dict[str, Any] = {"status": 401, "error": {"code": "token_expired", "message": "The access token has expired."}}
-#: A login with more in it than a client needs to know.
+#: A login with more fields than a client needs.
 RICH: dict[str, Any] = {
     **CHATGPT,
     "tokens": {**CHATGPT["tokens"], "scope": "all", "nested": {"kept": [1, None, "ü"]}},
@@ -22,13 +22,13 @@ RICH: dict[str, Any] = {
 
 
 def script(*turns: object, **answer: Any) -> dict[str, Any]:
-    """A script whose token URL gives `NEW`, or what `answer` says."""
+    """Return a script whose token URL returns `NEW`, changed by `answer`."""
     given = answer or {"status": 200, "body": NEW}
     return {"auth": {"mode": "chatgpt", "refresh_answer": given}, "turns": list(turns)}
 
 
 def refreshed(lite_client: LiteClient, **given: Any) -> Run:
-    """Run the client where the first request is answered 401 and the next is not."""
+    """Run the client against a backend that answers 401 to the first request only."""
     run = lite_client(script=script(EXPIRED, "Hi"), **{"auth": RICH, **given})
     assert run.text() == "Hi"
     return run
@@ -36,37 +36,37 @@ def refreshed(lite_client: LiteClient, **given: Any) -> Run:
 
 @pytest.mark.spec("refresh-once", "LITE-21")
 def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
-    """Request, 401, one refresh, the same request again, the answer."""
+    """After a 401 the client refreshes once, repeats the request and gets the answer."""
     run = refreshed(lite_client)
-    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
+    assert len(run.refreshes) == 1, f"expected one request to the token URL, got {len(run.refreshes)}"
     assert run.turns[-1].status == 200
     assert run.requests.index(run.refreshes[0]) < run.requests.index(run.turns[-1])
 
 
 @pytest.mark.spec("refresh-url", "LITE-11")
 def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
-    """It goes to the token URL and nowhere else."""
+    """The refresh is a POST to the token URL, and no other URL gets one."""
     run = refreshed(lite_client)
     assert [(r.method, r.path) for r in run.refreshes] == [(METHOD, "/oauth/token")]
 
 
 @pytest.mark.spec("refresh-content-type", "LITE-12")
 def test_the_refresh_is_json(lite_client: LiteClient) -> None:
-    """It is JSON, not a form."""
+    """The body of the refresh is JSON, not a form."""
     run = refreshed(lite_client)
     assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == [REFRESH_TYPE]
 
 
 @pytest.mark.spec("refresh-body", "LITE-13", "LITE-14", "LITE-15", "LITE-16")
 def test_the_body_of_the_refresh(lite_client: LiteClient) -> None:
-    """The four fields of the specification, and nothing else."""
+    """The body of the refresh has exactly the four fields of the specification."""
     run = refreshed(lite_client)
     assert [r.body for r in run.refreshes] == [{**REFRESH_BODY, "refresh_token": "refresh-1"}]
 
 
 @pytest.mark.spec("refresh-new-bearer", "LITE-17", "LITE-21")
 def test_the_new_token_is_used(lite_client: LiteClient) -> None:
-    """The request is asked again with the new access token."""
+    """The client repeats the request with the new access token."""
     run = refreshed(lite_client)
     assert run.turns[0].header("authorization") == "Bearer access-1"
     assert run.turns[-1].header("authorization") == "Bearer access-2"
@@ -74,7 +74,7 @@ def test_the_new_token_is_used(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-same-request", "LITE-21")
 def test_the_request_is_the_same(lite_client: LiteClient) -> None:
-    """What is asked again is what was asked: the same body, the same conversation."""
+    """The repeated request has the same body and the same session_id."""
     run = refreshed(lite_client)
     assert run.turns[-1].body == run.turns[0].body
     assert run.turns[-1].header("session_id") == run.turns[0].header("session_id")
@@ -82,7 +82,7 @@ def test_the_request_is_the_same(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-stored", "LITE-17")
 def test_the_new_tokens_are_stored(lite_client: LiteClient) -> None:
-    """All three stand in auth.json; the id token as a JWT, or as an object with it."""
+    """auth.json has the three new tokens; the id token is a JWT, or an object that contains the JWT."""
     tokens = refreshed(lite_client).auth["tokens"]
     assert (tokens["access_token"], tokens["refresh_token"]) == ("access-2", "refresh-2")
     id_token = tokens["id_token"]
@@ -91,7 +91,7 @@ def test_the_new_tokens_are_stored(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-keeps-the-rest", "LITE-17")
 def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
-    """Every other field is kept as it was; only the time of the last refresh may move."""
+    """A refresh keeps every other field of auth.json; only the time of the last refresh may change."""
     after = refreshed(lite_client).auth
     tokens = ("access_token", "refresh_token", "id_token")
     kept = {key: value for key, value in after.items() if key not in ("tokens", "last_refresh")}
@@ -102,25 +102,27 @@ def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
 
 
 @pytest.mark.spec(
-    "refresh-stays-private", source="docs/lite-client.md, Some readings", says="A file that only its owner may read stays so"
+    "refresh-stays-private",
+    source="docs/lite-client.md, What is checked",
+    says="A file that only its owner can read stays private",
 )
 def test_a_private_file_stays_private(lite_client: LiteClient) -> None:
-    """The new tokens may be read by no more people than the old ones; Codex writes into the file that is there."""
+    """After a refresh no other user can read auth.json; Codex writes into the existing file."""
     path = lite_client.folder / "auth.json"
     path.touch(0o600)
     refreshed(lite_client)
-    assert path.stat().st_mode & 0o077 == 0, f"the file may be read by others: mode {path.stat().st_mode & 0o777:03o}"
+    assert path.stat().st_mode & 0o077 == 0, f"others can read the file: mode {path.stat().st_mode & 0o777:03o}"
 
 
 @pytest.mark.spec(
     "refresh-tells-no-token",
-    source="docs/lite-client.md, Some readings",
-    says="No token is told: neither on stdout nor on stderr",
+    source="docs/lite-client.md, What is checked",
+    says="No token is printed on stdout or stderr",
 )
 def test_no_token_is_told(lite_client: LiteClient) -> None:
-    """Neither when a refresh works nor when the next one is refused: what a user pastes into a bug report opens no account.
+    """The client prints no token after an accepted or a refused refresh, so a pasted bug report has no secrets.
 
-    (The real Codex tells none either.)
+    (The real Codex prints no token either.)
     """
     told = refreshed(lite_client)
     refusal = {"mode": "chatgpt", "refresh_answer": {"status": 401, "body": {"error": {"code": "refresh_token_reused"}}}}
@@ -133,7 +135,7 @@ def test_no_token_is_told(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-id-token-jwt", "LITE-17", "REAL-08")
 def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
-    """The file that Codex writes can be refreshed too, and stays readable: the id token in it is the new JWT."""
+    """The client can refresh a file that Codex wrote: afterwards the id token in the file is the new JWT."""
     run = refreshed(lite_client, auth={"OPENAI_API_KEY": None, "tokens": {**CHATGPT["tokens"], "id_token": JWT}})
     id_token = run.auth["tokens"]["id_token"]
     assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
@@ -142,11 +144,11 @@ def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("absent", ["refresh_token", "id_token"])
 @pytest.mark.spec(
     "refresh-without-a-token",
-    source="docs/lite-client.md, Some readings",
-    says="A token that the answer of a refresh does not have stays as it was",
+    source="docs/lite-client.md, What is checked",
+    says="A token that is missing from the response to a refresh stays unchanged",
 )
 def test_a_token_that_did_not_come_stays(lite_client: LiteClient, absent: str) -> None:
-    """An answer without it leaves the old one good (RFC 6749, section 6), and the real Codex keeps it too."""
+    """If the response to a refresh lacks a token, the old token stays valid (RFC 6749, section 6), as in the real Codex."""
     body = {name: token for name, token in NEW.items() if name != absent}
     run = lite_client(script=script(EXPIRED, "Hi", status=200, body=body), auth=CHATGPT)
     assert run.text() == "Hi"
@@ -157,7 +159,7 @@ def test_a_token_that_did_not_come_stays(lite_client: LiteClient, absent: str) -
 
 @pytest.mark.spec("refresh-stored-for-the-next", "LITE-17")
 def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
-    """Refresh tokens are good once: a second run begins with the new ones, and refreshes with the new one."""
+    """A refresh token works once, so a second run starts with the new tokens and refreshes with the new refresh token."""
     first = lite_client(script=script(EXPIRED, "one", EXPIRED, "two"), auth=CHATGPT)
     assert first.status == 0, first.tell()
     second = lite_client()
@@ -168,7 +170,7 @@ def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-stored-at-once", "LITE-17")
 def test_the_tokens_are_stored_whatever_comes_next(lite_client: LiteClient) -> None:
-    """The old refresh token is spent, so the new one must be kept even if the request then fails."""
+    """The client stores the new tokens even if the next request fails, because the old refresh token no longer works."""
     run = lite_client(script=script(EXPIRED, *always(status=500, body="out of order")), auth=CHATGPT)
     run.failure()
     assert run.auth["tokens"]["refresh_token"] == "refresh-2"
@@ -176,10 +178,10 @@ def test_the_tokens_are_stored_whatever_comes_next(lite_client: LiteClient) -> N
 
 @pytest.mark.spec("refresh-in-a-follow-up", "LITE-21")
 def test_a_token_that_expires_between_two_requests(lite_client: LiteClient) -> None:
-    """A follow-up is refreshed like a first request, and loses nothing of the conversation."""
+    """After a 401 to a follow-up the client refreshes and repeats the whole conversation."""
     run = lite_client(script=script({"items": [call()]}, EXPIRED, "done"), auth=CHATGPT, tools=ADD)
     assert run.text() == "done"
-    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
+    assert len(run.refreshes) == 1, f"expected one request to the token URL, got {len(run.refreshes)}"
     assert run.turns[-1].header("authorization") == "Bearer access-2"
     assert run.turns[-1].body == run.turns[1].body
     assert len(run.turns[-1].body["input"]) == 3
@@ -187,16 +189,16 @@ def test_a_token_that_expires_between_two_requests(lite_client: LiteClient) -> N
 
 @pytest.mark.spec("refresh-only-once", "LITE-21")
 def test_a_401_after_the_refresh_is_the_end(lite_client: LiteClient) -> None:
-    """No second refresh; the request was asked again, and then a message says that it is not accepted."""
+    """After a second 401 the client does not refresh again; it prints an error message and fails."""
     run = lite_client(script=script(*always(**EXPIRED)), auth=CHATGPT)
     run.failure()
-    assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
+    assert len(run.refreshes) == 1, f"expected one request to the token URL, got {len(run.refreshes)}"
     assert run.turns[-1].header("authorization") == "Bearer access-2"
 
 
 @pytest.mark.spec("refresh-not-under-a-key", "LITE-22")
 def test_an_api_key_is_not_refreshed(lite_client: LiteClient) -> None:
-    """A key that is refused is refused, even if the file has a refresh token."""
+    """The client does not refresh after a 401 to an API key, even if the file has a refresh token."""
     auth = {**CHATGPT, "auth_mode": "api_key", "OPENAI_API_KEY": "sk-wrong"}
     turn = {"status": 401, "error": {"code": "invalid_api_key", "message": "Incorrect API key provided."}, "times": "always"}
     run = lite_client(script={"auth": "api_key", "turns": [turn]}, auth=auth, base="/v1")
@@ -209,7 +211,7 @@ def test_an_api_key_is_not_refreshed(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("status", [400, 403, 500])
 @pytest.mark.spec("refresh-on-401-alone", "LITE-22")
 def test_other_errors_are_not_refreshed(lite_client: LiteClient, status: int) -> None:
-    """Only a 401 says that the token is no longer good."""
+    """Only a 401 causes a refresh; other error statuses do not."""
     run = lite_client(script=script(*always(status=status, error={"code": "x", "message": "No."})), auth=CHATGPT)
     run.failure()
     assert run.refreshes == []

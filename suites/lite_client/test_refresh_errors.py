@@ -12,33 +12,33 @@ from codex_replay.plugin.lite_client.fixture import LiteClient, Run
 from suites.lite_client.exact import AUTH_FILE, REASONS
 from suites.lite_client.expected import CHATGPT
 
-#: What "used before" may be called.
+#: The accepted wordings of "already used".
 USED = re.compile(r"reused|\b(already|before|once|twice)\b.{0,30}\bused\b|\bused\b.{0,30}\b(already|before|once|twice)\b", re.I)
 EXPIRED: dict[str, Any] = {"status": 401, "error": {"code": "token_expired", "message": "Expired."}, "times": "always"}
-#: The file as it lies there: any rewriting shows.
+#: The exact text of the file, so that any rewrite is visible.
 AUTH = json.dumps(CHATGPT, indent=3).encode() + b"\n\n"
 
 
 def refused(lite_client: LiteClient, status: int, body: object, **given: Any) -> Run:
-    """Run the client where its token is not accepted and its refresh is answered so; see that it has asked, and fails."""
+    """Run the client with a refused token and this response to the refresh; check that the client refreshed and failed."""
     auth = {"mode": "chatgpt", "refresh_answer": {"status": status, "body": body}}
     run = lite_client(script={"auth": auth, "turns": [EXPIRED]}, auth=AUTH, **given)
     run.failure()
-    assert run.refreshes, "The client failed without a refresh: no request was sent to the token URL."
+    assert run.refreshes, "expected a refresh, got no request to the token URL"
     return run
 
 
 @pytest.mark.parametrize("code", REASONS)
 @pytest.mark.spec("refresh-error-sentence", "LITE-18", "LITE-19", "LITE-20")
 def test_the_sentence(lite_client: LiteClient, code: str) -> None:
-    """Each code has its words, and they are on stderr as far as the specification has them; what is around them is free."""
+    """stderr contains the text that the specification fixes for each code; the rest of the message is free."""
     run = refused(lite_client, 401, {"error": {"code": code, "message": "No.", "type": "invalid_request_error", "param": None}})
     assert REASONS[code] in " ".join(run.stderr.split())
 
 
 @pytest.mark.spec("refresh-error-other-code", "REAL-20")
 def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
-    """Of a code that it does not know, the message gives none of the reasons of the others."""
+    """For an unknown code, the message has none of the reasons of the known codes."""
     stderr = " ".join(refused(lite_client, 401, {"error": {"code": "something_else", "message": "No."}}).stderr.split())
     assert not re.search(r"refresh token (has expired|was already used|was revoked)", stderr), stderr
 
@@ -46,7 +46,7 @@ def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("body", [{"error": "refresh_token_reused"}, {"code": "refresh_token_reused"}], ids=["error", "code"])
 @pytest.mark.spec("refresh-error-code", "REAL-16")
 def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
-    """The code is found in each of the places where it may be: the message gives it, or says in any words what it means."""
+    """The client finds the code in each possible place of the body; its message has the code or describes it in other words."""
     stderr = " ".join(refused(lite_client, 401, body).stderr.split())
     assert USED.search(stderr), stderr
 
@@ -54,7 +54,7 @@ def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
 @pytest.mark.parametrize("status", [401, 400, 500])
 @pytest.mark.spec("refresh-error-log-in", "LITE-23")
 def test_a_new_login_is_asked_for(lite_client: LiteClient, status: int) -> None:
-    """However the refresh fails, the message says to log in again, and names auth.json."""
+    """After every failed refresh, the message asks for a new login and names auth.json."""
     run = refused(lite_client, status, {"error": {"code": "refresh_token_expired", "message": "No."}})
     assert re.search(r"\b(log|sign)(ging)?[ -]?in\b|\blogin\b", run.stderr, re.IGNORECASE), run.tell()
     assert AUTH_FILE in run.stderr
@@ -73,7 +73,7 @@ def test_a_new_login_is_asked_for(lite_client: LiteClient, status: int) -> None:
 )
 @pytest.mark.spec("refresh-error-file", "LITE-23", "REAL-21")
 def test_the_file_is_left_alone(lite_client: LiteClient, status: int, body: object) -> None:
-    """A refresh that failed changes nothing in auth.json, and is not tried a second time."""
+    """After a failed refresh the client does not change auth.json and does not retry the refresh."""
     run = refused(lite_client, status, body)
     assert run.auth_bytes == AUTH
     assert len(run.refreshes) == 1, f"The client asked the token URL {len(run.refreshes)} times, not once."
@@ -81,14 +81,14 @@ def test_the_file_is_left_alone(lite_client: LiteClient, status: int, body: obje
 
 @pytest.mark.spec("refresh-error-no-retry", "LITE-23")
 def test_the_request_is_not_asked_again(lite_client: LiteClient) -> None:
-    """Nothing follows a refresh that failed: there is no token to ask with."""
+    """After a failed refresh the client sends no further request, because it has no valid token."""
     run = refused(lite_client, 401, {"error": {"code": "refresh_token_expired"}})
     assert run.requests[-1] is run.refreshes[-1]
 
 
 @pytest.mark.spec("refresh-error-server", "REAL-22")
 def test_what_the_token_url_said(lite_client: LiteClient) -> None:
-    """A refresh that fails otherwise says how: the status and what came with it."""
+    """After any other error of the token URL, the message has the status and the body."""
     stderr = refused(lite_client, 500, "out of order").stderr
     assert "500" in stderr
     assert "out of order" in stderr
@@ -96,7 +96,7 @@ def test_what_the_token_url_said(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-error-unreachable", "LITE-23")
 def test_a_token_url_that_is_not_there(lite_client: LiteClient) -> None:
-    """Nobody listens at the token URL: a message, and auth.json as it was."""
+    """If no server listens at the token URL, the client prints a message and does not change auth.json."""
     run = lite_client(script=[EXPIRED], auth=AUTH, token_url="http://127.0.0.1:9/oauth/token")
     run.failure()
     assert run.auth_bytes == AUTH
@@ -104,7 +104,7 @@ def test_a_token_url_that_is_not_there(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-error-no-refresh-token", "LITE-23")
 def test_no_refresh_token(lite_client: LiteClient) -> None:
-    """A file without a refresh token cannot be refreshed: a request to log in, and none to the token URL."""
+    """Without a refresh token the client asks for a new login and sends no request to the token URL."""
     tokens = {key: value for key, value in CHATGPT["tokens"].items() if key != "refresh_token"}
     run = lite_client(script=[EXPIRED], auth={**CHATGPT, "tokens": tokens})
     assert re.search(r"\b(log|sign)(ging)?[ -]?in\b|\blogin\b", run.failure(), re.IGNORECASE)

@@ -30,19 +30,19 @@ def body(lite_client: LiteClient, **given: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("model", [DEFAULT_MODEL, "gpt-5.2"])
 @pytest.mark.spec("body-model", "LITE-31")
 def test_model(lite_client: LiteClient, model: str) -> None:
-    """The model is the one that was asked for."""
+    """The request has the model of LITE_MODEL."""
     assert body(lite_client, env={"LITE_MODEL": model})["model"] == model
 
 
 @pytest.mark.spec("body-model-default", "LITE-31")
 def test_model_unless_one_is_named(lite_client: LiteClient) -> None:
-    """Without one it is the specification's."""
+    """Without LITE_MODEL the request has the default model of the specification."""
     assert body(lite_client)["model"] == DEFAULT_MODEL
 
 
 @pytest.mark.spec("body-instructions", "LITE-32")
 def test_instructions(lite_client: LiteClient) -> None:
-    """The system text is in `instructions`, and not among the input."""
+    """The system text is in `instructions` and not in `input`."""
     found = body(lite_client, env={"LITE_INSTRUCTIONS": "Speak like a pirate."})
     assert found["instructions"] == "Speak like a pirate."
     assert "pirate" not in str(found["input"])
@@ -50,7 +50,7 @@ def test_instructions(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-input", "LITE-33")
 def test_input(lite_client: LiteClient) -> None:
-    """A list with one item, the user's message."""
+    """`input` is a list with one item, the user's message."""
     run = lite_client("Hello", script=["Hi"])
     run.text()
     assert isinstance(run.turns[0].body["input"], list)
@@ -61,14 +61,14 @@ def test_input(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("field", FIXED)
 @pytest.mark.spec("body-field", "LITE-35", "LITE-36", "LITE-37", "LITE-38", "LITE-39", "LITE-40")
 def test_field(lite_client: LiteClient, field: str) -> None:
-    """A field with one value is in every request with that value."""
+    """Every request has this field with its fixed value."""
     found = body(lite_client).get(field)
     assert (type(found), found) == (type(FIXED[field]), FIXED[field])
 
 
 @pytest.mark.spec("body-cache-key", "LITE-41")
 def test_prompt_cache_key(lite_client: LiteClient) -> None:
-    """It is the id of the conversation, in the follow-up too."""
+    """`prompt_cache_key` is the session_id, also in a follow-up."""
     run = lite_client(script=then(call()), tools=ADD)
     run.text()
     assert [r.body.get("prompt_cache_key") for r in run.turns] == [run.turns[0].header("session_id")] * 2
@@ -76,7 +76,7 @@ def test_prompt_cache_key(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-no-previous-response", "LITE-44")
 def test_no_previous_response_id(lite_client: LiteClient) -> None:
-    """No request refers to an earlier one; the conversation is in `input`."""
+    """No request has `previous_response_id`; the whole conversation is in `input`."""
     run = lite_client(script=then(call()), tools=ADD)
     assert len(run.turns) == 2, run.tell()
     assert [r for r in run.turns if "previous_response_id" in r.body] == []
@@ -84,7 +84,7 @@ def test_no_previous_response_id(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-text-format", "LITE-42")
 def test_output_schema(lite_client: LiteClient) -> None:
-    """A schema for the answer is in `text.format`; it may have a name next to it, as Codex gives it one."""
+    """An output schema is in `text.format`, which may also have a name, as in Codex."""
     text = body(lite_client, schema=SCHEMA)["text"]
     text["format"].pop("name", None)
     assert text == {"verbosity": VERBOSITY, "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}
@@ -92,7 +92,7 @@ def test_output_schema(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-text-plain", "LITE-42")
 def test_no_output_schema(lite_client: LiteClient) -> None:
-    """Without a schema there is no `format` of JSON; `text` may be left out."""
+    """Without an output schema there is no JSON `format`; `text` may be absent."""
     text = body(lite_client).get("text", {"verbosity": VERBOSITY})
     assert text.get("verbosity") == VERBOSITY
     assert text.get("format", {"type": "text"}) == {"type": "text"}
@@ -114,5 +114,5 @@ def test_no_output_schema(lite_client: LiteClient) -> None:
     "LITE-42",
 )
 def test_no_other_fields(lite_client: LiteClient) -> None:
-    """A request has the fields of the specification and no others."""
+    """A request has only the fields of the specification."""
     assert sorted(set(body(lite_client, tools=ADD)) - set(FIELDS)) == []

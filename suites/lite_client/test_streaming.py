@@ -1,4 +1,4 @@
-"""How a stream is read. Source: docs/contract/lite.md, "Response Streaming (SSE)"."""
+"""How the client reads a stream. Source: docs/contract/lite.md, "Response Streaming (SSE)"."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TEXT = "Grüße, 世界! 😀\nTwo lines, one\ttab."
 @pytest.mark.parametrize("delta", [1, 7, 1000], ids=["letters", "pieces", "whole"])
 @pytest.mark.spec("stream-text-deltas", "LITE-52")
 def test_text_deltas_are_joined(lite_client: LiteClient, delta: int) -> None:
-    """However the text is cut, it is whole in the end."""
+    """The client joins text deltas of any size to the whole text."""
     assert lite_client(script=[{"items": [TEXT], "delta": delta}]).text() == TEXT
 
 
 @pytest.mark.spec("stream-argument-deltas", "LITE-51", "LITE-56")
 def test_argument_deltas_are_joined(lite_client: LiteClient) -> None:
-    """The arguments go back in the follow-up letter by letter as they came, spaces and all."""
+    """The follow-up repeats the arguments exactly, including spaces."""
     arguments = '{ "b" : 3.0,\t"a":2, "note":"ü \\u00fc \\n" }'
     run = lite_client(script=[{"items": [call(arguments)], "delta": 3}, "done"], tools=ADD)
     assert run.text() == "done"
@@ -46,7 +46,7 @@ def finished(index: int, item: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.spec("stream-key-events", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 def test_the_key_events_are_enough(lite_client: LiteClient) -> None:
-    """The seven events that the specification names make a whole conversation; no other is needed."""
+    """The seven events of the specification are enough for a whole conversation."""
     started = {
         "type": "function_call",
         "id": "fc_1",
@@ -88,12 +88,12 @@ def test_the_key_events_are_enough(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-interleaved", "LITE-51", "LITE-56")
 def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
-    """Two calls that stream side by side are kept apart by their item."""
+    """The client assigns the deltas of two interleaved calls to the right call by item id."""
     one = {"type": "function_call", "id": "fc_1", "name": "add", "call_id": "call_1", "arguments": "", "status": "in_progress"}
     two = {**one, "id": "fc_2", "call_id": "call_2"}
 
-    def delta(number: int, piece: str) -> dict[str, Any]:
-        return event("response.function_call_arguments.delta", item_id=f"fc_{number}", output_index=number - 1, delta=piece)
+    def delta(number: int, chunk: str) -> dict[str, Any]:
+        return event("response.function_call_arguments.delta", item_id=f"fc_{number}", output_index=number - 1, delta=chunk)
 
     events = [added(0, one), added(1, two)]
     events += [delta(1, '{"a":2'), delta(2, '{"a":20'), delta(1, ',"b":3}'), delta(2, ',"b":30}')]
@@ -108,13 +108,13 @@ def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("fault", ["split_utf8", "crlf", "comments", "unknown_event", "slow_drip"])
 @pytest.mark.spec("stream-framing", "LITE-52", "REAL-110")
 def test_framing_makes_no_difference(lite_client: LiteClient, fault: str) -> None:
-    """Chunks that end inside a character, CRLF, comments, events of other types, a few bytes at a time: the text is the same."""
+    """The text is the same with chunks that split a character, CRLF, comments, unknown events, or a few bytes at a time."""
     assert lite_client(script=[{"items": [TEXT], "fault": fault}]).text() == TEXT
 
 
 @pytest.mark.spec("stream-data-lines", "LITE-53")
 def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
-    """An event may have several `data:` lines; joined by line ends they are its JSON."""
+    """An event may have several `data:` lines; the client joins them with newlines to get the JSON."""
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     done = finished(0, {**message, "content": [{"type": "output_text", "text": "Hello.", "annotations": []}]})["event"]
     lines = "".join(f"data: {line}\n" for line in json.dumps(done, indent=1).splitlines())
@@ -126,14 +126,14 @@ def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")
 def test_the_last_text_counts(lite_client: LiteClient) -> None:
-    """What the model says next to a call is not the answer."""
+    """The text next to a call is not the answer; the text of the last response is."""
     run = lite_client(script=[{"items": ["Let me add these.", call()]}, "The sum is 5."], tools=ADD)
     assert run.text() == "The sum is 5."
 
 
 @pytest.mark.spec("stream-reasoning", "LITE-40")
 def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
-    """Reasoning that comes along is not a part of the answer, and does not disturb a follow-up."""
+    """Reasoning is not part of the answer and does not disturb a follow-up."""
     thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
     run = lite_client(script=[{"items": [thought, call()]}, {"items": [thought, "5"]}], tools=ADD)
     assert run.text() == "5"
@@ -142,13 +142,13 @@ def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-usage-free", "REAL-111")
 def test_usage_may_be_missing(lite_client: LiteClient) -> None:
-    """A response that does not say what it cost is a response."""
+    """A response without `usage` is valid."""
     assert lite_client(script=[{"items": ["Hi"], "usage": None}]).text() == "Hi"
 
 
 @pytest.mark.spec("stream-one-request", "LITE-54")
 def test_a_text_is_the_end(lite_client: LiteClient) -> None:
-    """After a response without calls nothing more is asked."""
+    """After a response without calls the client sends no further request."""
     run = lite_client(script=["Hi", *then()])
     assert run.status == 0, run.tell()
     assert len(run.requests) == 1

@@ -1,4 +1,4 @@
-"""Tools as they are declared. Source: docs/contract/lite.md, "Tool Specs"."""
+"""How the client declares tools. Source: docs/contract/lite.md, "Tool Specs"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
 
 
 def declared(lite_client: LiteClient, *tools: dict[str, Any]) -> Any:
-    """Run the client with these tools and return those that it declared."""
+    """Run the client with these tools and return the tools in its request."""
     run = lite_client(script=["Hi"], tools={"tools": list(tools), "results": []})
     run.text()
     return run.turns[0].body["tools"]
@@ -19,32 +19,32 @@ def declared(lite_client: LiteClient, *tools: dict[str, Any]) -> Any:
 
 @pytest.mark.spec("tool-function", "LITE-34", "LITE-45")
 def test_function_tool(lite_client: LiteClient) -> None:
-    """A function is declared as the specification has it: flat, with nothing added or lost."""
+    """The client declares a function in the flat form of the specification, with exactly its fields."""
     assert declared(lite_client, FUNCTION_TOOL) == [FUNCTION_TOOL]
 
 
 @pytest.mark.spec("tool-web-search", "LITE-46")
 def test_web_search_tool(lite_client: LiteClient) -> None:
-    """Web search is declared with its type and `external_web_access`."""
+    """The client declares web search with its type and `external_web_access`."""
     assert declared(lite_client, WEB_SEARCH_TOOL) == [WEB_SEARCH_TOOL]
 
 
 @pytest.mark.spec("tool-custom", "LITE-47")
 def test_custom_tool(lite_client: LiteClient) -> None:
-    """A freeform tool is declared with its format."""
+    """The client declares a freeform tool with its format."""
     assert declared(lite_client, CUSTOM_TOOL) == [CUSTOM_TOOL]
 
 
 @pytest.mark.spec("tool-all", "LITE-34", "LITE-45", "LITE-46", "LITE-47")
 def test_all_kinds_in_their_order(lite_client: LiteClient) -> None:
-    """All kinds are side by side, in the order of the file."""
+    """The client declares tools of all kinds in the order of the file."""
     tools = [WEB_SEARCH_TOOL, CUSTOM_TOOL, FUNCTION_TOOL]
     assert declared(lite_client, *tools) == tools
 
 
 @pytest.mark.spec("tool-again", "LITE-34")
 def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
-    """Nothing is remembered at the backend, so every request declares them."""
+    """Every request declares the tools, because the backend stores nothing."""
     call = {"type": "function_call", "name": "add", "arguments": {"a": 1, "b": 1}}
     tools = {"tools": [FUNCTION_TOOL, CUSTOM_TOOL], "results": [{"name": "add", "output": "2"}]}
     run = lite_client(script=[{"items": [call]}, {"items": ["2"]}], tools=tools)
@@ -54,7 +54,7 @@ def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("tool-none", "LITE-34", "LITE-66")
 def test_no_tools(lite_client: LiteClient) -> None:
-    """Without tools none are declared, and the model's words are the answer."""
+    """Without tools the request declares none, and the model's text is the answer."""
     run = lite_client("Call the tool add with 2 and 3.", script=["I cannot call a tool."])
     assert run.text() == "I cannot call a tool."
     assert run.turns[0].body.get("tools", []) == []
@@ -62,6 +62,6 @@ def test_no_tools(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("tool-invalid-schema", "LITE-63")
 def test_an_invalid_schema_is_the_backends_business(lite_client: LiteClient) -> None:
-    """The client sends what it is given; the backend ignores the tool and answers."""
+    """The client sends a tool with an invalid schema unchanged; the backend ignores the tool and answers."""
     tool = {**FUNCTION_TOOL, "parameters": {"type": "nonsense", "properties": 7}}
     assert declared(lite_client, tool) == [tool]

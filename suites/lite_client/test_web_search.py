@@ -1,4 +1,4 @@
-"""Web search, which the backend does itself. Source: docs/contract/lite.md, "Web search events"."""
+"""Web search, which the backend runs itself. Source: docs/contract/lite.md, "Web search events"."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("action", ACTIONS, ids=[str(action["type"]) for action in ACTIONS])
 @pytest.mark.spec("search-events", "LITE-61", "LITE-62")
 def test_a_search_and_a_text(lite_client: LiteClient, action: dict[str, Any]) -> None:
-    """The search goes by, and the text behind it is the answer; nothing is sent back for it."""
+    """The text after a search is the answer; the client sends no output for the search."""
     run = lite_client(script=[{"items": [{"type": "web_search_call", "action": action}, "It rains."]}], tools=TOOLS)
     assert run.text() == "It rains."
     assert len(run.requests) == 1
@@ -30,7 +30,7 @@ def test_a_search_and_a_text(lite_client: LiteClient, action: dict[str, Any]) ->
 
 @pytest.mark.spec("search-no-output", "LITE-60")
 def test_a_search_is_not_a_call_of_ours(lite_client: LiteClient) -> None:
-    """Next to a function call, only the function call is answered."""
+    """If a response has a search and a function call, the client sends an output for the function call only."""
     run = lite_client(script=[{"items": [SEARCH, call()]}, {"items": [SEARCH, "It rains 5 mm."]}], tools=TOOLS)
     assert run.text() == "It rains 5 mm."
     assert outputs(run.turns[1]) == {"call_1": "5"}
@@ -40,6 +40,6 @@ def test_a_search_is_not_a_call_of_ours(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("search-failed", "LITE-62")
 def test_a_search_that_fails_is_no_failure(lite_client: LiteClient) -> None:
-    """The model goes on without it, and so does the client."""
+    """After a failed search the model's text is still the answer."""
     run = lite_client(script=[{"items": [{**SEARCH, "status": "failed"}, "I do not know."]}], tools=TOOLS)
     assert run.text() == "I do not know."

@@ -1,1 +1,1 @@
-"""What the schema files that Codex generates of itself must say."""
+"""Checks of the schema files that Codex generates."""

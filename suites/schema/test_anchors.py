@@ -1,7 +1,7 @@
-"""The schema fields that the proxy's hand-off document anchors itself to, and what 0.92 really has of them.
+"""The schema fields that the proxy's hand-off document refers to, and whether 0.92 has them.
 
-Source: docs/contract/handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document was written
-against an older protocol and says so; each case is named after what holds in the 0.92 schemas.
+Source: docs/contract/handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document describes
+an older protocol; the name of each case says what is true for the 0.92 schemas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FILES = {
     "turn/start": "v2/TurnStartParams.json",
 }
 
-HELD = [
+IN_0_92 = [
     ("newConversation", "developerInstructions"),
     ("newConversation", "baseInstructions"),
     ("newConversation", "config"),
@@ -45,7 +45,7 @@ def properties(bundle_files: BundleFiles, method: str) -> set[str]:
     return set(bundle_files.json(FILES[method])["properties"])
 
 
-@pytest.mark.parametrize(("method", "field"), HELD)
+@pytest.mark.parametrize(("method", "field"), IN_0_92)
 def test_anchor_is_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
     """The field is a property of the method's params. (HAND-31)"""
     assert field in properties(bundle_files, method)

@@ -1,4 +1,4 @@
-"""How many methods and events there are, and which.
+"""The numbers and names of methods and events.
 
 Source: REAL-34, REAL-116; SCHEMA-02.
 """
@@ -62,26 +62,26 @@ def test_the_server_requests(bundle_files: BundleFiles) -> None:
 
 
 def test_events_are_no_listed_notifications(bundle_files: BundleFiles) -> None:
-    """`codex/event/*` is not among the notifications of ServerNotification, though the server sends it. (REAL-38)"""
+    """`codex/event/*` is not among the notifications of ServerNotification, although the server sends it. (REAL-38)"""
     assert not [name for name in methods(bundle_files.json("ServerNotification.json")) if name.startswith("codex/")]
 
 
 def test_frames_have_no_jsonrpc_key(bundle_files: BundleFiles) -> None:
-    """None of the envelope's four forms knows a `jsonrpc` key. (REAL-35)"""
+    """None of the four forms of the envelope has a `jsonrpc` key. (REAL-35)"""
     forms = bundle_files.json("JSONRPCMessage.json")["definitions"]
     for name in ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError"):
         assert "jsonrpc" not in forms[name]["properties"]
 
 
 def test_params_are_open(bundle_files: BundleFiles) -> None:
-    """No params of any method forbid further properties, so validation alone never finds a key that Codex ignores. (REAL-45)"""
+    """The params of every method allow further properties, so validation alone never finds an unknown key. (REAL-45)"""
     for file in bundle_files:
         if file.endswith("Params.json"):
             assert "additionalProperties" not in bundle_files.json(file)
 
 
 def test_what_is_closed_all_the_same(bundle_files: BundleFiles) -> None:
-    """Only the one-key variants of externally tagged enums are closed, and one struct, a step of a plan. (REAL-45)"""
+    """Only two kinds of objects are closed: one-key variants of externally tagged enums, and the step of a plan. (REAL-45)"""
     for file in bundle_files:
         for node in nodes(bundle_files.json(file)):
             if node.get("additionalProperties") is False:

@@ -1,7 +1,7 @@
 """What the 0.92 schemas say about tools, statement by statement.
 
-Source: docs/contract/schema-tools.md; each expectation is written out from the document. Where a statement is ambiguous, both
-readings have a case of their own name.
+Source: docs/contract/schema-tools.md; each expectation is written out from the document. If a statement is ambiguous, each
+reading has a separate case.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def definitions(bundle_files: BundleFiles) -> dict[str, Any]:
 
 
 def bare(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without the words that say nothing about values."""
+    """Return a schema without the keywords that do not constrain values."""
     return {key: value for key, value in node.items() if key not in ("$schema", "title", "description", "definitions")}
 
 
@@ -87,7 +87,7 @@ def test_dynamic_tools_on_thread_start(bundle_files: BundleFiles, definitions: d
 
 
 def test_dynamic_tool_spec(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`DynamicToolSpec` is word for word what the document shows, in both files that have it. (SCHEMA-07)"""
+    """`DynamicToolSpec` equals the text of the document, in both files that have it. (SCHEMA-07)"""
     assert bare(bundle_files.json("v2/ThreadStartParams.json")["definitions"]["DynamicToolSpec"]) == DYNAMIC_TOOL_SPEC
     assert bare(definitions["v2"]["DynamicToolSpec"]) == DYNAMIC_TOOL_SPEC
 
@@ -102,13 +102,13 @@ def test_dynamic_tools_only_on_thread_start(definitions: dict[str, Any]) -> None
 
 
 def tool_call_events(union: Any) -> list[dict[str, Any]]:
-    """Return the members of EventMsg that are the dynamic tool call request."""
+    """Return the members of EventMsg for the dynamic tool call request."""
     named = [b for b in union["oneOf"] if b["properties"].get("type", {}).get("enum") == ["dynamic_tool_call_request"]]
     return [bare(branch) for branch in named]
 
 
 def assert_tool_call_event(branch: dict[str, Any]) -> None:
-    """The event is what the document shows: `tool`, `callId`, `turnId` strings, `arguments` anything; all are required."""
+    """Check the event: `tool`, `callId` and `turnId` are strings, `arguments` has any type, and all are required."""
     properties = dict(branch["properties"])
     assert properties.pop("type")["enum"] == ["dynamic_tool_call_request"]
     assert properties == {
@@ -136,7 +136,7 @@ def test_dynamic_tool_call_request_in_server_notification(bundle_files: BundleFi
 
 
 def test_dynamic_tool_call_request_is_no_method_of_server_notification(bundle_files: BundleFiles) -> None:
-    """Read otherwise, the document would be wrong: no notification of `ServerNotification.json` is named after the event.
+    """In another reading the document is wrong: no notification of `ServerNotification.json` has the name of the event.
 
     Source: SCHEMA-10, REAL-38.
     """
@@ -177,7 +177,7 @@ def reached(node: Any, definitions: dict[str, Any], seen: set[str]) -> set[str]:
 
 
 def test_dynamic_tool_call_response(bundle_files: BundleFiles, definitions: dict[str, Any]) -> None:
-    """`DynamicToolCallResponse` is word for word what the document shows. (SCHEMA-12)"""
+    """`DynamicToolCallResponse` equals the text of the document. (SCHEMA-12)"""
     assert bare(bundle_files.json("DynamicToolCallResponse.json")) == DYNAMIC_TOOL_CALL_RESPONSE
     assert bare(definitions["DynamicToolCallResponse"]) == DYNAMIC_TOOL_CALL_RESPONSE
 
@@ -195,7 +195,7 @@ def test_tools_v2(definitions: dict[str, Any]) -> None:
 
 
 def test_tools_are_declared_at_thread_start_and_routed_by_a_server_request(bundle_files: BundleFiles) -> None:
-    """Besides the event there is the request `item/tool/call`, with the thread's id, which the client answers. (SCHEMA-16)"""
+    """Besides the event there is the request `item/tool/call` with the thread's id; the client answers it. (SCHEMA-16)"""
     document = bundle_files.json("ServerRequest.json")
     (branch,) = [b for b in document["oneOf"] if b["properties"]["method"]["enum"] == ["item/tool/call"]]
     assert branch["properties"]["params"] == {"$ref": "#/definitions/DynamicToolCallParams"}

@@ -26,7 +26,7 @@ from suites.app_server.turns import (
     v1_items,
 )
 
-HELD = {"items": [text("One"), {"type": "gate", "name": "later"}]}
+GATED = {"items": [text("One"), {"type": "gate", "name": "later"}]}
 SECOND = {"items": [text("Two", id="msg_2")]}
 BOTH = [("user", "first"), ("assistant", "One"), ("user", "second")]
 
@@ -44,7 +44,7 @@ def steer(server: Server) -> str:
 
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
     """turn/start returns a new turn id and sends turn/started; the text steers the old turn; only that turn ends. (REAL-77)"""
-    server = app_server([HELD, SECOND])
+    server = app_server([GATED, SECOND])
     thread = open_thread(server)
     assert start(server, thread, "first")["id"] == "0"
     server.notification("codex/event/agent_message")
@@ -63,7 +63,7 @@ def test_turn_start_in_a_turn(app_server: AppServer) -> None:
 
 def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
     """The input that steers a turn is not repeated as an item; the input that started the turn is. (REAL-77)"""
-    server = app_server([HELD, SECOND])
+    server = app_server([GATED, SECOND])
     steer(server)
     said = [item["content"][0]["text"] for item in items_of(server, "userMessage")]
     assert said == ["first"]
@@ -72,7 +72,7 @@ def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
 
 def test_the_turn_after(app_server: AppServer) -> None:
     """The steering input uses up a turn id: the next turn has the id after it. (REAL-78)"""
-    server = app_server([HELD, SECOND, {"items": [text("Three", id="msg_3")]}])
+    server = app_server([GATED, SECOND, {"items": [text("Three", id="msg_3")]}])
     thread = steer(server)
     assert run(server, thread, "third")["id"] == "2"
     assert last_words(server) == ["Two", "Three"]
@@ -80,7 +80,7 @@ def test_the_turn_after(app_server: AppServer) -> None:
 
 def test_v1_message_in_a_turn(app_server: AppServer) -> None:
     """v1: sendUserMessage during a turn is answered at once and steers that turn, which ends once. (REAL-77)"""
-    server = app_server([HELD, SECOND])
+    server = app_server([GATED, SECOND])
     talk = conversation(server)
     say(server, talk, "first")
     server.notification("codex/event/agent_message")

@@ -15,7 +15,7 @@ from suites.app_server.expected import all_of, shell_call, text
 from suites.app_server.turns import ASKS, FREE, asked, items_of, methods, open_thread, run, start
 
 #: The model sends "Hello" and then nothing more.
-HELD = {"items": [text("Hello"), {"type": "gate", "name": "never"}]}
+GATED = {"items": [text("Hello"), {"type": "gate", "name": "never"}]}
 #: How long a case watches a server that must not end, in seconds.
 WATCH = 1.0
 
@@ -33,7 +33,7 @@ def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
 
 def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
     """During a turn the server ends with status 0 at once: the turn is neither completed nor interrupted. (REAL-92)"""
-    server = app_server([HELD])
+    server = app_server([GATED])
     thread = open_thread(server)
     start(server, thread)
     server.notification("codex/event/agent_message")
@@ -99,7 +99,7 @@ def test_signal(app_server: AppServer, number: signal.Signals) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None:
     """A signal during a turn ends the server at once; the server sends nothing about the turn. (REAL-94)"""
-    server = app_server([HELD], ends=-number)
+    server = app_server([GATED], ends=-number)
     thread = open_thread(server)
     start(server, thread)
     server.notification("codex/event/agent_message")
