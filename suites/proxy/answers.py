@@ -1,4 +1,4 @@
-"""What a client reads out of an answer, whole or streamed, of chat or of responses: the text, and the calls of tools."""
+"""How a client reads an answer of chat or of responses, whole or streamed: its text and its tool calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suites.proxy.saying import must_be, only, short
 
 @dataclass
 class Call:
-    """One call of a tool: `arguments` is the string as it came, `id` is how its output will name it."""
+    """One tool call; `arguments` is the unchanged string, and the output of the call refers to `id`."""
 
     id: str = ""
     name: str = ""
@@ -21,7 +21,7 @@ class Call:
 
 @dataclass
 class Answer:
-    """The text that a user sees, the calls in their order, and why it ended (chat: finish_reason, responses: status)."""
+    """The text for the user, the calls in order, and the reason for the end (chat: finish_reason, responses: status)."""
 
     text: str = ""
     calls: list[Call] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Answer:
 
 
 def arguments(said: str) -> Any:
-    """The arguments of a call decoded; as they are, when they are not JSON."""
+    """Return the decoded arguments of a call, or the unchanged string if it is not JSON."""
     try:
         return json.loads(said)
     except (TypeError, ValueError):
@@ -37,7 +37,7 @@ def arguments(said: str) -> Any:
 
 
 def must_say(done: Exchange, text: str) -> None:
-    """The text of the answer must be this one; AssertionError says what it is instead."""
+    """Check that the answer has this text; the AssertionError shows the actual text."""
     __tracebackhide__ = True
     where = "delta.content of all chunks" if done.path.endswith("/chat/completions") else "the output_text.delta of all events"
     whole = "message.content" if done.path.endswith("/chat/completions") else "the output_text of the message"
@@ -45,14 +45,14 @@ def must_say(done: Exchange, text: str) -> None:
     if got != text:
         at = next((n for n, (a, b) in enumerate(zip(got, text, strict=False)) if a != b), min(len(got), len(text)))
         raise AssertionError(
-            f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be what the model said. "
-            f"From character {at} on it is {got[at : at + 60]!r}, and not {text[at : at + 60]!r}; "
-            f"it has {len(got)} characters, and not {len(text)}."
+            f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be the text of the model. "
+            f"From character {at} on, expected {text[at : at + 60]!r}, got {got[at : at + 60]!r}; "
+            f"expected {len(text)} characters, got {len(got)}."
         )
 
 
 def read(done: Exchange) -> Answer:
-    """Read the answer of `done`; AssertionError when it does not have the form of its endpoint."""
+    """Read the answer of `done`; raises AssertionError if it does not have the form of its endpoint."""
     chat = done.path.endswith("/chat/completions")
     for value in [event.value for event in done.events if event.data != "[DONE]"] if done.is_stream else [done.json]:
         assert isinstance(value, dict), (

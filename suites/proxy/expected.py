@@ -1,8 +1,8 @@
-"""Words of the two specifications, and small helpers to read payloads by.
+"""Examples of the two specifications, and small functions that read payloads.
 
 Source: docs/contract/payloads.md, docs/contract/handoff.md.
 
-Everything here is written out from the text, so that no builder is between the specification and what a proxy is held to.
+All values are written by hand from the specifications and share no code with the proxies under test.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from codex_replay.plugin.proxy.fixture import Exchange
 AS_SPECIFIED, WORKS = "as-specified", "works-on-0.92"
 CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
 ENDPOINTS = ["chat", "responses"]
-#: For cases in which a model writes its calls as text, and a proxy has to find them there (docs/proxy.md, capabilities).
+#: For cases in which the model writes its calls as text and the proxy must find them there (docs/proxy.md, capabilities).
 IN_TEXT = pytest.mark.needs("text-tools")
-#: The alias that the specification names, the effort that it implies, and the model that its newConversation shows.
+#: The alias of the specification, the effort that the alias implies, and the model in the example of newConversation.
 ALIAS, IMPLIED, EFFECTIVE = "gpt-5.2-codev-l", "low", "gpt-5.2"
 
-#: Keys in an order that sorting would change, all the keywords that a summary has to cope with, and more than ASCII.
+#: A schema with unsorted keys, all keywords that a summary must handle, and non-ASCII characters.
 TREE: dict[str, Any] = {
     "type": "object",
     "required": ["path", "depth"],
@@ -36,9 +36,9 @@ TREE: dict[str, Any] = {
 }
 NOTE: dict[str, Any] = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
-#: The two ways in which a request has no tools.
+#: The two ways to send a request without tools.
 NO_TOOLS: dict[str, dict[str, Any]] = {"no-tools": {}, "empty-list": {"tools": []}}
-#: A schema of the answer.
+#: An output schema.
 SUM: dict[str, Any] = {
     "type": "object",
     "required": ["sum"],
@@ -50,7 +50,7 @@ SUM: dict[str, Any] = {
 def tool(
     endpoint: str, name: str = "getFileTree", schema: Any = None, description: str | None = "List files", **more: Any
 ) -> Any:
-    """A function tool as a client of that endpoint writes it."""
+    """Return a function tool in the form of this endpoint."""
     body: dict[str, Any] = {"name": name}
     if description is not None:
         body["description"] = description
@@ -60,7 +60,7 @@ def tool(
 
 
 def format_of(endpoint: str) -> dict[str, Any]:
-    """A request for output by a schema, as a client of that endpoint writes it."""
+    """Return a request for structured output in the form of this endpoint."""
     named = {"name": "sum", "schema": SUM, "strict": True}
     if endpoint == "chat":
         return {"response_format": {"type": "json_schema", "json_schema": named}}
@@ -68,49 +68,49 @@ def format_of(endpoint: str) -> dict[str, Any]:
 
 
 def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]:
-    """A native call of a tool, as the model's item."""
+    """Return a native tool call as an item of the model."""
     return {"type": "function_call", "name": name, "arguments": {"path": "a"}, "call_id": call_id}
 
 
 def each_way(text: list[Any], natively: list[Any], *others: Any) -> pytest.MarkDecorator:
-    """A case for each way in which a model calls: in its text, and natively. A proxy may know one of them, and says which."""
+    """Return a case for each way of a tool call: in the text, and natively. A proxy may support one way and declares it."""
     marks = [IN_TEXT, pytest.mark.model(*text)]
-    # What the specification says of newConversation gives the real 0.92 no native tools.
+    # With the newConversation of the specification the real 0.92 has no native tools.
     natives = [pytest.mark.needs("native-tools"), pytest.mark.model(*natively), pytest.mark.proxy_profile(WORKS)]
     cases = [pytest.param("call-in-text", marks=marks), pytest.param("native-call", marks=natives)]
     return pytest.mark.parametrize("way", [*others, *cases])
 
 
 def texts(params: dict[str, Any]) -> str:
-    """The text of all text items of a payload, a line between two items."""
+    """Return the text of all text items of a payload, joined by newlines."""
     found = [item["data"]["text"] for item in params["items"] if item.get("type") == "text"]
     return "\n".join(found)
 
 
 def prompt_texts(endpoint: str, prompt: str) -> tuple[str, ...]:
-    """The texts that the one item of a prompt may have: behind its role; a string of responses also as it is (HAND-22)."""
+    """Return the allowed texts of a prompt's item: the prompt after its role; on responses also the plain prompt (HAND-22)."""
     return (f"[user] {prompt}",) if endpoint == "chat" else (prompt, f"[user] {prompt}")
 
 
 def conversation_id(done: Exchange) -> Any:
-    """What newConversation was answered with."""
+    """Return the conversation id in the response to newConversation."""
     asked = done.calls("newConversation")[0]["id"]
     answers = [f.value for f in done.frames if f.sender == "server" and f.kind == "response" and f.value["id"] == asked]
     return answers[0]["result"]["conversationId"]
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two values are the same JSON text, key order included."""
+    """Return True if two values are the same JSON text, including the order of keys."""
     return json.dumps(first) == json.dumps(second)
 
 
 def is_unset(params: dict[str, Any], name: str) -> bool:
-    """Whether a field is null or omitted: "Values are omitted when undefined", and the examples show nulls."""
+    """Return True if a field is null or omitted: "Values are omitted when undefined", and the examples show nulls."""
     return params.get(name) is None
 
 
 def twins(params: dict[str, Any], first: str, second: str) -> Any:
-    """The value of a field that is sent in two spellings; both must be there, or neither, and say the same."""
-    assert (first in params) == (second in params), f"only one of {first} and {second} is sent"
-    assert same(params.get(first), params.get(second)), f"{first} and {second} differ"
+    """Return the value of a field with two spellings; both must be present with the same value, or both absent."""
+    assert (first in params) == (second in params), f"expected both {first} and {second}, or neither; got only one"
+    assert same(params.get(first), params.get(second)), f"expected {first} and {second} to have the same value"
     return params.get(first)

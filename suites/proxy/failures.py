@@ -1,4 +1,4 @@
-"""What an answer says of a turn that failed, and whether that failure is the one that the case is about."""
+"""How an answer reports a failed turn, and whether the reported failure is the one that the case caused."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.no_end import ends_turn
 
-#: Seconds between a failure and the answer that reports it. A proxy that waits for an idle timeout is later.
+#: The maximum seconds between a failure and the answer that reports it. A proxy that waits for an idle timeout takes longer.
 AT_ONCE = 2.0
 
 
 def failure(done: Exchange) -> Any:
-    """The error of a failed answer, whole or streamed; AssertionError when it does not tell of one."""
+    """Return the error of a failed answer, whole or streamed; raises AssertionError if the answer has no error."""
     if not done.is_stream:
         if done.status < 400:
             raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.body[:300]!r}")
@@ -22,15 +22,14 @@ def failure(done: Exchange) -> Any:
             return value["response"].get("error") or value["response"].get("incomplete_details")
         if value.get("error") or value.get("type") == "error":
             return value.get("error") or value
-    raise AssertionError(f"the turn failed, but the stream does not say so: {done.body[-500:]!r}")
+    raise AssertionError(f"The turn failed, but the stream has no error: {done.body[-500:]!r}")
 
 
 def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
-    """The answer must come of the model's fault: after the end of the turn that failed, and at once.
+    """Check that the model's fault caused the answer: the answer comes after the end of the failed turn, and at once.
 
-    A refusal of the proxy's own (at capacity, say), an answer before the fault and an idle timeout after it have nothing to do
-    with the fault, whatever their status is. The frames of a proxy that is attached to by its URL cannot be seen: it is not
-    judged by them.
+    The fault does not cause a refusal by the proxy itself (at capacity, for example), an answer before the fault, or an idle
+    timeout after it. If the proxy is known only by its URL, its frames are not visible, so this check does nothing.
     """
     __tracebackhide__ = True
     if proxy.attached:
@@ -51,7 +50,7 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
 
 
 def must_be_at_once(done: Exchange, since: float, what: str) -> None:
-    """The answer must end at most `AT_ONCE` seconds after `since` (seconds since the epoch), when `what` happened."""
+    """Check that the answer ended at most `AT_ONCE` seconds after `since` (seconds since the epoch), the time of `what`."""
     __tracebackhide__ = True
     late = done.ended - since
     if late > AT_ONCE:

@@ -1,8 +1,8 @@
-"""The developer instructions as the specification has them, read from its own text.
+"""The developer instructions of the specification, read from its text.
 
 developer-instructions.txt is the text block of docs/contract/payloads.md, section "Full developer instructions (Obsidian
-tool-call requests)", byte for byte. Here it is cut into what is fixed and what is conditional; what a proxy sent is taken apart
-by the headings of that text alone.
+tool-call requests)", byte for byte. This module splits the text into fixed and conditional lines, and splits a proxy's
+instructions at the headings of the same text.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 TEXT = (Path(__file__).parent / "developer-instructions.txt").read_text(encoding="utf-8")
 _BLOCKS = TEXT.rstrip("\n").split("\n\n")
-#: The lines that always come, as one text: from "Tool calling instructions:" to "If no tool is needed, ...".
+#: The fixed lines, as one text: from "Tool calling instructions:" to "If no tool is needed, ...".
 FIXED = _BLOCKS[0]
-#: The conditional lines, without the remark in parentheses that says when they come.
+#: The conditional lines, without the condition in parentheses.
 CONDITIONAL = [re.sub(r"\s+\(only if .*\)$", "", line) for line in _BLOCKS[1].splitlines()]
 NONE, REQUIRED, FORCED, STRICT = CONDITIONAL
 TOOLS_HEADING = _BLOCKS[2].splitlines()[0]
@@ -26,7 +26,7 @@ TOOL_LINE, DESCRIPTION_LINE, PARAMETERS_LINE, _, EXAMPLE_LINE, _ = _BLOCKS[3].sp
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What the instructions say of one tool: the lines below its name, its parameters, and its example call as written."""
+    """The guidance for one tool: the lines below its name, its parameters, and its unchanged example call."""
 
     name: str
     description: str | None
@@ -36,7 +36,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Developer instructions taken apart: what is before the first heading, the schemas, the guidance, and the rest."""
+    """The parts of developer instructions: the text before the first heading, the schemas, the guidance, and the rest."""
 
     before: str
     conditional: list[str]
@@ -46,22 +46,22 @@ class Instructions:
 
 
 def take_apart(text: str) -> Instructions:
-    """Cut developer instructions at the headings of the specification; AssertionError when one is missing."""
-    assert text.count(TOOLS_HEADING) == 1, f"the line {TOOLS_HEADING!r} must stand once"
-    assert text.count(GUIDANCE_HEADING) == 1, f"the line {GUIDANCE_HEADING!r} must stand once"
+    """Split developer instructions at the headings of the specification; raises AssertionError if a heading is missing."""
+    assert text.count(TOOLS_HEADING) == 1, f"the line {TOOLS_HEADING!r} must occur once"
+    assert text.count(GUIDANCE_HEADING) == 1, f"the line {GUIDANCE_HEADING!r} must occur once"
     before, _, rest = text.partition(TOOLS_HEADING)
     listed, _, guided = rest.partition(GUIDANCE_HEADING)
     schemas = [re.match(r"- ([^:]+): (.*)$", line) for line in listed.strip("\n").split("\n") if line]
     assert all(schemas), f"each line below {TOOLS_HEADING!r} must be '- toolName: schema': {listed!r}"
     guidance, after = _guidance(guided)
-    # By number, so that a fixed line that is wrong is told once, by the check of that line.
+    # By number, so that only the check of a fixed line reports a wrong fixed line.
     conditional = before.split("\n")[FIXED.count("\n") + 1 :]
     found = [(match[1], match[2]) for match in schemas if match]
     return Instructions(before, [line for line in conditional if line.strip()], found, guidance, after)
 
 
 def laid_out(found: Instructions) -> str:
-    """The tool text of these parts as the specification lays it out: which blank lines there are, and no other line."""
+    """Return the tool text of these parts in the layout of the specification, with its blank lines and no other line."""
     conditional = ["\n".join(found.conditional)] if found.conditional else []
     schemas = "\n".join([TOOLS_HEADING, *(f"- {name}: {schema}" for name, schema in found.schemas)])
     blocks = "\n\n".join(map(_block, found.guidance))
@@ -89,7 +89,7 @@ def _guidance(text: str) -> tuple[list[Guidance], str]:
 
 
 def sent(params: dict[str, Any]) -> str:
-    """Return the developer instructions of a payload; AssertionError when they are no text."""
+    """Return the developer instructions of a payload; raises AssertionError if they are not a string."""
     text = params.get("developerInstructions")
     assert isinstance(text, str), f"developerInstructions must be a text, not {text!r}"
     return text

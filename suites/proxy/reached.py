@@ -1,7 +1,8 @@
-"""What of a client's request reached the model, read from the requests that the model got, whichever way the proxy chose.
+"""The parts of a client's request that reached the model, read from the requests that the model got.
 
-A text may be in `instructions` or in any item of `input`, as a message of any role or as an item of its own (`function_call`,
-`function_call_output`): that is a proxy's own business. What must hold is that it is there, and whose it is.
+A proxy may put a text in `instructions` or in any item of `input`, as a message of any role or as a separate item
+(`function_call`, `function_call_output`). The checks require that the text is present, and that an output belongs to the right
+call.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import Any
 
 from codex_replay.plugin.proxy.fixture import Proxy
 
-#: How much of a long text, and of how many texts, a failure shows.
+#: The length of a long text, and the number of texts, that a failure shows.
 LONG, MANY = 400, 14
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call of a tool in the client's history: `path` is the word that its arguments are known by, `output` what came of it."""
+    """A tool call in the client's history; `path` is a unique word in its arguments, `output` is its output."""
 
     id: str
     path: str
@@ -26,7 +27,7 @@ class Called:
 
 
 def model_bodies(proxy: Proxy) -> list[Any]:
-    """Return the bodies of the requests that the model got for this case; AssertionError when there is none."""
+    """Return the bodies of the requests that the model got for this case; raises AssertionError if there are none."""
     bodies = [call["body"] for call in proxy.model_calls()]
     if not bodies:
         last = proxy.exchanges[-1]
@@ -39,7 +40,7 @@ def model_bodies(proxy: Proxy) -> list[Any]:
 
 
 def strings(body: Any) -> list[tuple[str, str]]:
-    """Return what a request says to the model, in its order: each text of `instructions` and `input`, behind its JSON path."""
+    """Return the texts of a request to the model in order: each text of `instructions` and `input`, with its JSON path."""
     found: list[tuple[str, str]] = []
     for name in ("instructions", "input"):
         _walk(body.get(name), name, found)
@@ -58,15 +59,15 @@ def _walk(value: Any, path: str, found: list[tuple[str, str]]) -> None:
 
 
 def shown(body: Any, number: int) -> str:
-    """Return what a request says to the model, for a failure: a sentence that is about it, and a line a text."""
+    """Return the texts of a request to the model for a failure message: a heading, and one line for each text."""
     told = [(path, text) for path, text in strings(body) if not path.endswith((".type", ".role"))]
     lines = [f"  {path}: {text[:LONG]!r}{'...' if len(text) > LONG else ''}" for path, text in told[-MANY:]]
     more = [f"  ... {len(told) - MANY} texts before these"] if len(told) > MANY else []
-    return "\n".join([f"Request {number} to the model says:", *more, *lines])
+    return "\n".join([f"Texts of request {number} to the model:", *more, *lines])
 
 
 def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
-    """Each text must be in each request to the model, in this order; a text comes with its place in the client's request."""
+    """Check that each request to the model has these texts in order; each comes with its place in the client's request."""
     __tracebackhide__ = True
     for number, body in enumerate(model_bodies(proxy), 1):
         whole = "\n".join(text for _, text in strings(body))
@@ -77,14 +78,14 @@ def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
                 raise AssertionError(f"{where} of the client's request ({text!r}) did not reach the model. {shown(body, number)}")
             if first < at:
                 raise AssertionError(
-                    f"{where} of the client's request ({text!r}) reached the model before {before}, which stands earlier there. "
+                    f"{where} of the client's request ({text!r}) reached the model before {before}, which comes first there. "
                     f"{shown(body, number)}"
                 )
             at, before = first, where
 
 
 def must_be_paired(proxy: Proxy, *calls: Called) -> None:
-    """Each output must reach the model under the id of its own call, or directly at its own call, and of no other."""
+    """Check that each output reaches the model under the id of its own call or next to its own call."""
     __tracebackhide__ = True
     for number, body in enumerate(model_bodies(proxy), 1):
         for call in calls:
@@ -107,7 +108,7 @@ def _said(value: Any) -> str:
 
 
 def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
-    """What is wrong with the outputs that are items of their own; a proxy may have ids of its own, if the calls have the same."""
+    """Return the error in outputs that are separate items, or ""; a proxy may use new ids if call and output share them."""
     own = {call.id: call for call in calls}
     for _, item in _items(body, "function_call"):
         own.update({item.get("call_id"): call for call in calls if call.path in str(item.get("arguments"))})
@@ -120,7 +121,7 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
 
 
 def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
-    """What is wrong with the outputs that are in a text: whose each is, the name of a call says before all, or behind all."""
+    """Return the error in outputs that are in a text, or ""; the name of its call must be before or after each output."""
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
     text = "\n".join([str(body.get("instructions") or ""), *map(_said, items)])

@@ -1,4 +1,4 @@
-"""Sentences for failures: what was expected, what came, and where, for an author who reads nothing else."""
+"""Failure messages with the place, the expected value and the actual value, complete enough to be read alone."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codex_replay.plugin.proxy.fixture import Exchange
 
-#: How much of a value a sentence shows.
+#: The maximum length of a value in a message.
 SHOWN = 600
 
 
 def must_be(where: str, got: Any, wanted: Any) -> None:
-    """Hold a value to the one that it must be; AssertionError says where, what was expected and what came."""
+    """Check a value; the AssertionError has its place, the expected value and the actual value."""
     __tracebackhide__ = True
-    if got != wanted or (isinstance(wanted, bool) and not isinstance(got, bool)):  # 0 is no false
+    if got != wanted or (isinstance(wanted, bool) and not isinstance(got, bool)):  # 0 is not False
         raise AssertionError(f"{where} must be {short(wanted)}, but it is {short(got)}.")
 
 
 def must_be_same(where: str, got: Any, wanted: Any) -> None:
-    """As `must_be`, the order of keys included."""
+    """Check like `must_be`, including the order of keys."""
     __tracebackhide__ = True
     must_be(where, got, wanted)
     if json.dumps(got) != json.dumps(wanted):
@@ -28,14 +28,14 @@ def must_be_same(where: str, got: Any, wanted: Any) -> None:
 
 
 def must_be_one_of(where: str, got: Any, wanted: tuple[Any, ...]) -> None:
-    """As `must_be`, when there are several that it may be."""
+    """Check like `must_be`, with several allowed values."""
     __tracebackhide__ = True
     if got not in wanted:
         raise AssertionError(f"{where} must be {' or '.join(map(short, wanted))}, but it is {short(got)}.")
 
 
 def only(where: str, found: list[Any], of: Any = None) -> Any:
-    """Return the one that there must be; `of` is what they were looked for in."""
+    """Return the only element of `found`; `of` is the value that was searched, for the failure message."""
     __tracebackhide__ = True
     if len(found) != 1:
         among = "" if of is None else f" among {short(of)}"
@@ -46,7 +46,7 @@ def only(where: str, found: list[Any], of: Any = None) -> Any:
 
 
 def must_be_answered(done: Exchange, status: int, when: str = "") -> None:
-    """Hold the status of an answer; AssertionError names the request, both statuses, the error's code and the body."""
+    """Check the status of an answer; the AssertionError has the request, both statuses, the error code and the body."""
     __tracebackhide__ = True
     if done.status != status:
         request = f"{done.method} {done.path}{' ' + when if when else ''}"
@@ -54,13 +54,13 @@ def must_be_answered(done: Exchange, status: int, when: str = "") -> None:
 
 
 def short(value: Any) -> str:
-    """A value as Python writes it, cut when it is long."""
+    """Return the repr of a value, truncated if it is long."""
     said = repr(value)
     return said if len(said) <= SHOWN else f"{said[:SHOWN]}... ({len(said)} characters)"
 
 
 def must_be_unset(where: str, params: dict[str, Any], *names: str) -> None:
-    """Hold fields to be null or omitted: "Values are omitted when undefined", and the examples show nulls."""
+    """Check that fields are null or omitted: "Values are omitted when undefined", and the examples show nulls."""
     __tracebackhide__ = True
     for name in names:
         if params.get(name) is not None:
@@ -68,19 +68,19 @@ def must_be_unset(where: str, params: dict[str, Any], *names: str) -> None:
 
 
 def must_have(where: str, text: str, *words: str) -> None:
-    """Hold a text to have these words, in this order."""
+    """Check that a text contains these words, in this order."""
     __tracebackhide__ = True
     at = -1
     for number, word in enumerate(words):
         if word not in text:
-            raise AssertionError(f"{where} must have {short(word)}, but it is {short(text)}.")
+            raise AssertionError(f"{where} must contain {short(word)}, but it is {short(text)}.")
         if text.index(word) < at:
             raise AssertionError(f"{where} must have {short(words[number - 1])} before {short(word)}, but it is {short(text)}.")
         at = text.index(word)
 
 
 def must_lack(where: str, text: str, word: str) -> None:
-    """Hold a text not to have this word."""
+    """Check that a text does not contain this word."""
     __tracebackhide__ = True
     if word in text:
-        raise AssertionError(f"{where} must not have {short(word)}, but it is {short(text)}.")
+        raise AssertionError(f"{where} must not contain {short(word)}, but it is {short(text)}.")

@@ -1,4 +1,4 @@
-"""Tool schemas of many kinds, for which instructions must have an example. All are JSON Schema as clients write it."""
+"""Tool schemas of many kinds for the examples in the instructions. All are JSON Schema in the form of real clients."""
 
 from __future__ import annotations
 

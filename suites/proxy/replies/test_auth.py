@@ -1,4 +1,4 @@
-"""Who may ask, and what a bad request is answered.
+"""Which requests the proxy accepts, and its answers to bad requests.
 
 Source: docs/contract/handoff.md, Route entrypoint ("enforces strict auth").
 """
@@ -25,17 +25,17 @@ BAD_KEYS: list[Any] = [
 
 
 def no_turn(done: Exchange) -> None:
-    """The app-server was asked for no conversation, and no turn."""
+    """Check that the proxy opened no conversation and started no turn."""
     sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
     must_be(f"What the proxy sends its app-server for {done.method} {done.path}, which it answers itself,", sent, [])
 
 
 def refused(done: Exchange, status: int) -> None:
-    """The answer is an error in OpenAI's form, and the app-server was asked nothing."""
+    """Check that the answer is an error in OpenAI's form, and that the app-server got no request."""
     must_be_answered(done, status)
     message = done.json["error"]["message"]
-    assert isinstance(message, str), f"error.message of the answer must be a text, not {message!r}"
-    assert message, "error.message of the answer is empty; it must say what is wrong"
+    assert isinstance(message, str), f"error.message of the answer must be a string, not {message!r}"
+    assert message, "error.message of the answer is empty; it must name the error"
     no_turn(done)
 
 
@@ -43,7 +43,7 @@ def refused(done: Exchange, status: int) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-required", "HAND-06")
 def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | None) -> None:
-    """Without the right bearer the answer is 401."""
+    """Without the correct bearer the answer is 401."""
     refused(proxy.post(endpoint, headers={"Authorization": authorization}, ok=False), 401)
 
 
@@ -51,8 +51,8 @@ def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-whole-key", "HAND-06")
 def test_the_whole_key_is_compared(proxy: Proxy, endpoint: str, change: str) -> None:
-    """A bearer that only shares its beginning with the right one is wrong."""
-    proxy.post(endpoint)  # the bearer of this proxy is known once it runs
+    """A bearer that has only the start of the correct key is refused."""
+    proxy.post(endpoint)  # the key of this proxy is known only after its start
     assert proxy.running is not None, "no proxy has been started"
     key = proxy.running.key
     wrong = {"longer": f"{key}x", "shorter": key[:-1], "twice": f"{key} {key}"}[change]
@@ -62,8 +62,8 @@ def test_the_whole_key_is_compared(proxy: Proxy, endpoint: str, change: str) -> 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-case", "HAND-06")
 def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
-    """`bearer` is the same scheme (RFC 9110, 11.1)."""
-    proxy.post(endpoint)  # the bearer of this proxy is known once it runs
+    """The scheme of the bearer is not case-sensitive (RFC 9110, 11.1)."""
+    proxy.post(endpoint)  # the key of this proxy is known only after its start
     assert proxy.running is not None, "no proxy has been started"
     done = proxy.post(endpoint, headers={"Authorization": f"bearer {proxy.running.key}"}, ok=False)
     must_be_answered(done, 200, "with `Authorization: bearer KEY`, its scheme in lower case,")
@@ -73,28 +73,28 @@ def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("bad-body", "HAND-01")
 def test_a_body_that_is_no_object(proxy: Proxy, endpoint: str, body: bytes) -> None:
-    """It is a bad request, told as an error; the app-server never hears of it."""
+    """A body that is not an object gets a 400 with an error; the app-server gets no request."""
     refused(proxy.ask("POST", PATHS[endpoint], body), 400)
 
 
 @pytest.mark.parametrize("missing", ["input", "messages"])
 @pytest.mark.spec("bad-empty", "HAND-01", "PAY-69")
 def test_a_request_without_a_prompt(proxy: Proxy, missing: str) -> None:
-    """Neither endpoint makes a turn of nothing."""
+    """A request without a prompt gets a 400 and starts no turn."""
     path = PATHS["responses" if missing == "input" else "chat"]
     refused(proxy.ask("POST", path, {"model": "gpt-5.2"}), 400)
 
 
 @pytest.mark.spec("bad-path", "HAND-10")
 def test_an_unknown_path(proxy: Proxy) -> None:
-    """404, and no silence."""
+    """An unknown path gets a 404."""
     must_be_answered(proxy.ask("POST", "/v1/nothing", {"model": "x"}), 404)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("bad-then-good", "HAND-01", "HAND-09")
 def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
-    """The request after a bad one is served."""
+    """A good request after a bad one succeeds."""
     refused(proxy.ask("POST", PATHS[endpoint], b"{"), 400)
     proxy.post(endpoint)
 
@@ -102,7 +102,7 @@ def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("request-id", "HAND-02")
 def test_request_ids(proxy: Proxy, endpoint: str) -> None:
-    """Every answer bears an id of its request in a header, no two the same."""
+    """Every answer has a request id in a header, and all request ids are different."""
     names = ("x-request-id", "request-id", "x-proxy-request-id")
     ids = []
     for done in (proxy.post(endpoint), proxy.post(endpoint)):
@@ -111,4 +111,4 @@ def test_request_ids(proxy: Proxy, endpoint: str) -> None:
         assert ids[-1], (
             f"The answer has no id of its request in a header named {', '.join(names[:-1])} or {names[-1]}. It has: {had}."
         )
-    assert ids[0] != ids[1], f"Two answers have one request id, {ids[0]!r}; each must have its own."
+    assert ids[0] != ids[1], f"Two answers have the same request id, {ids[0]!r}; each must have a different one."

@@ -1,4 +1,4 @@
-"""What a client sees when the app-server is one of 0.92. Source: docs/contract/real-0.92.md, sections 4 and 5."""
+"""What a client sees when the app-server is Codex 0.92. Source: docs/contract/real-0.92.md, sections 4 and 5."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WIDE = "aa\u2028b \U0001f600\u0085 é " * 40
 @pytest.mark.model("Once.")
 @pytest.mark.spec("one-model-call", "REAL-80")
 def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """Nothing is asked, or paid for, twice."""
+    """One request of the client makes exactly one request to the model."""
     done = proxy.post(endpoint, {"stream": stream})
     must_say(done, "Once.")
     must_be("The number of requests that the model got for one of the client's", len(proxy.model_calls()), 1)
@@ -47,49 +47,49 @@ def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool
 @pytest.mark.model("First part. ", {"type": "reasoning", "summary": "hm"}, "Second part.")
 @pytest.mark.spec("whole-turn", "REAL-98")
 def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """Not at the first agent message: a turn may have several."""
+    """The answer ends with the turn and not with the first agent message, because a turn may have several messages."""
     text = read(proxy.post(endpoint, {"stream": stream})).text
     for part in ("First part.", "Second part."):
-        must_be(f"How often {part!r}, a message of the turn, stands in the text {text!r}", text.count(part), 1)
+        must_be(f"The number of times that {part!r}, a message of the turn, occurs in the text {text!r}", text.count(part), 1)
     assert "hm" not in text, f"the model's reasoning ('hm') is in the text of the answer: {text!r}"
 
 
-#: The texts and the sizes of their pieces; one script, so that one process serves all.
-PIECES: dict[str, tuple[str, int]] = {
+#: The texts and the sizes of their chunks; all are in one script, so that one process serves all.
+CHUNKS: dict[str, tuple[str, int]] = {
     "37": (WIDE * 10, 37),
     "1": (WIDE, 1),
     "100K": ("x\u2028" * 50_000, 100_000),
     "fragments": (WIDE, 120),
 }
-#: The app-server writes 37 bytes at a time: in the middle of a line, and of a character.
+#: The app-server writes 37 bytes at a time, so that writes end inside lines and inside characters.
 FRAGMENTS = {"CODEX_REPLAY_PIECE": "37"}
-IN_PIECES: list[dict[str, Any]] = [
+IN_CHUNKS: list[dict[str, Any]] = [
     {
-        "match": f"pieces of {name};",
+        "match": f"chunks of {name};",
         "items": [{"type": "text", "text": text, "deltas": [text[i : i + size] for i in range(0, len(text), size)]}],
         "times": "always",
     }
-    for name, (text, size) in PIECES.items()
+    for name, (text, size) in CHUNKS.items()
 ]
 
 
 @BOTH
 @STREAM
-@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("size", CHUNKS)
 @pytest.mark.spec("deltas", "EDIT-15")
 def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: str) -> None:
-    """Small pieces, lines in fragments, U+2028, astral characters and a delta of 100 KB pass unchanged."""
-    prompt = f"Give me pieces of {size};"
+    """The text arrives unchanged with small chunks, fragmented lines, U+2028, astral characters and a delta of 100 KB."""
+    prompt = f"Give me chunks of {size};"
     body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
     env = FRAGMENTS if size == "fragments" else None
-    done = proxy.post(endpoint, {**body, "stream": stream}, env=env, script=IN_PIECES)
-    must_say(done, PIECES[size][0])
+    done = proxy.post(endpoint, {**body, "stream": stream}, env=env, script=IN_CHUNKS)
+    must_say(done, CHUNKS[size][0])
 
 
 THINKS = {"type": "wait", "ms": 300}
 ERRORS: list[Any] = [
     pytest.param({"status": 429, "error": {"message": "slow down"}}, 429, id="429"),
-    # The model thinks a while: a proxy that answers before the fault is too early, and not by a hair.
+    # The model waits a while, so that a proxy that answers before the fault is clearly too early.
     pytest.param({"items": [THINKS, {"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
     pytest.param({"items": [{"type": "failed", "code": "context_length_exceeded", "message": "too long"}]}, 400, id="context"),
     pytest.param({"status": 500, "error": {"message": "oops"}}, 502, id="500"),
@@ -99,7 +99,7 @@ ERRORS: list[Any] = [
 
 
 def with_model(cases: list[Any]) -> list[Any]:
-    """The same cases, each with its turn as what the model does."""
+    """Return the same cases, each with its turn as the model's script."""
     return [
         pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], "times": "always"}]))
         for case in cases
@@ -123,7 +123,7 @@ def with_model(cases: list[Any]) -> list[Any]:
     "REAL-109",
 )
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
-    """429 for limits, 400 for a prompt that is too long, a server error for the rest; with a message."""
+    """The answer has status 429 for a limit, 400 for a too long prompt, a 5xx for other faults, and an error message."""
     done = proxy.post(endpoint, ok=False)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
@@ -140,10 +140,10 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
 @pytest.mark.parametrize("status", with_model(ERRORS))
 @pytest.mark.spec("fault-stream", "REAL-98")
 def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
-    """A stream says that it failed, and ends: never a clean end of half an answer."""
+    """After a fault the stream ends with an error, never with the clean end of a half answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False)
     must_come_of_the_fault(proxy, done)
-    assert failure(done), f"the failure that the stream tells of is empty: {done.body[-300:]!r}"
+    assert failure(done), f"the error in the stream is empty: {done.body[-300:]!r}"
     if done.is_stream:
         ends = [e.value for e in done.events if isinstance(e.value, dict) and e.value.get("type") == "response.completed"]
         must_be("The response.completed events of a stream that failed", ends, [])
@@ -153,7 +153,7 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 @pytest.mark.model(turns=[{"status": 500, "error": {"message": "oops"}}, {"items": ["Better."]}])
 @pytest.mark.spec("fault-then-good", "REAL-98")
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
-    """A failed turn leaves nothing behind."""
+    """The request after a failed turn succeeds."""
     proxy.post(endpoint, ok=False)
     must_say(proxy.post(endpoint), "Better.")
 
@@ -162,7 +162,7 @@ def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model('{"sum":5}')
 @pytest.mark.spec("schema-reaches-model", "REAL-31", "REAL-45")
 def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
-    """An output schema on a message is ignored by 0.92; a proxy must put it where it works."""
+    """The output schema reaches the model. (0.92 ignores a schema in sendUserMessage, so the proxy must put it elsewhere.)"""
     named = {"name": "sum", "schema": SCHEMA, "strict": True}
     chat = {"response_format": {"type": "json_schema", "json_schema": named}}
     proxy.post(endpoint, chat if endpoint == "chat" else {"text": {"format": {"type": "json_schema", **named}}})
@@ -174,27 +174,25 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
-    """The tools reach the model as tools of the request or in its instructions, with name and parameters."""
+    """The tools reach the model with name and parameters, as tools of the request or in its instructions."""
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
     for body in model_bodies(proxy):
         said = json.dumps(body, ensure_ascii=False)
         for word, what in (("getFileTree", "the name of the tool"), ("Where to begin", "the schema of its parameters")):
-            assert word in said, (
-                f"{what} that the client declared ({word!r}) is nowhere in the request to the model: {said[:1500]}"
-            )
+            assert word in said, f"{what} that the client declared ({word!r}) is not in the request to the model: {said[:1500]}"
 
 
 @BOTH
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("bare-tool-served", "HAND-27", "SCHEMA-08")
 def test_a_tool_without_a_description_is_served(proxy: Proxy, endpoint: str) -> None:
-    """The app-server refuses a dynamic tool without a description; the client's request is a common one, and is answered."""
+    """A request with a tool without a description succeeds, although the app-server refuses such a dynamic tool."""
     given = {"tools": [tool(endpoint, description=None)]}
     done = proxy.post(endpoint, given, ok=False)
     must_be(f"The status of the answer to POST {done.path} with a tool without a description", done.status, 200)
     must_say(done, "Hi.")
     for body in model_bodies(proxy):
-        assert "getFileTree" in json.dumps(body, ensure_ascii=False), "the tool is nowhere in the request to the model"
+        assert "getFileTree" in json.dumps(body, ensure_ascii=False), "the request to the model does not contain the tool"
 
 
 @BOTH
@@ -203,7 +201,7 @@ def test_a_tool_without_a_description_is_served(proxy: Proxy, endpoint: str) -> 
 @pytest.mark.model(native())
 @pytest.mark.spec("native-call", "REAL-62", "REAL-63", "SCHEMA-16")
 def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A model that calls a declared function natively calls it at the client, once."""
+    """The client gets each native call of the model once."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
     calls = [(call.name, arguments(call.arguments)) for call in answer.calls]
     must_be("(name, arguments) of the calls that the client gets", calls, [("getFileTree", {"path": "a"})])
@@ -213,7 +211,7 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.model(turns=[{"items": ["Mixed?"], "times": "always"}])
 @pytest.mark.spec("many-clients", "REAL-50")
 def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
-    """Requests side by side, eight or as many as the proxy bears, get each its own answer."""
+    """Up to eight parallel requests (or as many as the proxy supports) each get their own answer."""
     clients = min(8, proxy.clients)
     turns: list[dict[str, Any]] = [
         {"match": f"client-{n};", "items": [f"Answer {n}. " * 20], "times": "always"} for n in range(clients)
@@ -234,7 +232,7 @@ def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"]}, {"items": ["Next."]}])
 @pytest.mark.spec("disconnect", "REAL-73")
 def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> None:
-    """The turn of a client that hung up is interrupted (or its app-server ended), and the next request is served."""
+    """If a client disconnects, the proxy interrupts the turn (or ends the app-server), and the next request succeeds."""
     proxy.post(endpoint, {"stream": True}, stop_after=200, ok=False)
 
     def freed(frames: list[Any]) -> bool:
@@ -242,24 +240,24 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
             return True
         return bool(frames) and not any(frame.child_runs() for frame in frames)
 
-    what = "After the client hung up in mid-stream: turn/interrupt (or interruptConversation), or the end of the app-server,"
+    what = "After the client disconnected: turn/interrupt (or interruptConversation), or the end of the app-server,"
     proxy.eventually(freed, what=what)
     must_say(proxy.post(endpoint), "Next.")
 
 
 def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any]) -> Exchange:
-    """Ask, end the app-server once it works on the turn, and return the answer."""
+    """Send a request, kill the app-server during the turn, and return the answer."""
     running = proxy.process(script=script)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
         deadline = time.monotonic() + 10
         while not (begun := [frame for frame in list(running.wire.frames) if '"Half of it. ' in frame.raw]):
             if asked.done():
-                early = asked.result()  # raises what the request has raised
+                early = asked.result()  # re-raises the exception of the request
                 raise AssertionError(
-                    f"The proxy answered {early.answered} before its app-server had begun the turn: {early.body[:300]!r}"
+                    f"The proxy answered {early.answered} before its app-server had started the turn: {early.body[:300]!r}"
                 )
-            assert time.monotonic() < deadline, "The proxy's app-server must begin the turn within 10 s, but it did not."
+            assert time.monotonic() < deadline, "The proxy's app-server must start the turn within 10 s, but it did not."
             running.wire.update()
             time.sleep(0.02)
         killed = time.time()
@@ -274,11 +272,11 @@ def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[A
 @pytest.mark.spec("server-death-in-turn", "REAL-94")
 @pytest.mark.model("")
 def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The client is told, at once, that the answer has failed; and the next request is served."""
+    """If the app-server dies during a turn, the client gets an error at once, and the next request succeeds."""
     items = ["Half of it. ", {"type": "wait", "ms": 30_000}, "never"]
     script = [{"match": proxy.marker, "items": items, "times": "always"}, {"items": ["Next."], "times": "always"}]
     told = failed_in_mid_turn(proxy, endpoint, stream, script)
-    assert failure(told), f"the failure that the answer tells of is empty: {told.body[-300:]!r}"
+    assert failure(told), f"the error in the answer is empty: {told.body[-300:]!r}"
     body: dict[str, Any] = (
         {"messages": [{"role": "user", "content": "And now?"}]} if endpoint == "chat" else {"input": "And now?"}
     )
@@ -295,13 +293,13 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
 )
 @pytest.mark.spec("server-requests", "REAL-52", "REAL-58")
 def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A request of the server that nobody answers holds the turn up for ever: each gets a response, and the turn its end."""
+    """The proxy answers each request of the app-server, because the turn hangs without a response; then the turn ends."""
     done = proxy.post(endpoint, {"stream": stream}, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
     asked = [frame.value["id"] for frame in done.frames if frame.sender == "server" and frame.kind == "request"]
     answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
     assert asked, (
-        "The app-server must ask for approval of a command when PROXY_APPROVAL_POLICY is untrusted, but it asked nothing: pass "
-        f"the policy on to it. The status of the answer is {done.status}: {done.body[:300]!r}"
+        "With PROXY_APPROVAL_POLICY=untrusted the app-server must request an approval for a command, but it requested none: "
+        f"pass the policy to the app-server. The status of the answer is {done.status}: {done.body[:300]!r}"
     )
     must_be("The ids of the app-server's requests that got no answer", [each for each in asked if each not in answered], [])
     if done.status < 400:
@@ -320,7 +318,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
 )
 @pytest.mark.spec("usage-of-the-turn", "REAL-49")
 def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
-    """The turn's usage, or that of its last call; never only that of its first."""
+    """The usage is the sum of the turn or that of its last model request, not only that of the first."""
     usage = proxy.post(endpoint).json["usage"]
     must_be_one_of("usage.total_tokens of a turn of two model calls (110 and 220)", usage["total_tokens"], (330, 220))
 
@@ -329,12 +327,12 @@ def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("server-death", "REAL-94")
 def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> None:
-    """A dead app-server is not a dead proxy: the next request is served."""
+    """After the app-server died, the proxy starts a new one, and a later request succeeds."""
     script = [{"items": ["Hi."], "times": "always"}]
     done = proxy.post(endpoint, script=script)
     child = int({frame.child for frame in done.frames}.pop())
     os.kill(child, signal.SIGTERM)
-    for _ in range(3):  # the proxy may meet the dead one once
+    for _ in range(3):  # the first request may still reach the dead app-server
         done = proxy.post(endpoint, script=script, ok=False)
         if done.status == 200:
             break

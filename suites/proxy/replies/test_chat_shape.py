@@ -1,4 +1,4 @@
-"""The shape of chat answers, whole and streamed, as OpenAI's clients read them. Source: the Chat Completions API reference."""
+"""The form of chat answers, whole and streamed, as OpenAI's clients read them. Source: the Chat Completions API reference."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ TEXT = "Hello, «world» \U0001f600."
 
 
 def chunks(proxy: Proxy, **more: object) -> list[Event]:
-    """Ask for a stream and return its events."""
+    """Request a stream and return its events."""
     return proxy.chat({"stream": True, **more}).events
 
 
 @pytest.mark.spec("chat-whole", source="OpenAI API reference, Chat Completions", says="The chat completion object")
 def test_whole(proxy: Proxy) -> None:
-    """One completion with one choice, whose message is the model's text."""
+    """The answer is one completion with one choice; its message is the model's text."""
     done = proxy.chat()
     body = done.json
     kind = (done.header("content-type") or "").partition(";")[0]
     must_be("The header content-type of the answer", kind, "application/json")
     must_be("object", body["object"], "chat.completion")
-    assert body["id"], f"id must be a text that is not empty, not {body['id']!r}"
+    assert body["id"], f"id must be a non-empty string, not {body['id']!r}"
     assert type(body["created"]) is int, f"created must be a whole number of seconds, not {body['created']!r}"
     choices = [(choice["index"], choice["finish_reason"]) for choice in body["choices"]]
     must_be("(index, finish_reason) of `choices`", choices, [(0, "stop")])
@@ -40,7 +40,7 @@ def test_whole(proxy: Proxy) -> None:
 )
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56, "cached_tokens": 34}}])
 def test_usage(proxy: Proxy) -> None:
-    """The model's own count, not a guess."""
+    """`usage` has the numbers of the model, not an estimate."""
     usage = proxy.chat().json["usage"]
     counts = (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"])
     must_be("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
@@ -48,24 +48,22 @@ def test_usage(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-form", source="OpenAI API reference, Chat Completions", says="The chat completion chunk object")
 def test_chunks(proxy: Proxy) -> None:
-    """Every event but the last is a chunk; all have one id and one model."""
+    """Every event except the last is a chunk; all chunks have the same id and model."""
     events = chunks(proxy)
     values = [event.value for event in events[:-1]]
     assert all(isinstance(value, dict) for value in values), (
-        f"the data of every event but the last must be an object: {short(events)}"
+        f"the data of every event except the last must be an object: {short(events)}"
     )
     must_be("`object` of all chunks", {value["object"] for value in values}, {"chat.completion.chunk"})
     ids = {value["id"] for value in values}
-    assert len(ids) == 1, f"all chunks of one answer must have one `id`; they have {short(ids)}"
+    assert len(ids) == 1, f"all chunks of one answer must have the same `id`; they have {short(ids)}"
     must_be("`model` of all chunks", {value["model"] for value in values}, {"gpt-5.2"})
-    must_be(
-        "The names of the events (`event:` lines), of which a chat's stream has none,", {event.name for event in events}, {""}
-    )
+    must_be("The names of the events (`event:` lines; a chat stream has none)", {event.name for event in events}, {""})
 
 
 @pytest.mark.spec("chat-stream-done", source="OpenAI API reference, Chat Completions", says="data: [DONE]")
 def test_terminator(proxy: Proxy) -> None:
-    """The stream ends with [DONE], which comes once."""
+    """The stream ends with one [DONE]."""
     events = chunks(proxy)
     datas = [event.data for event in events]
     must_be("The number of events whose data is [DONE]", datas.count("[DONE]"), 1)
@@ -74,7 +72,7 @@ def test_terminator(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-role", source="OpenAI API reference, Chat Completions", says="delta: role, content")
 def test_role_and_finish(proxy: Proxy) -> None:
-    """The first delta has the role; one chunk, the last with a choice, has the finish reason."""
+    """The first delta has the role; only the last chunk with a choice has the finish reason."""
     choices = [choice for event in chunks(proxy)[:-1] for choice in event.value["choices"]]
     assert choices, "no chunk of the stream has a choice"
     must_be("delta.role of the first chunk", choices[0]["delta"].get("role"), "assistant")
@@ -85,7 +83,7 @@ def test_role_and_finish(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-text", source="OpenAI API reference, Chat Completions", says="delta: role, content")
 def test_text(proxy: Proxy) -> None:
-    """The deltas are the text, each piece once."""
+    """The joined deltas equal the text."""
     must_say(proxy.chat({"stream": True}), TEXT)
 
 
@@ -96,7 +94,7 @@ def test_text(proxy: Proxy) -> None:
 )
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage_of_a_stream(proxy: Proxy) -> None:
-    """Asked for, it comes in the last chunk, which has no choice."""
+    """With include_usage, the usage comes in the last chunk, which has no choice."""
     last = chunks(proxy, stream_options={"include_usage": True})[-2:][0].value
     must_be("`choices` of the last chunk before [DONE]", last["choices"], [])
     usage = last["usage"]
@@ -105,6 +103,6 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-no-usage", source="OpenAI API reference, Chat Completions", says="stream_options.include_usage")
 def test_no_usage_of_a_stream(proxy: Proxy) -> None:
-    """Not asked for, every chunk has a choice."""
+    """Without include_usage, every chunk has a choice."""
     bare = [event.data for event in chunks(proxy)[:-1] if not event.value["choices"]]
-    must_be("The chunks without a choice, where no usage was asked for,", bare, [])
+    must_be("The chunks without a choice (the request has no include_usage)", bare, [])

@@ -1,6 +1,6 @@
-"""What a page of another origin needs of a proxy. Source: docs/contract/handoff.md, Ingress + middleware.
+"""The headers that a web page of another origin needs from a proxy. Source: docs/contract/handoff.md, Ingress + middleware.
 
-The document says that CORS requests are answered; what such an answer has is the Fetch standard's (CORS protocol).
+The document requires answers to CORS requests; the Fetch standard (CORS protocol) defines their content.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = [
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 ORIGIN = "https://editor.example"
-#: What a browser sends before a POST with a bearer and JSON; it never sends the bearer itself.
+#: The headers of a browser's preflight before a POST with a bearer and JSON; a preflight never has the bearer.
 PREFLIGHT = {
     "Authorization": None,
     "Origin": ORIGIN,
@@ -29,7 +29,7 @@ PREFLIGHT = {
 
 
 def must_allow_the_origin(done: Exchange) -> None:
-    """The answer may be read by the page: its origin, or any, is allowed."""
+    """Check that the page may read the answer: the answer allows the page's origin or all origins."""
     where = f"The header Access-Control-Allow-Origin of the answer to {done.method} {done.path}"
     must_be_one_of(where, done.header("access-control-allow-origin"), ("*", ORIGIN))
 
@@ -37,7 +37,7 @@ def must_allow_the_origin(done: Exchange) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-preflight", "HAND-04")
 def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
-    """OPTIONS without a bearer succeeds, allows the POST with its two headers, and asks the app-server nothing."""
+    """OPTIONS succeeds without a bearer, allows the POST with its two headers, and sends nothing to the app-server."""
     proxy.process()
     done = proxy.ask("OPTIONS", PATHS[endpoint], headers=PREFLIGHT)
     must_be_one_of(f"The status of the answer to OPTIONS {done.path}, a preflight", done.status, (200, 204))
@@ -45,7 +45,7 @@ def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
     methods = [each.strip() for each in (done.header("access-control-allow-methods") or "").split(",")]
     assert {"POST", "*"} & set(methods), f"Access-Control-Allow-Methods must have POST; it is {', '.join(methods) or 'missing'}."
     allowed = {each.strip().lower() for each in (done.header("access-control-allow-headers") or "").split(",")}
-    # `*` stands for all but authorization, which must be named.
+    # `*` covers all headers except authorization, which must be named.
     missing = [name for name in ("authorization", "content-type") if name not in allowed]
     missing = [name for name in missing if name == "authorization" or "*" not in allowed]
     must_be("The headers of the request that Access-Control-Allow-Headers lacks", missing, [])
@@ -56,14 +56,14 @@ def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-answer", "HAND-04")
 def test_the_answer_may_be_read(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A whole answer and a stream bear the header."""
+    """A whole answer and a stream have the header that allows the origin."""
     must_allow_the_origin(proxy.post(endpoint, {"stream": stream}, headers={"Origin": ORIGIN}))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-refusal", "HAND-04")
 def test_a_refusal_may_be_read(proxy: Proxy, endpoint: str) -> None:
-    """Without the header a page sees a network error, and never the 401."""
+    """A 401 also has the header, because without it a page sees only a network error."""
     done = proxy.post(endpoint, headers={"Origin": ORIGIN, "Authorization": "Bearer sk-wrong"}, ok=False)
     must_be(f"The status of the answer to POST {done.path} with a wrong bearer", done.status, 401)
     must_allow_the_origin(done)

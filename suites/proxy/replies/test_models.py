@@ -1,4 +1,4 @@
-"""Model names, aliases and the effort that they imply. Source: docs/contract/payloads.md, Common normalization rules."""
+"""Model names, aliases and their implied effort. Source: docs/contract/payloads.md, Common normalization rules."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from suites.proxy.saying import must_be, must_be_one_of, must_be_unset
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
 MESSAGE = "sendUserMessage"
-#: The efforts that app-server knows.
+#: The efforts that the app-server accepts.
 EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-effective", "PAY-08", "PAY-21")
 def test_the_app_server_gets_the_effective_model(proxy: Proxy, endpoint: str) -> None:
-    """An alias is resolved before it is sent."""
+    """The app-server gets the model of an alias, not the alias."""
     must_be("newConversation.model", proxy.post(endpoint, {"model": ALIAS}).params("newConversation")["model"], EFFECTIVE)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-turn", "PAY-58")
 def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
-    """The effective model, or the alias: the document's rule and its example differ here."""
+    """The turn has the effective model or the alias, because the document's rule and its example differ."""
     must_be_one_of(
         "sendUserTurn.model", proxy.post(endpoint, {"model": ALIAS}).params("sendUserTurn")["model"], (EFFECTIVE, ALIAS)
     )
@@ -36,18 +36,18 @@ def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.proxy_profile(AS_SPECIFIED, WORKS)
 @pytest.mark.spec("model-requested", "PAY-09")
 def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, model: str, stream: bool) -> None:
-    """The response names the model as it was requested."""
+    """The response has the model name of the request."""
     done = proxy.responses({"model": model, "stream": stream})
     told = (
         [event.value["response"] for event in done.events if event.value and "response" in event.value] if stream else [done.json]
     )
-    assert told, "no event of the stream has a response"
+    assert told, "no event of the stream has a `response`"
     must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in told}, {model})
 
 
 @pytest.mark.spec("model-implied-chat", "PAY-13", "PAY-59", "PAY-89")
 def test_implied_effort_on_chat(proxy: Proxy) -> None:
-    """On the turn, and not on the message."""
+    """On chat, sendUserTurn has the implied effort and sendUserMessage does not."""
     done = proxy.chat({"model": ALIAS})
     must_be("sendUserTurn.effort", done.params("sendUserTurn")["effort"], IMPLIED)
     must_be_unset("sendUserMessage", done.params("sendUserMessage"), "reasoning")
@@ -55,7 +55,7 @@ def test_implied_effort_on_chat(proxy: Proxy) -> None:
 
 @pytest.mark.spec("model-implied-responses", "PAY-13", "PAY-85")
 def test_implied_effort_on_responses(proxy: Proxy) -> None:
-    """On the message."""
+    """On responses, sendUserMessage has the implied effort."""
     must_be("sendUserMessage.reasoning", proxy.responses({"model": ALIAS}).params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
 
@@ -64,21 +64,21 @@ def test_implied_effort_on_responses(proxy: Proxy) -> None:
 )
 @pytest.mark.spec("model-effort-of-the-turn", "PAY-60")
 def test_effort_of_the_turn_on_responses(proxy: Proxy, model: str, given: str | None, wanted: str) -> None:
-    """The turn of a response has the effort, as that of a chat has."""
+    """On responses, sendUserTurn has the effort, as on chat."""
     reasoning = {"reasoning": {"effort": given}} if given else {}
     must_be("sendUserTurn.effort", proxy.responses({"model": model, **reasoning}).params("sendUserTurn")["effort"], wanted)
 
 
 @pytest.mark.spec("model-reasoning-members", "PAY-85")
 def test_reasoning_has_the_effort_alone(proxy: Proxy) -> None:
-    """What else the client's reasoning has is not a part of the payload."""
+    """The payload has only the effort of the client's `reasoning`."""
     done = proxy.responses({"reasoning": {"effort": "high", "summary": "detailed"}})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": "high"})
 
 
 @pytest.mark.spec("model-implied-skipped", "PAY-87")
 def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
-    """On the message, turn or no turn."""
+    """sendUserMessage has the implied effort even if the turn is skipped."""
     done = proxy.responses({"model": ALIAS}, env={"PROXY_RESPONSES_SKIP_TURN": "true"})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
@@ -87,7 +87,7 @@ def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
 @pytest.mark.parametrize("model", ["gpt-5.2", ALIAS])
 @pytest.mark.spec("model-explicit-chat", "PAY-12", "PAY-59")
 def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
-    """What the client says wins over what the alias implies."""
+    """An explicit effort of the client overrides the implied effort of the alias."""
     done = proxy.chat({"model": model, "reasoning_effort": effort})
     must_be("sendUserTurn.effort", done.params("sendUserTurn")["effort"], effort)
 
@@ -96,7 +96,7 @@ def test_explicit_effort_on_chat(proxy: Proxy, model: str, effort: str) -> None:
 @pytest.mark.parametrize("model", ["gpt-5.2", ALIAS])
 @pytest.mark.spec("model-explicit-responses", "PAY-12", "PAY-85")
 def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> None:
-    """What the client says wins over what the alias implies."""
+    """An explicit effort of the client overrides the implied effort of the alias."""
     done = proxy.responses({"model": model, "reasoning": {"effort": effort}})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": effort})
 
@@ -104,7 +104,7 @@ def test_explicit_effort_on_responses(proxy: Proxy, model: str, effort: str) -> 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-turn-wire", "PAY-08")
 def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
-    """A model that is not an alias reaches the app-server under its own name."""
+    """The app-server gets a model that is not an alias unchanged."""
     done = proxy.post(endpoint, {"model": "gpt-5.2-codex"})
     for name in ("newConversation", "sendUserTurn"):
         must_be(f"{name}.model", done.params(name)["model"], "gpt-5.2-codex")
@@ -114,10 +114,10 @@ def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.proxy_profile(AS_SPECIFIED, WORKS)
 @pytest.mark.spec("models-list", "PAY-08")
 def test_the_list_of_models(proxy: Proxy) -> None:
-    """GET /v1/models lists models with ids, in the form that OpenAI's clients read."""
+    """GET /v1/models lists models with ids, in the form of OpenAI."""
     found = proxy.ask("GET", "/v1/models", ok=True).json
     must_be("object", found["object"], "list")
     assert found["data"], "data, the list of models, is empty"
     for number, each in enumerate(found["data"]):
-        assert isinstance(each["id"], str), f"data[{number}].id must be a text, not {each['id']!r}"
+        assert isinstance(each["id"], str), f"data[{number}].id must be a string, not {each['id']!r}"
         must_be(f"data[{number}].object", each["object"], "model")

@@ -1,4 +1,4 @@
-"""The shape of responses, whole and streamed (openai-json).
+"""The form of responses, whole and streamed (openai-json).
 
 Source: the Responses API reference; docs/contract/handoff.md, step 3.
 """
@@ -21,7 +21,7 @@ CALL = '<tool_call>{"name":"getFileTree","arguments":"{\\"path\\":\\"a\\"}"}</to
 
 
 def stream(proxy: Proxy, **more: Any) -> list[Any]:
-    """Ask for a stream and return the values of its events; each is an object whose type is the event's name."""
+    """Request a stream, check that the type in each event's data equals the event's name, and return the data."""
     events = [event for event in proxy.responses({"stream": True, **more}).events if event.data != "[DONE]"]
     for event in events:
         assert isinstance(event.value, dict), f"the data of every event must be a JSON object, not {event.data[:200]!r}"
@@ -31,12 +31,12 @@ def stream(proxy: Proxy, **more: Any) -> list[Any]:
 
 @pytest.mark.spec("responses-whole", "HAND-14", source="OpenAI API reference, Responses", says="The response object")
 def test_whole(proxy: Proxy) -> None:
-    """A completed response with one message, whose part is the model's text."""
+    """The answer is a completed response with one message, which has the model's text."""
     done = proxy.responses()
     body = done.json
     got = (body["object"], body["status"], body["error"])
     must_be("(object, status, error) of the answer", got, ("response", "completed", None))
-    assert body["id"], f"id must be a text that is not empty, not {body['id']!r}"
+    assert body["id"], f"id must be a non-empty string, not {body['id']!r}"
     assert type(body["created_at"]) in (int, float), f"created_at must be a number of seconds, not {body['created_at']!r}"
     message = only("item in `output` of the answer", body["output"])
     told = (message["type"], message["role"], message["status"])
@@ -53,7 +53,7 @@ def test_whole(proxy: Proxy) -> None:
 )
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage(proxy: Proxy) -> None:
-    """The model's own count, in the whole answer and at the end of a stream."""
+    """`usage` has the numbers of the model, in a whole answer and at the end of a stream."""
     usage = proxy.responses().json["usage"]
     counts = (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"])
     must_be("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
@@ -67,26 +67,26 @@ def test_usage(proxy: Proxy) -> None:
 )
 @each_way([CALL], [native()])
 def test_a_call(proxy: Proxy, way: str) -> None:
-    """A call is an item of its own with an id to answer it by."""
+    """A call is a separate item with a call_id for its output."""
     output = proxy.responses({"tools": [tool("responses")]}).json["output"]
     calls = [each for each in output if each["type"] == "function_call"]
     item = only(f"item of type function_call in `output`, for the model called getFileTree ({way})", calls, output)
     must_be("`name` of the function_call", item["name"], "getFileTree")
-    assert item["call_id"], f"`call_id` of the function_call must be a text that is not empty, not {item['call_id']!r}"
+    assert item["call_id"], f"`call_id` of the function_call must be a non-empty string, not {item['call_id']!r}"
     said = item["arguments"]
-    assert isinstance(said, str), f"`arguments` of the function_call must be a text of JSON, not {said!r}"
+    assert isinstance(said, str), f"`arguments` of the function_call must be a string of JSON, not {said!r}"
 
 
 @pytest.mark.spec(
     "responses-stream-order", "HAND-14", source="OpenAI API reference, Responses", says="response.created ... response.completed"
 )
 def test_order(proxy: Proxy) -> None:
-    """It begins with response.created and ends with response.completed, each once."""
+    """The stream begins with one response.created and ends with one response.completed."""
     kinds = [value["type"] for value in stream(proxy)]
     assert kinds, "the stream has no event"
     must_be("The types of the first and the last event", (kinds[0], kinds[-1]), ("response.created", "response.completed"))
     counts = (kinds.count("response.created"), kinds.count("response.completed"))
-    must_be("How often response.created and response.completed come", counts, (1, 1))
+    must_be("The numbers of response.created and response.completed", counts, (1, 1))
 
 
 @pytest.mark.spec(
@@ -96,7 +96,7 @@ def test_order(proxy: Proxy) -> None:
     says="output_item.added, content_part.added, output_text.delta/done, content_part.done, output_item.done",
 )
 def test_an_item(proxy: Proxy) -> None:
-    """The life of a message in its order."""
+    """The events of a message come in their fixed order."""
     kinds = [value["type"].removeprefix("response.") for value in stream(proxy)]
     wanted = [
         "output_item.added",
@@ -107,12 +107,12 @@ def test_an_item(proxy: Proxy) -> None:
         "output_item.done",
     ]
     first = [kind for i, kind in enumerate(kinds) if kind in wanted and kind not in kinds[:i]]
-    must_be("The types of a message's events (response.*), each where it comes first,", first, wanted)
+    must_be("The types of a message's events (response.*), in the order of their first occurrence,", first, wanted)
 
 
 @pytest.mark.spec("responses-stream-sequence", "HAND-14", source="OpenAI API reference, Responses", says="sequence_number")
 def test_sequence_numbers(proxy: Proxy) -> None:
-    """They count the events up from the first."""
+    """The sequence numbers count the events without a gap."""
     numbers = [value["sequence_number"] for value in stream(proxy)]
     assert numbers, "the stream has no event"
     must_be("sequence_number of the events", numbers, list(range(numbers[0], numbers[0] + len(numbers))))
@@ -121,7 +121,7 @@ def test_sequence_numbers(proxy: Proxy) -> None:
 @pytest.mark.spec("responses-stream-agrees", "HAND-14", source="OpenAI API reference, Responses", says="response.completed")
 @each_way([f"{TEXT} {CALL}"], [TEXT, native()], pytest.param("text", marks=pytest.mark.model(f"{TEXT} {CALL}")))
 def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
-    """The final response has the items that were streamed, by id and content, at their places."""
+    """The final response has the streamed items, with the same ids, content and order."""
     values = stream(proxy, **({} if way == "text" else {"tools": [tool("responses")]}))
     done = {value["output_index"]: value["item"] for value in values if value["type"] == "response.output_item.done"}
     final = values[-1]["response"]["output"]
@@ -137,9 +137,9 @@ def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
 
 @pytest.mark.spec("responses-stream-id", "HAND-14", source="OpenAI API reference, Responses", says="response.id")
 def test_one_id(proxy: Proxy) -> None:
-    """One response has one id from its beginning to its end."""
+    """A response has the same id in all its events."""
     ids = {value["response"]["id"] for value in stream(proxy) if "response" in value}
-    assert len(ids) == 1, f"response.id must be one in all events of a stream; it is {short(ids)}"
+    assert len(ids) == 1, f"response.id must be the same in all events of a stream; got {short(ids)}"
 
 
 @pytest.mark.spec(
@@ -150,7 +150,7 @@ def test_one_id(proxy: Proxy) -> None:
 )
 @each_way([CALL], [native()])
 def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
-    """The deltas of the arguments are the arguments of the item."""
+    """The joined deltas of the arguments equal the arguments of the item."""
     values = stream(proxy, tools=[tool("responses")])
     deltas = "".join(value["delta"] for value in values if value["type"] == "response.function_call_arguments.delta")
     done = [value["arguments"] for value in values if value["type"] == "response.function_call_arguments.done"]
@@ -165,5 +165,5 @@ def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
     "responses-stream-text", "HAND-09", "HAND-14", source="OpenAI API reference, Responses", says="response.output_text.delta"
 )
 def test_text(proxy: Proxy) -> None:
-    """The deltas are the text, each piece once."""
+    """The joined deltas equal the text."""
     must_say(proxy.responses({"stream": True}), TEXT)

@@ -1,6 +1,6 @@
-"""Tool calls that a model writes as text become calls, and nothing of their markup is seen.
+"""Tool calls that a model writes as text become calls, and the text for the client has no markup of them.
 
-Source: docs/contract/payloads.md, Full developer instructions (the form of a call, and the ways in which a model gets it wrong);
+Source: docs/contract/payloads.md, Full developer instructions (the form of a call, and common mistakes of models);
 docs/contract/handoff.md, Output mode selection. The texts are the public vectors (docs/tool-call-vectors.md).
 """
 
@@ -22,23 +22,23 @@ pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
 
 VECTORS = {vector.id: vector for vector in load_vectors()}
 SMALL = [vector for vector in VECTORS.values() if len(vector.text) < 10_000 and vector.cuts is None]
-#: The vectors that say themselves where the stream is cut.
+#: The vectors that define their own chunks.
 CUT = [vector for vector in VECTORS.values() if vector.cuts is not None]
 CALLING = [vector for vector in SMALL if vector.outcomes[0].calls and len(vector.outcomes) == 1]
-#: For the author of a proxy that is not meant to find calls in a text.
+#: A hint for the author of a proxy that does not look for calls in a text.
 UNFOUND = (
-    "\nThe text came through as it was. A proxy that takes only native calls says so, by capabilities without text-tools "
-    "(docs/proxy.md); these cases are then not judged."
+    "\nThe client got the text unchanged. If the proxy supports only native calls, set its capabilities without text-tools "
+    "(docs/proxy.md); then these cases are skipped."
 )
 
 
 def said(vector: Vector, size: int) -> dict[str, Any]:
-    """The model's item for a vector, in pieces of so many characters."""
+    """Return the model's item for a vector, in chunks of this size."""
     return {"type": "text", "text": vector.text, "deltas": vector.pieces(size)}
 
 
 def cases(vectors: list[Vector], sizes: list[int]) -> list[Any]:
-    """A case for each vector and size of pieces, with what the model says to it."""
+    """Return a case for each vector and chunk size, with the model's script."""
     return [
         pytest.param(vector.id, id=f"{vector.id}-{size or 'whole'}", marks=pytest.mark.model(said(vector, size)))
         for vector in vectors
@@ -57,7 +57,7 @@ def each_endpoint(params: list[Any]) -> list[Any]:
 
 
 def ask(proxy: Proxy, endpoint: str, **more: Any) -> Exchange:
-    """Ask with the tools that the vectors call."""
+    """Send a request with the tools of the vectors."""
     tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE)]
     headers = more.pop("headers", None)
     script = more.pop("script", None)
@@ -65,12 +65,12 @@ def ask(proxy: Proxy, endpoint: str, **more: Any) -> Exchange:
 
 
 def squeezed(text: str) -> str:
-    """The text with runs of blanks and line ends as one blank: what a removed call leaves of them is open."""
+    """Return the text with each run of white space as one space, because the space around a removed call is not specified."""
     return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
 
 
 def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
-    """Whether the answer is this outcome."""
+    """Return True if the answer is this outcome."""
     try:
         calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
     except ValueError:
@@ -81,7 +81,7 @@ def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
 
 
 def judge(done: Exchange, vector: Vector) -> None:
-    """Hold an answer to the outcomes of a vector."""
+    """Check that an answer is one of the outcomes of a vector."""
     __tracebackhide__ = True
     why = f"{vector.why} ({', '.join(vector.statements)})"
     failed = done.status >= 400 or (done.is_stream and any(_is_error(event.value) for event in done.events))
@@ -96,11 +96,11 @@ def judge(done: Exchange, vector: Vector) -> None:
         wanted = " or ".join(f"calls {list(o.calls)} and text {o.output!r}" for o in vector.outcomes if not o.error)
         got = f"calls {[(call.name, call.arguments) for call in answer.calls]} and text {answer.text!r}"
         hint = UNFOUND if answer.text == vector.text and not answer.calls else ""
-        raise AssertionError(f"{why}{hint}\nThe model wrote: {vector.text!r}\nwanted: {wanted}\ngot:    {got}"[:4000])
+        raise AssertionError(f"{why}{hint}\nThe model wrote: {vector.text!r}\nexpected: {wanted}\ngot:      {got}"[:4000])
     for call, verbatim in zip(answer.calls, vector.verbatim, strict=False):
         if verbatim is not None:
             must_be(
-                f"The arguments of {call.name}, which would lose something by being decoded and encoded,",
+                f"The arguments of {call.name} (unchanged, because decoding and encoding them would lose information)",
                 call.arguments,
                 verbatim,
             )
@@ -120,7 +120,7 @@ def _is_error(value: Any) -> bool:
 )
 @pytest.mark.spec("tool-calls-stream", "PAY-98", "PAY-99", "PAY-100")
 def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
-    """However the model's text is cut into pieces, the same calls and the same text come of it."""
+    """The client gets the same calls and the same text for all chunk sizes of the model's text."""
     judge(ask(proxy, endpoint, stream=True), VECTORS[vector])
 
 
@@ -129,7 +129,7 @@ def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-whole", "PAY-98", "PAY-99", "PAY-100")
 def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
-    """An answer that is not streamed has the same calls and the same text."""
+    """A whole answer has the same calls and the same text as a stream."""
     judge(ask(proxy, endpoint, stream=False), VECTORS[vector])
 
 
@@ -139,7 +139,7 @@ def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
 @pytest.mark.proxy_profile(WORKS)
 @pytest.mark.spec("tool-calls-large", "PAY-98")
 def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """Large arguments arrive whole."""
+    """A megabyte of arguments arrives unchanged."""
     vector = VECTORS["large"]
     script = [{"items": [said(vector, 65536)], "times": "always"}]
     judge(ask(proxy, endpoint, stream=stream, script=script), vector)
@@ -150,19 +150,19 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-ids", "PAY-98")
 def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
-    """Two equal calls are told apart by their ids."""
+    """Two equal calls have different ids."""
     ids = [call.id for call in read(ask(proxy, endpoint, stream=stream)).calls]
-    must_be(f"The number of calls that the client gets, for the model made two ({way}),", len(ids), 2)
+    must_be(f"The number of calls that the client gets after two calls of the model ({way})", len(ids), 2)
     name = "id" if endpoint == "chat" else "call_id"
-    assert all(ids), f"each call must have its own {name}; they have {ids}"
-    assert ids[0] != ids[1], f"two calls have one {name}, {ids[0]!r}"
+    assert all(ids), f"each call must have a {name}; got {ids}"
+    assert ids[0] != ids[1], f"two calls have the same {name}, {ids[0]!r}; each must have a different one"
 
 
 @each_way([said(VECTORS["one"], 7)], [native()])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.spec("tool-calls-finish", "PAY-98")
 def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
-    """A client of chat runs calls when the reason is `tool_calls`."""
+    """On chat, finish_reason is `tool_calls`, because a client runs calls only then."""
     must_be(f"finish_reason of an answer that calls a tool ({way})", read(ask(proxy, "chat", stream=stream)).ended, "tool_calls")
 
 
@@ -172,7 +172,7 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 @pytest.mark.spec("tool-calls-undeclared", "PAY-101")
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
     """A client without tools gets no calls."""
-    must_be("The calls that a client gets who declared no tool", read(proxy.post(endpoint)).calls, [])
+    must_be("The calls that a client without tools gets", read(proxy.post(endpoint)).calls, [])
 
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
@@ -180,25 +180,25 @@ def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("vector", cases(CALLING, [7]))
 @pytest.mark.spec("tool-calls-xml", "HAND-11", "HAND-12")
 def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
-    """In that mode each call is one well-formed block of the text, in the very form of the instructions."""
+    """In the mode obsidian-xml each call is one well-formed block of the text, in the exact form of the instructions."""
     body = {"tools": [tool("responses"), tool("responses", "saveNote", NOTE)], "stream": stream}
     if by == "header":
         done = proxy.responses(body, headers={"x-proxy-output-mode": "obsidian-xml"})
     else:
         done = proxy.responses(body, env={"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"})
     answer = read(done)
-    must_be("The calls beside the text of an answer in obsidian-xml", answer.calls, [])
+    must_be("The calls outside the text of an answer in obsidian-xml", answer.calls, [])
     calls, text = _blocks(answer.text)
     wanted = VECTORS[vector].outcomes[0]
     must_be("The calls in the text of the answer", calls, list(wanted.calls))
-    must_be("The text beside the calls", squeezed(text), squeezed(wanted.output))
+    must_be("The text without the calls", squeezed(text), squeezed(wanted.output))
 
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
 @pytest.mark.model(said(VECTORS["one"], 7))
 @pytest.mark.spec("tool-calls-header-wins", "HAND-13")
 def test_the_header_wins(proxy: Proxy) -> None:
-    """The environment is the default; the header of a request goes before it."""
+    """The header of a request overrides the environment variable."""
     body = {"tools": [tool("responses")]}
     env = {"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"}
     done = proxy.responses(body, env=env, headers={"x-proxy-output-mode": "openai-json"})
@@ -210,7 +210,7 @@ def test_the_header_wins(proxy: Proxy) -> None:
 
 
 def _blocks(text: str) -> tuple[list[tuple[str, Any]], str]:
-    """Cut the calls out of a text, each in its exact form; return them and the rest."""
+    """Remove the calls in their exact form from a text; return the calls and the rest."""
     calls, rest = [], ""
     while (at := text.find("<tool_call>")) >= 0:
         rest += text[:at]

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-jsonrpc", "PAY-18")
 def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
-    """Every call says that it is JSON-RPC 2.0."""
+    """Every call has `jsonrpc` "2.0"."""
     done = proxy.post(endpoint)
     must_be(
         "(method, jsonrpc) of the calls",
@@ -26,7 +26,7 @@ def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-keys", "PAY-20")
 def test_keys(proxy: Proxy, endpoint: str) -> None:
-    """A call has these four keys and no other."""
+    """A call has exactly these four keys."""
     calls = proxy.post(endpoint).calls(*CALLS)
     must_be("The number of calls", len(calls), 3)
     for call in calls:
@@ -36,9 +36,9 @@ def test_keys(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-all-methods", "PAY-19", "PAY-20")
 def test_every_method_has_the_envelope(proxy: Proxy, endpoint: str) -> None:
-    """The proxy's other calls too, from the first one of the process on; a notification has no id, and may have no params."""
+    """All calls of the process have the envelope; a notification has no id and may have no params."""
     proxy.post(endpoint)
-    assert proxy.running is not None, "The proxy must still run after the answer."
+    assert proxy.running is not None, "The proxy must still be running after the answer."
     for frame in proxy.running.wire.frames:
         if frame.sender == "client" and frame.kind in ("request", "notification"):
             call = frame.value
@@ -51,7 +51,7 @@ def test_every_method_has_the_envelope(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-id", "PAY-07")
 def test_ids(proxy: Proxy, endpoint: str) -> None:
-    """Every id is a number or a string, and on one connection none comes twice."""
+    """Every id is a number or a string and occurs once on a connection."""
     proxy.post(endpoint)
     proxy.post(endpoint)
     frames = [frame for done in proxy.exchanges for frame in done.frames if frame.sender == "client" and frame.kind == "request"]
@@ -59,20 +59,20 @@ def test_ids(proxy: Proxy, endpoint: str) -> None:
     for child, number in ids:
         assert type(number) in (int, str), f"the id of a call must be a number or a string, not {number!r} (app-server {child})"
     again = sorted({str(number) for at, number in enumerate(ids) if number in ids[:at]})
-    must_be("The (app-server, id) of calls whose id came before on the same connection", again, [])
+    must_be("The (app-server, id) of calls that repeat an id on the same connection", again, [])
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-order", "PAY-01", "PAY-02", "PAY-03", "HAND-21")
 def test_the_three_calls(proxy: Proxy, endpoint: str) -> None:
-    """One request makes these calls, each once, in this order."""
+    """One request makes exactly these calls, in this order."""
     must_be("The calls of one request", [call["method"] for call in proxy.post(endpoint).calls(*CALLS)], CALLS)
 
 
 @pytest.mark.parametrize("given", ["true", "false"])
 @pytest.mark.spec("calls-skip-turn", "PAY-03", "PAY-04", "PAY-71")
 def test_skip_turn(proxy: Proxy, given: str) -> None:
-    """On responses the turn is skipped entirely when the variable says so."""
+    """On responses, PROXY_RESPONSES_SKIP_TURN removes the call sendUserTurn."""
     done = proxy.responses(env={"PROXY_RESPONSES_SKIP_TURN": given})
     wanted = CALLS if given == "false" else [CALLS[0], CALLS[2]]
     must_be(f"The calls with PROXY_RESPONSES_SKIP_TURN={given}", [call["method"] for call in done.calls(*CALLS)], wanted)
@@ -80,7 +80,7 @@ def test_skip_turn(proxy: Proxy, given: str) -> None:
 
 @pytest.mark.spec("calls-skip-turn-chat", "PAY-05")
 def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
-    """The variable is for responses alone."""
+    """PROXY_RESPONSES_SKIP_TURN has no effect on chat."""
     done = proxy.chat(env={"PROXY_RESPONSES_SKIP_TURN": "true"})
     must_be("The calls of a chat with PROXY_RESPONSES_SKIP_TURN=true", [call["method"] for call in done.calls(*CALLS)], CALLS)
 
@@ -89,7 +89,7 @@ def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-stream", "PAY-01")
 def test_streaming_makes_the_same_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """Whether the answer is streamed is no matter of which calls there are."""
+    """A streamed and a whole request make the same calls."""
     sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
     must_be(f"The calls of a request with stream: {stream}", sent, CALLS)
 
@@ -97,7 +97,7 @@ def test_streaming_makes_the_same_calls(proxy: Proxy, endpoint: str, stream: boo
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-conversation", "PAY-55", "PAY-72")
 def test_conversation_id(proxy: Proxy, endpoint: str) -> None:
-    """Turn and message go into the conversation that newConversation opened."""
+    """sendUserTurn and sendUserMessage have the id of the new conversation."""
     done = proxy.post(endpoint)
     opened = conversation_id(done)
     for name in CALLS[1:]:
@@ -109,13 +109,13 @@ def test_conversation_id(proxy: Proxy, endpoint: str) -> None:
 def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str) -> None:
     """Two requests never share a conversation."""
     first, second = conversation_id(proxy.post(endpoint)), conversation_id(proxy.post(endpoint))
-    assert first != second, f"two requests share the conversation {first!r}; each must open its own"
+    assert first != second, f"two requests use the same conversation {first!r}; each must open a new one"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-accepted", "PAY-01", "REAL-45")
 def test_no_call_is_refused(proxy: Proxy, endpoint: str) -> None:
-    """The app-server answers none of these calls with an error, tools and a schema included."""
+    """The app-server refuses none of these calls, also with tools and a schema."""
     shaped = {"type": "json_schema", "name": "s", "schema": {"type": "object", "properties": {}}}
     extra = {"text": {"format": shaped}} if endpoint == "responses" else {"response_format": {"type": "json_object"}}
     done = proxy.post(endpoint, {"tools": [tool(endpoint)], **extra})

@@ -1,4 +1,4 @@
-"""The environment that a proxy is run with. Source: docs/contract/payloads.md, the notes to each payload."""
+"""The environment variables of a proxy. Source: docs/contract/payloads.md, the notes to each payload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-#: One environment with everything unlike its default, so that one process serves these cases.
+#: One environment in which no variable has its default value, so that one process serves these cases.
 ALL: dict[str, str] = {
     "PROXY_CODEX_WORKDIR": "/tmp/other-work",
     "PROXY_APPROVAL_POLICY": "on-request",
@@ -22,7 +22,7 @@ ALL: dict[str, str] = {
     "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false",
     "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "true",
 }
-#: The defaults, said outright; with them the variables must mean what they mean when unset.
+#: The default values, set explicitly; they must have the same effect as unset variables.
 EXPLICIT: dict[str, str] = {
     "PROXY_APPROVAL_POLICY": "never",
     "PROXY_SANDBOX_MODE": "read-only",
@@ -30,7 +30,7 @@ EXPLICIT: dict[str, str] = {
     "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "true",
     "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "false",
 }
-#: Each policy and each sandbox mode of app-server once; a pair is one process.
+#: Each policy and each sandbox mode of the app-server once; each pair needs one process.
 LEGAL: list[Any] = [
     pytest.param(EXPLICIT, id="never-read-only"),
     pytest.param({"PROXY_APPROVAL_POLICY": "untrusted", "PROXY_SANDBOX_MODE": "danger-full-access"}, id="untrusted-full-access"),
@@ -51,14 +51,14 @@ SET: list[Any] = [
 @pytest.mark.parametrize(("method", "field", "value"), SET)
 @pytest.mark.spec("env-field", "PAY-10", "PAY-27", "PAY-28", "PAY-29")
 def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any) -> None:
-    """Each variable has its place in the payloads."""
+    """The value of each variable is in its field of the payload."""
     must_be(f"{method}.{field}", proxy.post(endpoint, env=ALL).params(method)[field], value)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-sandbox-turn", "PAY-28")
 def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
-    """The turn's policy is of the type that the variable names."""
+    """sendUserTurn.sandboxPolicy has the type that the variable names."""
     policy = proxy.post(endpoint, env=ALL).params("sendUserTurn")["sandboxPolicy"]
     assert isinstance(policy, dict), f"sendUserTurn.sandboxPolicy must be an object, not {policy!r}"
     must_be("sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
@@ -68,7 +68,7 @@ def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-legal-values", "PAY-27", "PAY-28")
 def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str, str]) -> None:
-    """Each value that app-server knows reaches both payloads as it was set."""
+    """Both payloads have the unchanged value of the variable, for each value that the app-server accepts."""
     done = proxy.post(endpoint, env=env)
     opened, turn = done.params("newConversation"), done.params("sendUserTurn")
     policies = [opened["approvalPolicy"], turn["approvalPolicy"]]
@@ -80,7 +80,7 @@ def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-apply-patch-false", "PAY-30")
 def test_apply_patch_false(proxy: Proxy, endpoint: str) -> None:
-    """A variable of `false` is no `true`, though it is set."""
+    """A variable with the value `false` counts as false, although it is set."""
     params = proxy.post(endpoint, env=EXPLICIT).params("newConversation")
     must_be("newConversation.includeApplyPatchTool", params["includeApplyPatchTool"], False)
 
@@ -88,7 +88,7 @@ def test_apply_patch_false(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-manifest-kept", "PAY-17")
 def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
-    """With `false` the definitions stand in turn and message, and on responses in newConversation."""
+    """With `false` the definitions are in turn and message, and on responses also in newConversation."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=EXPLICIT)
     for name in CALLS[1:]:
         names = [each["function"]["name"] for each in (done.params(name).get("tools") or {}).get("definitions") or []]
@@ -101,7 +101,7 @@ def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-omit-manifest", "PAY-16", "PAY-82")
 def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
-    """`tools` is omitted entirely from turn and message, however many tools the client has."""
+    """Turn and message have no `tools`, even if the client has tools."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
     for name in CALLS[1:]:
         params = done.params(name)
@@ -112,7 +112,7 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("env-omit-manifest-dynamic", "PAY-16")
 def test_omit_dynamic_tools(proxy: Proxy) -> None:
-    """No payload has definitions of tools: newConversation declares none either."""
+    """No payload has definitions of tools, and newConversation has no dynamic tools."""
     params = proxy.responses({"tools": [tool("responses")]}, env=ALL).params("newConversation")
     must_be("newConversation.dynamicTools (PROXY_RESPONSES_OMIT_TOOL_MANIFEST)", params.get("dynamicTools") or [], [])
 
@@ -120,14 +120,14 @@ def test_omit_dynamic_tools(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-omit-manifest-instructions", "PAY-97")
 def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
-    """The variable is about `tools`; the model learns of them from the developer instructions all the same."""
+    """The developer instructions still describe the tools, because the variable omits only `tools`."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
     must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "- getFileTree: {")
 
 
 @pytest.mark.spec("env-base-instructions", "PAY-91")
 def test_system_prompt_of_chat(proxy: Proxy) -> None:
-    """The system message is the base instructions, and is nowhere else."""
+    """On chat, only baseInstructions has the system message."""
     messages = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=ALL)
     opened = dict(done.params("newConversation"))
@@ -139,7 +139,7 @@ def test_system_prompt_of_chat(proxy: Proxy) -> None:
 
 @pytest.mark.spec("env-base-instructions-both", "PAY-91", "PAY-94")
 def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
-    """Developer messages are treated as system messages are, in the order of the conversation."""
+    """Developer messages are handled like system messages, in the order of the conversation."""
     messages = [
         {"role": "system", "content": "First rule."},
         {"role": "developer", "content": [{"type": "text", "text": rule} for rule in ("Second rule.", "Third rule.")]},
@@ -153,7 +153,7 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.spec("env-system-dropped", "PAY-92", "PAY-93")
 def test_system_prompt_is_dropped(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:
-    """By default, and with `true`, it reaches the app-server nowhere."""
+    """By default and with `true`, no call to the app-server has the system prompt."""
     messages = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=env)
     must_be_unset("newConversation", done.params("newConversation"), "baseInstructions")
@@ -167,7 +167,7 @@ def test_system_prompt_is_dropped(proxy: Proxy, role: str, env: dict[str, str] |
 )
 @pytest.mark.spec("env-ignore-not-responses", "PAY-33")
 def test_responses_have_no_ignore_flag(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:
-    """On responses such items are developer instructions, whatever the variable says, and never base instructions."""
+    """On responses, system and developer items are always developer instructions, for every value of the variable."""
     items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     params = proxy.responses({"input": items}, env=env).params("newConversation")
     must_have("newConversation.developerInstructions", str(params["developerInstructions"]), "Speak like a pirate.")

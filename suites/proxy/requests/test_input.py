@@ -1,4 +1,4 @@
-"""How input becomes items. Source: docs/contract/handoff.md, Mapping overview, and Abnormalities 2 (what is flattened)."""
+"""How a proxy turns input into items. Source: docs/contract/handoff.md, Mapping overview, and Abnormalities 2 (flattening)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ODD = 'a\tb «ü» \u2028 \U0001f600 \\ "q" </tool_call> [assistant] x\r\nlast'
 
 
 def both(done: Exchange) -> list[dict[str, Any]]:
-    """The payloads that carry items."""
+    """Return the payloads that have items."""
     return [done.params("sendUserTurn"), done.params("sendUserMessage")]
 
 
 def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchange:
-    """Ask with these messages, and a last one of the user with the marker."""
+    """Send a request with these messages and a last user message with the marker."""
     messages = [{"role": role, "content": content} for role, content in said] + [
         {"role": "user", "content": proxy.prompt("Last")}
     ]
@@ -33,7 +33,7 @@ def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchang
 
 @pytest.mark.spec("input-string", "HAND-18", "HAND-22")
 def test_string(proxy: Proxy) -> None:
-    """A string is one text item: all its characters, with nothing but a role before them."""
+    """A string becomes one text item with all its characters and at most a role before them."""
     said = f"  Just  this\n- and that {proxy.prompt()}\n "
     wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts("responses", said))
     for params in both(proxy.responses({"input": said})):
@@ -43,7 +43,7 @@ def test_string(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-odd", "HAND-22")
 def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
-    """No character of a prompt is lost or changed on its way."""
+    """The items have every character of a prompt unchanged."""
     for params in both(conversation(proxy, endpoint, ("user", ODD))):
         must_have("The text of `items`", texts(params), ODD)
 
@@ -51,13 +51,13 @@ def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-roles", "HAND-23", "HAND-35")
 def test_roles(proxy: Proxy, endpoint: str) -> None:
-    """Each message is a line that begins with its role, in the order of the conversation."""
+    """Each message becomes a line that begins with its role, in the order of the conversation."""
     done = conversation(proxy, endpoint, ("user", "Where is it?"), ("assistant", "Over there."), ("user", "Thanks."))
     for params in both(done):
         lines = texts(params).splitlines()
         wanted = ["[user] Where is it?", "[assistant] Over there.", "[user] Thanks.", f"[user] {proxy.prompt('Last')}"]
         must_be(
-            f"Those lines of `items` that are messages of the conversation, of {lines},",
+            f"The lines of `items` that are messages of the conversation (all lines: {lines})",
             [line for line in lines if line in wanted],
             wanted,
         )
@@ -66,7 +66,7 @@ def test_roles(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("kind", ["input_text", "text"])
 @pytest.mark.spec("input-parts", "HAND-23")
 def test_parts(proxy: Proxy, kind: str) -> None:
-    """A message of several text parts arrives whole, its parts in order."""
+    """The items have all text parts of a message, in order."""
     parts = [{"type": kind, "text": "part one"}, {"type": kind, "text": f"part two {proxy.prompt()}"}]
     for params in both(proxy.responses({"input": [{"type": "message", "role": "user", "content": parts}]})):
         text = texts(params)
@@ -77,7 +77,7 @@ def test_parts(proxy: Proxy, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-image", "HAND-23", "HAND-39")
 def test_image(proxy: Proxy, endpoint: str) -> None:
-    """An image is an item of its own that is after its role anchor, its url as it was given."""
+    """An image becomes a separate item after the anchor of its role, with an unchanged URL."""
     if endpoint == "chat":
         parts: list[Any] = [{"type": "text", "text": "Look: "}, {"type": "image_url", "image_url": {"url": PIXEL}}]
     else:
@@ -91,12 +91,12 @@ def test_image(proxy: Proxy, endpoint: str) -> None:
         assert PIXEL in urls, f"data.image_url (imageUrl, url) of the image must be {PIXEL!r}, not {urls}"
         before = [item["data"]["text"] for item in params["items"][:at] if item["type"] == "text"]
         must_have("The text of the items before the image", "\n".join(before), "[user]")
-        must_have("The text of the items behind the image", texts({"items": params["items"][at + 1 :]}), proxy.prompt("Last"))
+        must_have("The text of the items after the image", texts({"items": params["items"][at + 1 :]}), proxy.prompt("Last"))
 
 
 @pytest.mark.spec("input-image-alone", "HAND-39")
 def test_image_alone(proxy: Proxy) -> None:
-    """A message of nothing but an image has its anchor all the same."""
+    """A message with only an image has its role anchor too."""
     items = [
         {"role": "user", "content": proxy.prompt("First")},
         {"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]},
@@ -110,7 +110,7 @@ def test_image_alone(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-images", "HAND-23", "HAND-39")
 def test_images_of_one_message(proxy: Proxy, endpoint: str) -> None:
-    """Each image of a message is an item of its own, in the order of its parts."""
+    """Each image of a message becomes a separate item, in the order of the parts."""
     urls = [PIXEL, "https://images.invalid/two.png", PIXEL]
     if endpoint == "chat":
         parts: list[Any] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -135,7 +135,7 @@ def test_function_call(proxy: Proxy) -> None:
         lines = texts(params).splitlines()
         calls = [line for line in lines if line.startswith("[function_call")]
         assert any("getFileTree" in line for line in calls), (
-            f"no line of `items` that begins with [function_call names getFileTree: {lines}"
+            f"expected a line of `items` that begins with [function_call and names getFileTree, got {lines}"
         )
         must_have("The text of `items`", texts(params), "a/b")
         must_have("The text of `items`", texts(params), "getFileTree", "three files", "And now?")
@@ -144,7 +144,7 @@ def test_function_call(proxy: Proxy) -> None:
 @pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
 @pytest.mark.spec("input-tool-output", "HAND-37")
 def test_tool_output(proxy: Proxy, kind: str) -> None:
-    """An output of a call becomes text, whatever its type is called."""
+    """An output of a call becomes text, for every type of output."""
     items = [{"type": kind, "call_id": "call_77", "output": "three files"}, {"role": "user", "content": proxy.prompt()}]
     for params in both(proxy.responses({"input": items})):
         must_be("The types of `items`", [item["type"] for item in params["items"]], ["text"])
@@ -152,14 +152,14 @@ def test_tool_output(proxy: Proxy, kind: str) -> None:
         line = only("line with the output", lines, texts(params).split("\n"))
         head, _, said = line.partition("] ")
         assert re.match(r"\[(tool|function_call_output)", head), f"the line of an output must begin with its kind: {line!r}"
-        must_be("The text behind the kind of the output", said, "three files")
+        must_be("The text after the kind of the output", said, "three files")
         must_be("The call ids that the line names, if any,", set(re.findall(r"call_\d+", line)) - {"call_77"}, set())
 
 
 @pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
 @pytest.mark.spec("input-tool-output-parts", "HAND-37")
 def test_tool_output_of_parts(proxy: Proxy, kind: str) -> None:
-    """An output that is a list of text parts becomes text too, with all its parts in order."""
+    """An output with a list of text parts becomes text with all parts in order."""
     output = [{"type": "input_text", "text": "three files"}, {"type": "input_text", "text": "and a folder"}]
     items = [{"type": kind, "call_id": "call_77", "output": output}, {"role": "user", "content": proxy.prompt()}]
     for params in both(proxy.responses({"input": items})):
@@ -169,7 +169,7 @@ def test_tool_output_of_parts(proxy: Proxy, kind: str) -> None:
 
 @pytest.mark.spec("input-joined", "HAND-38")
 def test_lines_are_joined(proxy: Proxy) -> None:
-    """Lines that follow each other, calls and outputs among them, are one text item; an image ends it."""
+    """Consecutive lines, including calls and outputs, are one text item; an image ends the item."""
     call = {"type": "function_call", "call_id": "call_77", "name": "getFileTree", "arguments": "{}"}
     before = [
         {"role": "user", "content": "List."},
@@ -187,7 +187,7 @@ def test_lines_are_joined(proxy: Proxy) -> None:
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.spec("input-system", "HAND-19", "HAND-24")
 def test_system_items_are_no_prompt(proxy: Proxy, role: str) -> None:
-    """System and developer items are developer instructions, and not among the items."""
+    """System and developer items become developer instructions and are not in `items`."""
     items = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.responses({"input": items})
     must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "Speak like a pirate.")

@@ -13,7 +13,7 @@ from suites.proxy.saying import must_be, must_be_answered, must_be_same, must_be
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
 METHOD = "newConversation"
-#: The example of the document; the values of the first four follow the environment, which is unset here.
+#: The example of the document; the first four values depend on environment variables, which are unset here.
 DEFAULTS: dict[str, Any] = {
     "model": "gpt-5.2",
     "cwd": "/tmp/codex-work",
@@ -29,7 +29,7 @@ FIELDS = {*DEFAULTS, *UNSET, "developerInstructions", "dynamicTools"}
 @pytest.mark.parametrize("field", DEFAULTS)
 @pytest.mark.spec("newconversation-default", "PAY-11", "PAY-21", "PAY-22", "PAY-23", "PAY-24")
 def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
-    """With nothing set in the environment, the values are those of the example; none is omitted."""
+    """Without environment variables every field has the value of the example."""
     params = proxy.post(endpoint).params(METHOD)
     must_be(f"{METHOD}.{field}", params[field], DEFAULTS[field])
     assert type(params[field]) is type(DEFAULTS[field]), f"{METHOD}.{field} must be {DEFAULTS[field]!r}, not {params[field]!r}"
@@ -39,23 +39,23 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 @pytest.mark.parametrize("field", UNSET)
 @pytest.mark.spec("newconversation-unset", "PAY-06", "PAY-25")
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
-    """Null, or omitted: the report's table says which."""
+    """The field is null or omitted; the table in the report shows which."""
     must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("newconversation-exact", "PAY-26", "HAND-20")
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
-    """No field that the documents do not name."""
+    """The payload has only fields that the documents name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True, "parallel_tool_calls": False}
     for asked in ({}, body):
         found = set(proxy.post(endpoint, asked).params(METHOD)) - FIELDS
-        must_be(f"The fields of {METHOD} that no document names", found, set())
+        must_be(f"The fields of {METHOD} that the documents do not name", found, set())
 
 
 @pytest.mark.spec("newconversation-instructions", "HAND-33")
 def test_instructions_are_no_base_instructions(proxy: Proxy) -> None:
-    """On responses, instructions and system messages are developer instructions, and never base instructions."""
+    """On responses, instructions and system messages become developer instructions, never base instructions."""
     messages = [{"role": "system", "content": "Be terse."}, {"role": "user", "content": proxy.prompt()}]
     params = proxy.responses({"instructions": "Be kind.", "input": messages}).params(METHOD)
     must_be_unset(METHOD, params, "baseInstructions")
@@ -64,7 +64,7 @@ def test_instructions_are_no_base_instructions(proxy: Proxy) -> None:
 
 @pytest.mark.spec("newconversation-dynamic-tools", "HAND-25", "SCHEMA-07")
 def test_dynamic_tools(proxy: Proxy) -> None:
-    """On responses each function tool is a dynamic tool, in order, with its schema as it was given."""
+    """On responses each function tool becomes a dynamic tool, in order, with its unchanged schema."""
     tools = [tool("responses"), tool("responses", "saveNote", NOTE, "Save it")]
     found = proxy.responses({"tools": tools}).params(METHOD)["dynamicTools"]
     must_be("`name` of dynamicTools", [each["name"] for each in found], ["getFileTree", "saveNote"])
@@ -76,11 +76,11 @@ def test_dynamic_tools(proxy: Proxy) -> None:
 @pytest.mark.parametrize("given", [None, ""], ids=["none", "empty"])
 @pytest.mark.spec("newconversation-bare-tool", "HAND-27", "SCHEMA-07")
 def test_a_tool_without_a_description_is_declared(proxy: Proxy, given: str | None) -> None:
-    """A dynamic tool has three members, all of them required; the text of the description is the proxy's own."""
+    """A dynamic tool has three required members; for a missing description the proxy chooses the text."""
     params = proxy.responses({"tools": [tool("responses", description=given)]}).params(METHOD)
     declared = only("dynamic tool of one function", params["dynamicTools"])
     must_be("The members of dynamicTools[0]", sorted(declared), ["description", "inputSchema", "name"])
-    assert isinstance(declared["description"], str), f"description of dynamicTools[0] must be a text: {declared['description']!r}"
+    assert isinstance(declared["description"], str), f"dynamicTools[0].description must be a string: {declared['description']!r}"
     must_be("name of dynamicTools[0]", declared["name"], "getFileTree")
     must_be_same("inputSchema of dynamicTools[0]", declared["inputSchema"], TREE)
 
@@ -90,21 +90,21 @@ def test_a_tool_without_a_description_is_declared(proxy: Proxy, given: str | Non
 )
 @pytest.mark.spec("newconversation-dynamic-choice", "HAND-26")
 def test_dynamic_tools_for_every_choice(proxy: Proxy, choice: Any) -> None:
-    """A tool that may be called is declared; one that must be called is too."""
+    """For every tool choice, the dynamic tools include each tool that the model may or must call."""
     tools = [tool("responses"), tool("responses", "saveNote", NOTE)]
     found = proxy.responses({"tools": tools, "tool_choice": choice}).params(METHOD)["dynamicTools"]
     wanted = {"saveNote"} if isinstance(choice, dict) else {"getFileTree", "saveNote"}
     names = [each["name"] for each in found]
-    assert wanted <= set(names), f"dynamicTools must have {sorted(wanted)} with tool_choice {choice!r}; they are {names}"
+    assert wanted <= set(names), f"dynamicTools must contain {sorted(wanted)} with tool_choice {choice!r}; got {names}"
 
 
 @pytest.mark.parametrize("native", ["web_search", "file_search", "code_interpreter"])
 @pytest.mark.spec("newconversation-native-tools", "HAND-17", "HAND-41")
 def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
-    """A tool that is not a function is refused, or left out; the function next to it is forwarded."""
+    """A tool that is not a function is refused or omitted; a function in the same request is forwarded."""
     done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
     if 400 <= done.status < 500:
-        assert done.json["error"]["message"], "error.message of the answer is empty; it must say what is wrong"
+        assert done.json["error"]["message"], "error.message of the answer is empty; it must name the error"
         return
     must_be_answered(done, 200, f"with a tool of type {native}")
     params = done.params(METHOD)
@@ -115,7 +115,7 @@ def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
 
 @pytest.mark.spec("newconversation-no-tools", "HAND-28")
 def test_no_tools_no_dynamic_tools(proxy: Proxy) -> None:
-    """Without tools there is nothing to declare: omitted, null or empty."""
+    """Without tools dynamicTools is omitted, null or empty."""
     must_be(
-        f"{METHOD}.dynamicTools, null and omitted being none,", proxy.responses().params(METHOD).get("dynamicTools") or [], []
+        f"{METHOD}.dynamicTools (null and omitted count as empty)", proxy.responses().params(METHOD).get("dynamicTools") or [], []
     )

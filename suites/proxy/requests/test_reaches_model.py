@@ -1,7 +1,7 @@
-"""What a client says reaches the model, whole and whose it is. Judged by the requests that the model gets, by no JSON-RPC call.
+"""The client's texts reach the model complete and in the right role. The cases read the requests that the model gets.
 
-Source: the Chat Completions and the Responses API reference; docs/contract/payloads.md, Chat endpoint, for what a chat's system
-message needs.
+Source: the Chat Completions and the Responses API reference; docs/contract/payloads.md, Chat endpoint, for system messages
+of chat.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from suites.proxy.reached import Called, must_be_paired, must_reach
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
 
 BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
-#: A chat's system messages may be dropped where this says nothing (docs/contract/payloads.md, Chat endpoint); here they may not.
+#: Without this variable a proxy may drop system messages of chat (docs/contract/payloads.md, Chat endpoint); with it, it may not.
 KEPT = {"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}
 NORTH = Called("call_North7", "north-quay", "Eleven herons stood there.")
 SOUTH = Called("call_South2", "south-gate", "Forty lanterns were lit.")
@@ -25,19 +25,19 @@ FAILED = Called("call_East5", "east-pier", "Error: ENOENT, there is no such fold
 
 
 def ask(proxy: Proxy, endpoint: str, messages: list[Any], **more: Any) -> Exchange:
-    """Ask with these messages and a last one of the user's, by which the model knows the case."""
+    """Send a request with these messages and a last user message, which identifies the case for the model."""
     given = [*messages, {"role": "user", "content": proxy.prompt("And now?")}]
     body = {"messages": given} if endpoint == "chat" else {"input": given}
     return proxy.post(endpoint, {**body, **more}, env=KEPT)
 
 
 def path(endpoint: str, number: int) -> str:
-    """The place of a message in the client's request, for a failure."""
+    """Return the place of a message in the client's request, for a failure message."""
     return f"{'messages' if endpoint == 'chat' else 'input'}[{number}]"
 
 
 def part(endpoint: str, text: str) -> Any:
-    """A text as the client of that endpoint writes it in a list of parts."""
+    """Return a text part in the form of this endpoint."""
     return {"type": "text" if endpoint == "chat" else "input_text", "text": text}
 
 
@@ -52,7 +52,7 @@ def part(endpoint: str, text: str) -> Any:
     says="only sent ... when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`",
 )
 def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, parts: bool) -> None:
-    """What the application tells the model about its task is told, with PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false on chat too."""
+    """System and developer messages reach the model; on chat this needs PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false."""
     text = f"Answer as a {role} of pirates would."
     ask(proxy, endpoint, [{"role": role, "content": [part(endpoint, text)] if parts else text}])
     must_reach(proxy, (f"{path(endpoint, 0)} (role {role})", text))
@@ -66,7 +66,7 @@ def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, part
     says="A system (or developer) message",
 )
 def test_instructions(proxy: Proxy, beside: str) -> None:
-    """The `instructions` of a response reach the model, whatever else the request has; and what is next to them does too."""
+    """`instructions` reach the model, alone, with tools or with a system item, which reaches the model too."""
     system = [{"role": "system", "content": "Never name a ship."}] if beside == "a-system-item" else []
     tools = {"tools": [tool("responses")]} if beside == "tools" else {}
     ask(proxy, "responses", system, instructions="Speak in rhymes of herrings.", **tools)
@@ -83,7 +83,7 @@ def test_instructions(proxy: Proxy, beside: str) -> None:
     says="A list of messages comprising the conversation so far",
 )
 def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
-    """Every message of the user's and of the assistant's, in its order, and the last one behind them."""
+    """All messages of the user and of the assistant reach the model in order, then the last message."""
     texts = ["The heron flew north.", "It flew to the quay.", "Two parts: this one", "and that one.", "The gate was shut."]
     messages = [
         {"role": "user", "content": texts[0]},
@@ -97,7 +97,7 @@ def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
 
 
 def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bool = False) -> list[Any]:
-    """A user's question, the calls that the model made at once, and their outputs."""
+    """Return a question of the user, parallel calls of the model, and their outputs."""
     messages: list[Any] = [{"role": "user", "content": "Look around."}]
     made = [(call.id, "getFileTree", f'{{"path":"{call.path}"}}') for call in calls]
     if endpoint == "chat":
@@ -115,7 +115,7 @@ def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bo
 
 
 def place(endpoint: str, number: int) -> tuple[str, str]:
-    """The places of a call's name and of its arguments in the client's request."""
+    """Return the places of a call's name and of its arguments in the client's request."""
     if endpoint == "chat":
         where = f"messages[1].tool_calls[{number}].function"
         return f"{where}.name", f"{where}.arguments"
@@ -131,7 +131,7 @@ def place(endpoint: str, number: int) -> tuple[str, str]:
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool) -> None:
-    """A call of the history reaches the model with its name and its arguments, and its output with it."""
+    """An earlier call reaches the model with its name, its arguments and its output."""
     ask(proxy, endpoint, history(endpoint, [NORTH], [NORTH], parts), tools=[tool(endpoint)])
     name, arguments = place(endpoint, 0)
     must_reach(proxy, (name, "getFileTree"))
@@ -148,7 +148,7 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool) -> None:
     says="tool_call_id: Tool call that this message is responding to",
 )
 def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> None:
-    """Each output reaches the model under the id of its own call, whichever of the two came first."""
+    """Each output reaches the model under the id of its own call, in both orders of the outputs."""
     outputs = [NORTH, SOUTH] if order == "as-called" else [SOUTH, NORTH]
     ask(proxy, endpoint, history(endpoint, [NORTH, SOUTH], outputs), tools=[tool(endpoint)])
     must_reach(proxy, (place(endpoint, 0)[1], NORTH.path), (place(endpoint, 1)[1], SOUTH.path))
@@ -164,7 +164,7 @@ def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> No
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
-    """An output that tells of an error is an output: under its own id, next to the one that went well."""
+    """An output with an error reaches the model under the id of its call, next to the output of a successful call."""
     outputs = [FAILED, SOUTH] if order == "as-called" else [SOUTH, FAILED]
     ask(proxy, endpoint, history(endpoint, [FAILED, SOUTH], outputs), tools=[tool(endpoint)])
     must_be_paired(proxy, FAILED, SOUTH)

@@ -1,6 +1,6 @@
-"""What the app-server is sent for a streamed request: all but `stream` as without. Source: docs/contract/payloads.md.
+"""The calls for a streamed request equal those for a whole request, except `stream`. Source: docs/contract/payloads.md.
 
-A proxy has two handlers (HAND-09), and each other check of the payloads reads what one of them sends.
+A proxy has two handlers (HAND-09), and each other check of the payloads reads the calls of only one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from suites.proxy.saying import must_be, must_be_same
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model('{"sum":5}')]
 
-#: All that can differ by request: asked by an alias, and with an effort of its own.
+#: The variants of a request: a model alias, and an explicit effort.
 MODELS = {"implied": (ALIAS, None), "explicit": ("gpt-5.2-codex", "high")}
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "defaults": {},
@@ -32,7 +32,7 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
 
 
 def request(endpoint: str, prompt: str, model: str, effort: str | None) -> dict[str, Any]:
-    """A request that gives a value to each field of the payloads."""
+    """Return a request that sets each field of the payloads."""
     image = "data:image/png;base64,iVBORw0KGgo="
     system = [{"role": "system", "content": "Be brief."}, {"role": "developer", "content": "Be kind."}]
     body: dict[str, Any] = {"model": model, "temperature": 0.5, "top_p": 0.25, **format_of(endpoint)}
@@ -48,7 +48,7 @@ def request(endpoint: str, prompt: str, model: str, effort: str | None) -> dict[
 
 
 def payloads(done: Exchange) -> list[tuple[str, dict[str, Any]]]:
-    """The calls in their order, without what is the request's own."""
+    """Return the calls in order, without the values that are different for each request."""
     found = [(call["method"], call["params"]) for call in done.calls(*CALLS)]
     return [(name, {key: params[key] for key in params if key not in ("conversationId", "stream")}) for name, params in found]
 
@@ -58,7 +58,7 @@ def payloads(done: Exchange) -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("streamed-payloads", "PAY-01", "PAY-04", "PAY-08", "PAY-76", "HAND-09")
 def test_only_stream_differs(proxy: Proxy, endpoint: str, model: str, env: str) -> None:
-    """The same request, whole and streamed, makes the same calls with the same params but `stream`."""
+    """A whole and a streamed request make the same calls, with the same params except `stream`."""
     body = request(endpoint, proxy.prompt(), *MODELS[model])
     whole, streamed = (
         payloads(proxy.post(endpoint, {**body, "stream": stream}, env=ENVIRONMENTS[env])) for stream in (False, True)

@@ -1,4 +1,4 @@
-"""Titles and summaries that editors ask for behind the user's back. Source: docs/contract/handoff.md, Route entrypoint."""
+"""Titles and summaries that editors request automatically. Source: docs/contract/handoff.md, Route entrypoint."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ASKING = {
 @pytest.mark.parametrize("kind", ASKING)
 @pytest.mark.spec("title-intercepted", "HAND-07")
 def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
-    """Such a request is answered in the usual form, and the app-server hears nothing of it."""
+    """A request for a title or a summary is answered in the usual form without a call to the app-server."""
     done = proxy.responses({"input": ASKING[kind], "stream": stream})
     sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
-    must_be(f"What the proxy sends its app-server for a request for a {kind} (a proxy without title-intercept says so)", sent, [])
+    must_be(f"The calls to the app-server for a {kind} (a proxy without the capability title-intercept may make some)", sent, [])
     assert read(done).text.strip(), f"the answer to a request for a {kind} has no text: {done.body[:300]!r}"
     must_be("`status` of the answer", read(done).ended, "completed")
 
@@ -33,7 +33,7 @@ def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
 @pytest.mark.parametrize("question", ["What is the title of the book about Ahab?", "Who wrote the summary of this law?"])
 @pytest.mark.spec("title-only", "HAND-08")
 def test_a_question_is_no_request_for_a_title(proxy: Proxy, question: str) -> None:
-    """A user who speaks of titles is answered by the model."""
+    """A user's question about a title or a summary is answered by the model."""
     done = proxy.responses({"input": proxy.prompt(question)})
     must_be("The number of conversations for a question", len(done.calls("newConversation", "thread/start")), 1)
     must_say(done, "The model was asked.")

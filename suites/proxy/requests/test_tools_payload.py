@@ -23,7 +23,7 @@ PAYLOADS = pytest.mark.parametrize("method", CALLS[1:])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-form", "PAY-14", "PAY-62", "PAY-81", "PAY-95")
 def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
-    """Function tool objects in the nested form, in the order of the request, from either endpoint."""
+    """The definitions are function tool objects in the nested form, in the order of the request, for both endpoints."""
     given = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
     definitions = proxy.post(endpoint, {"tools": given}).params(method)["tools"]["definitions"]
     must_be("`type` of tools.definitions", [each["type"] for each in definitions], ["function", "function"])
@@ -37,7 +37,7 @@ def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-verbatim", "PAY-15")
 def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
-    """A schema keeps the order of its keys and its characters; nothing is added to it."""
+    """The schema is unchanged, including the order of its keys and its characters."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(method)["tools"]["definitions"]
     must_be_same(f"{method}.tools.definitions[0].function.parameters", definitions[0]["function"]["parameters"], TREE)
 
@@ -46,7 +46,7 @@ def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-large", "PAY-15", "PAY-54")
 def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
-    """90 KB of schema are not cut."""
+    """A schema of 90 KB is not shortened."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint, schema=LARGE)]}).params(method)["tools"]["definitions"]
     must_be_same(f"{method}.tools.definitions[0].function.parameters", definitions[0]["function"]["parameters"], LARGE)
 
@@ -54,7 +54,7 @@ def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
 @PAYLOADS
 @pytest.mark.spec("tools-verbatim-object", "PAY-15")
 def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None:
-    """A definition that has the nested form already keeps every key of it, `strict` too."""
+    """A definition in the nested form of chat keeps all its keys, including `strict`."""
     given = tool("chat", strict=True)
     definitions = proxy.chat({"tools": [given]}).params(method)["tools"]["definitions"]
     must_be_same(f"{method}.tools.definitions", definitions, [given])
@@ -64,7 +64,7 @@ def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-bare", "PAY-96")
 def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
-    """No description is made up for a tool that has none."""
+    """A tool without a description gets no description in the payload."""
     given = tool(endpoint, description=None)
     definitions = proxy.post(endpoint, {"tools": [given]}).params(method)["tools"]["definitions"]
     told = definitions[0]["function"].get("description")
@@ -74,7 +74,7 @@ def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-same", "PAY-62", "PAY-81")
 def test_turn_and_message_say_the_same(proxy: Proxy, endpoint: str) -> None:
-    """The definitions of the turn are those of the message."""
+    """sendUserTurn and sendUserMessage have the same definitions."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint), tool(endpoint, "saveNote", NOTE)]})
     must_be_same("sendUserMessage.tools", done.params("sendUserMessage")["tools"], done.params("sendUserTurn")["tools"])
 
@@ -82,7 +82,7 @@ def test_turn_and_message_say_the_same(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-choice", "HAND-20")
 def test_tool_choice_and_parallel_calls_are_accepted(proxy: Proxy, endpoint: str) -> None:
-    """Requests with tool_choice and parallel_tool_calls in all their forms are served."""
+    """The proxy accepts requests with every form of tool_choice and parallel_tool_calls."""
     forced: Any = {"type": "function", "name": "getFileTree"}
     if endpoint == "chat":
         forced = {"type": "function", "function": {"name": "getFileTree"}}

@@ -22,19 +22,19 @@ TWINS = [
 ]
 FIELDS = {"conversationId", "items", "stream", "temperature", "tools", "reasoning", *(name for pair in TWINS for name in pair)}
 
-#: The whole format, in the form of either endpoint: no statement says whether a proxy turns the one into the other.
+#: The whole format, in the forms of both endpoints: no statement says whether a proxy converts one form to the other.
 SHAPES = (format_of("chat")["response_format"], format_of("responses")["text"]["format"])
 
 
 def limit(endpoint: str, tokens: int) -> dict[str, Any]:
-    """A limit of output tokens as a client of that endpoint gives it."""
+    """Return a limit of output tokens in the form of this endpoint."""
     return {"max_tokens": tokens} if endpoint == "chat" else {"max_output_tokens": tokens}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-items", "PAY-73")
 def test_items(proxy: Proxy, endpoint: str) -> None:
-    """One text item of v1, with the prompt and nothing else below `data`."""
+    """`items` has one v1 text item; its `data` has only the prompt."""
     items = proxy.post(endpoint).params(METHOD)["items"]
     wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts(endpoint, proxy.prompt()))
     must_be_one_of(f"{METHOD}.items", items, wanted)
@@ -44,14 +44,14 @@ def test_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-stream", "PAY-76")
 def test_stream(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The request's own."""
+    """`stream` has the value of the request."""
     must_be(f"{METHOD}.stream", proxy.post(endpoint, {"stream": stream}).params(METHOD)["stream"], stream)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-stream-default", "PAY-77")
 def test_stream_default(proxy: Proxy, endpoint: str) -> None:
-    """Without it, a truth value of the proxy's own choice, and the answer is streamed or not accordingly."""
+    """Without `stream` in the request, the proxy chooses true or false, and the answer matches that value."""
     done = proxy.post(endpoint)
     must_be_one_of(f"{METHOD}.stream", done.params(METHOD)["stream"], (True, False))
     must_be(f"{METHOD}.stream (whether the answer is a stream)", done.params(METHOD)["stream"], done.is_stream)
@@ -61,11 +61,11 @@ def test_stream_default(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize(("first", "second"), TWINS)
 @pytest.mark.spec("message-twins", "PAY-74", "PAY-79", "PAY-83", "PAY-84")
 def test_both_spellings(proxy: Proxy, endpoint: str, first: str, second: str) -> None:
-    """They are sent together and say the same, whatever was asked; what was asked is sent."""
+    """The payload has both spellings with the same value, or neither; it always has a value of the request."""
     twins(proxy.post(endpoint).params(METHOD), first, second)
     full = {"top_p": 0.5, **limit(endpoint, 77), **format_of(endpoint), "stream": True, "stream_options": {"include_usage": True}}
     params = proxy.post(endpoint, full).params(METHOD)
-    assert first in params or second in params, f"neither {first} nor {second} is sent, though the request gives the value"
+    assert first in params or second in params, f"expected {first} or {second}, because the request has the value; got neither"
     twins(params, first, second)
 
 
@@ -73,20 +73,20 @@ def test_both_spellings(proxy: Proxy, endpoint: str, first: str, second: str) ->
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-unset", "PAY-06", "PAY-78", "PAY-83", "PAY-84")
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
-    """What was not asked for is null, or omitted."""
+    """A field without a value in the request is null or omitted."""
     must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-usage-default", "PAY-74")
 def test_no_usage(proxy: Proxy, endpoint: str) -> None:
-    """Nobody asked for usage in a stream."""
+    """Without stream_options in the request, includeUsage is false."""
     must_be(f"{METHOD}.includeUsage", twins(proxy.post(endpoint).params(METHOD), "includeUsage", "include_usage"), False)
 
 
 @pytest.mark.spec("message-usage", "PAY-75")
 def test_usage(proxy: Proxy) -> None:
-    """A client of chat asks for it with stream_options."""
+    """With stream_options.include_usage on chat, includeUsage is true."""
     done = proxy.chat({"stream": True, "stream_options": {"include_usage": True}})
     must_be(f"{METHOD}.includeUsage", twins(done.params(METHOD), "includeUsage", "include_usage"), True)
 
@@ -94,7 +94,7 @@ def test_usage(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-sampling", "PAY-78")
 def test_sampling(proxy: Proxy, endpoint: str) -> None:
-    """Temperature and top_p as they were given, zero included."""
+    """Temperature and top_p have the values of the request, including zero."""
     params = proxy.post(endpoint, {"temperature": 0, "top_p": 0.25}).params(METHOD)
     must_be(f"{METHOD}.temperature", params["temperature"], 0)
     must_be(f"{METHOD}.topP", twins(params, "topP", "top_p"), 0.25)
@@ -103,7 +103,7 @@ def test_sampling(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-limit", "PAY-79")
 def test_limit(proxy: Proxy, endpoint: str) -> None:
-    """The limit as it was given."""
+    """The limit has the value of the request."""
     params = proxy.post(endpoint, limit(endpoint, 1234)).params(METHOD)
     must_be(f"{METHOD}.maxOutputTokens", twins(params, "maxOutputTokens", "max_output_tokens"), 1234)
 
@@ -111,7 +111,7 @@ def test_limit(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-limit-unset", "PAY-80")
 def test_limit_unasked(proxy: Proxy, endpoint: str) -> None:
-    """Without a limit of the client's it is omitted, null, or the example's 65000; both spellings alike."""
+    """Without a limit in the request, both spellings are omitted, null, or the 65000 of the example."""
     found = twins(proxy.post(endpoint).params(METHOD), "maxOutputTokens", "max_output_tokens")
     must_be_one_of(f"{METHOD}.maxOutputTokens", found, (None, 65000))
 
@@ -119,7 +119,7 @@ def test_limit_unasked(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-schema", "PAY-84", "HAND-29", "HAND-30")
 def test_schema(proxy: Proxy, endpoint: str) -> None:
-    """The schema is finalOutputJsonSchema, as it was given; the format is responseFormat, whole."""
+    """finalOutputJsonSchema is the unchanged schema, and responseFormat is the whole format."""
     params = proxy.post(endpoint, format_of(endpoint)).params(METHOD)
     must_be(f"{METHOD}.finalOutputJsonSchema", twins(params, "finalOutputJsonSchema", "final_output_json_schema"), SUM)
     must_be_one_of(f"{METHOD}.responseFormat", twins(params, "responseFormat", "response_format"), SHAPES)
@@ -127,7 +127,7 @@ def test_schema(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("message-schema-either", "HAND-29", "HAND-30")
 def test_response_format_on_responses(proxy: Proxy) -> None:
-    """Responses take the format of chat too."""
+    """On responses the proxy also accepts the format of chat."""
     params = proxy.responses(format_of("chat")).params(METHOD)
     must_be_one_of(f"{METHOD}.responseFormat", twins(params, "responseFormat", "response_format"), SHAPES)
     must_be(f"{METHOD}.finalOutputJsonSchema", twins(params, "finalOutputJsonSchema", "final_output_json_schema"), SUM)
@@ -136,7 +136,7 @@ def test_response_format_on_responses(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-json-object", "HAND-29")
 def test_json_object(proxy: Proxy, endpoint: str) -> None:
-    """A format without a schema is passed on, and makes no schema."""
+    """A format without a schema is forwarded, and the payload has no schema."""
     wanted = {"type": "json_object"}
     given: dict[str, Any] = {"response_format": wanted} if endpoint == "chat" else {"text": {"format": wanted}}
     params = proxy.post(endpoint, given).params(METHOD)
@@ -146,13 +146,13 @@ def test_json_object(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("message-reasoning-chat", "PAY-90")
 def test_no_reasoning_on_chat(proxy: Proxy) -> None:
-    """Not even when an effort was asked for."""
+    """On chat the message has no reasoning, even with an effort in the request."""
     must_be_unset(METHOD, proxy.chat({"reasoning_effort": "high"}).params(METHOD), "reasoning")
 
 
 @pytest.mark.spec("message-reasoning-unset", "PAY-86")
 def test_no_reasoning_without_effort(proxy: Proxy) -> None:
-    """A plain model implies none."""
+    """A model without an implied effort makes no reasoning."""
     must_be_unset(METHOD, proxy.responses().params(METHOD), "reasoning")
 
 
@@ -167,7 +167,7 @@ def test_no_tools(proxy: Proxy, endpoint: str, given: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-exact", "PAY-88", "HAND-20")
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
-    """No field that the documents do not name."""
+    """The payload has only fields that the documents name."""
     body = {
         "tools": [tool(endpoint)],
         "n": 1,
@@ -179,4 +179,4 @@ def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
     }
     for asked in ({}, body):
         found = set(proxy.post(endpoint, asked).params(METHOD)) - FIELDS
-        must_be(f"The fields of {METHOD} that no document names", found, set())
+        must_be(f"The fields of {METHOD} that the documents do not name", found, set())

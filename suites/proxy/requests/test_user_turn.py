@@ -31,7 +31,7 @@ FIELDS = {
 @pytest.mark.parametrize("field", DEFAULTS)
 @pytest.mark.spec("turn-default", "PAY-11", "PAY-57")
 def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
-    """With nothing set in the environment, the values are those of the example; none is omitted."""
+    """Without environment variables every field has the value of the example."""
     params = proxy.post(endpoint).params(METHOD)
     must_be(f"{METHOD}.{field}", params[field], DEFAULTS[field])
 
@@ -39,7 +39,7 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-items", "PAY-56")
 def test_items(proxy: Proxy, endpoint: str) -> None:
-    """One text item of v1, with the prompt and nothing else below `data`."""
+    """`items` has one v1 text item; its `data` has only the prompt."""
     items = proxy.post(endpoint).params(METHOD)["items"]
     wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts(endpoint, proxy.prompt()))
     must_be_one_of(f"{METHOD}.items", items, wanted)
@@ -48,7 +48,7 @@ def test_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-items-message", "PAY-73", "HAND-18")
 def test_the_message_has_the_same_items(proxy: Proxy, endpoint: str) -> None:
-    """Turn and message carry the same items."""
+    """sendUserTurn and sendUserMessage have the same items."""
     done = proxy.post(endpoint)
     must_be(
         "sendUserMessage.items (those of sendUserTurn)", done.params("sendUserMessage")["items"], done.params(METHOD)["items"]
@@ -59,7 +59,7 @@ def test_the_message_has_the_same_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-items-never-empty", "PAY-69")
 def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> None:
-    """A prompt without content is refused, or makes an item all the same."""
+    """A prompt without content is refused or makes at least one item."""
     message = {"role": "user", "content": content}
     body = {"messages": [message]} if endpoint == "chat" else {"input": [message]}
     done = proxy.post(endpoint, body, ok=False)
@@ -74,7 +74,7 @@ def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> Non
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.spec("turn-choices", "PAY-64")
 def test_choices(proxy: Proxy, n: int) -> None:
-    """Both spellings of `n`, as a number."""
+    """Both spellings of `n` have the number of the request."""
     params = proxy.chat({"n": n}).params(METHOD)
     must_be(f"{METHOD}.choiceCount", twins(params, "choiceCount", "choice_count"), n)
 
@@ -82,21 +82,21 @@ def test_choices(proxy: Proxy, n: int) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-choices-unset", "PAY-65")
 def test_choices_unasked(proxy: Proxy, endpoint: str) -> None:
-    """Without `n` they are omitted, null, or the example's 1; both spellings alike."""
+    """Without `n` in the request, both spellings are omitted, null, or the 1 of the example."""
     must_be_one_of(f"{METHOD}.choiceCount", twins(proxy.post(endpoint).params(METHOD), "choiceCount", "choice_count"), (None, 1))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-output-schema", "PAY-06", "PAY-66", "PAY-67")
 def test_no_output_schema(proxy: Proxy, endpoint: str) -> None:
-    """Without a format there is no schema: null or omitted, both spellings alike."""
+    """Without a format, both spellings of the schema are null or omitted."""
     must_be(f"{METHOD}.outputSchema", twins(proxy.post(endpoint).params(METHOD), "outputSchema", "output_schema"), None)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-output-schema-set", "PAY-67")
 def test_output_schema_in_both_spellings(proxy: Proxy, endpoint: str) -> None:
-    """Whatever the value is for a response format, both spellings have it."""
+    """With a response format, both spellings of the schema have the same value."""
     twins(proxy.post(endpoint, format_of(endpoint)).params(METHOD), "outputSchema", "output_schema")
 
 
@@ -118,8 +118,8 @@ def test_no_tools(proxy: Proxy, endpoint: str, given: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-exact", "PAY-70", "HAND-20")
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
-    """No field that the documents do not name."""
+    """The payload has only fields that the documents name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True, "parallel_tool_calls": False}
     for asked in ({}, body):
         found = set(proxy.post(endpoint, asked).params(METHOD)) - FIELDS
-        must_be(f"The fields of {METHOD} that no document names", found, set())
+        must_be(f"The fields of {METHOD} that the documents do not name", found, set())

@@ -86,7 +86,7 @@ def test_outputs_under_other_calls(given: Any, sentence: str) -> None:
     with pytest.raises(AssertionError) as failed:
         must_be_paired(proxy(given), A, B)
     assert sentence in str(failed.value)
-    assert "Request 1 to the model says:\n" in str(failed.value)
+    assert "Texts of request 1 to the model:\n" in str(failed.value)
 
 
 def test_a_text_reaches_the_model_wherever_it_stands() -> None:
@@ -97,9 +97,9 @@ def test_a_text_reaches_the_model_wherever_it_stands() -> None:
 def test_a_text_that_is_lost_out_of_order_or_not_in_every_request() -> None:
     with pytest.raises(AssertionError, match=r"messages\[0\] of the client's request \('three'\) did not reach the model"):
         must_reach(proxy([user("one")]), ("messages[0]", "three"))
-    with pytest.raises(AssertionError, match=r"\('one'\) reached the model before messages\[0\], which stands earlier"):
+    with pytest.raises(AssertionError, match=r"\('one'\) reached the model before messages\[0\], which comes first there"):
         must_reach(proxy([user("one"), user("two")]), ("messages[0]", "two"), ("messages[1]", "one"))
-    with pytest.raises(AssertionError, match="Request 2 to the model says"):
+    with pytest.raises(AssertionError, match="Texts of request 2 to the model"):
         must_reach(proxy([user("one")], [user("two")]), ("messages[0]", "one"))
 
 

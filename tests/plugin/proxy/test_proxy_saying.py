@@ -86,7 +86,7 @@ def test_an_answer_that_is_no_object(value: Any) -> None:
 def test_a_text_is_told_from_where_it_differs() -> None:
     answer = {"choices": [{"message": {"content": "Hello there"}, "finish_reason": "stop"}]}
     must_say(chat(answer), "Hello there")
-    with pytest.raises(AssertionError, match="From character 6 on it is 'there', and not 'you'; it has 11 characters, and not 9"):
+    with pytest.raises(AssertionError, match="From character 6 on, expected 'you', got 'there'; expected 9 characters, got 11"):
         must_say(chat(answer), "Hello you")
 
 
