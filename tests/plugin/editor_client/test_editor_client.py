@@ -101,7 +101,7 @@ def test_the_run_shows_where_document_and_server_differ(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:]
     assert "where the document and the server differ" in done.stdout
     assert 'initialize-user-agent: EDIT-08: "result": { "user_agent": "codex/..." }' in done.stdout
-    assert '    the server: it says "userAgent"' in done.stdout
+    assert '    the server: it sends "userAgent"' in done.stdout
     assert "agree on 6 of 16 statements" in done.stdout
 
 
@@ -123,7 +123,7 @@ def test_an_editor_that_never_wants_to_be_asked_is_said_so_at_once(tmp_path: Pat
     done = run_suite(tmp_path, "--editor-client", editor, *cases, "-k", "app_server and (dismiss or interrupt or diff)")
     assert done.returncode == 1
     assert "4 failed" in done.stdout, done.stdout[-3000:]
-    said = "The editor's own thread/start switches approvals off: it says approvalPolicy 'never'"
+    said = "The editor's thread/start disables approvals: it sends approvalPolicy 'never'"
     assert len([line for line in done.stdout.splitlines() if line.startswith("E ") and said in line]) == 4, done.stdout[-3000:]
     assert "did not come within" not in done.stdout
 
