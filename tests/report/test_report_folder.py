@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from codex_replay.plugin.base.folder_lock import LOCK, lock_folder, lock_free_folder
+from codex_replay.plugin.reporting.session import suites_of
 
 MINIATURE = Path(__file__).parents[1] / "miniatures" / "server.py"
 PLUGINS = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -160,3 +161,19 @@ def test_where_nothing_can_be_put_no_folder_is_held(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="exists"):
         lock_folder(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("args", "suites"),
+    [
+        (["suites/proxy"], ["proxy"]),
+        (["/usr/lib/codex_replay/packaged/suites/proxy/replies/test_auth.py::test_x[a/b]"], ["proxy"]),
+        (["./suites/schema/", "suites/proxy/requests", "suites/proxy"], ["schema", "proxy"]),
+        (["suites"], []),
+        (["tests", "suites/"], []),
+        (["tests/mine", "test_suites.py"], None),
+        ([], None),
+    ],
+)
+def test_the_suites_of_a_run_are_those_of_its_arguments(args: list[str], suites: list[str] | None) -> None:
+    assert suites_of(args) == suites

@@ -27,7 +27,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 def test_the_packaged_suites_are_verified_from_an_empty_folder(installed: Installed, tmp_path: Path) -> None:
     out = good(installed("codex-replay", "run", "-n", "2", cwd=tmp_path))
     assert "VERIFIED" in out
-    report = json.loads((tmp_path / "reports" / "fake" / "report.json").read_text())
+    report = json.loads((tmp_path / "reports" / "all-fake" / "report.json").read_text())
     assert report["verdict"] == "verified"
     suites = {path.name for path in (ROOT / "suites").iterdir() if path.is_dir() and not path.name.startswith("_")}
     assert {case["suite"] for case in report["cases"]} == suites

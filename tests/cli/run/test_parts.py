@@ -50,11 +50,11 @@ def test_the_baseline_is_beside_the_configuration() -> None:
     assert planned(["proxy"], {"proxy": PROXY}, HERE / "below")[0].options["baseline"] == "../known.yaml"
 
 
-def test_subjects_that_differ_in_their_options_run_apart_each_with_a_report() -> None:
+def test_subjects_that_differ_in_their_options_run_apart_and_a_named_report_has_a_folder_for_each() -> None:
     both = {"proxy": PROXY, "editor-client": EDITOR}
     assert planned([], both) == [
-        Part(("proxy",), {**CHOSEN, "report": "/project/reports/proxy"}),
-        Part(("editor_client",), {"report": "/project/reports/editor_client"}),
+        Part(("proxy",), CHOSEN),
+        Part(("editor_client",)),
     ]
     assert [part.options["report"] for part in planned([], both, report="out")] == ["out/proxy", "out/editor_client"]
     assert planned([], {"lite-client": EDITOR, "editor-client": EDITOR}) == [Part(("editor_client", "lite_client"))]

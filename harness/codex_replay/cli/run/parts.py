@@ -41,7 +41,8 @@ def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configura
             found.append(Part((name,), options))
         else:
             found[found.index(same)] = Part((*same.suites, name), options)
-    return [_with_report(part, given, own, here) for part in found] if len(found) > 1 else found or [Part(())]
+    report = given.get("report")
+    return [_with_report(part, report) for part in found] if report and len(found) > 1 else found or [Part(())]
 
 
 def _role(name: str) -> str | None:
@@ -61,8 +62,7 @@ def _options(role: str | None, given: Mapping[str, str | None], own: Configurati
     return options
 
 
-def _with_report(part: Part, given: Mapping[str, str | None], own: Configuration, here: Path) -> Part:
-    """Give each of several parts a report folder of its own."""
-    base = Path(given.get("report") or (own.path.parent if own.path is not None else here) / "reports")
+def _with_report(part: Part, report: str) -> Part:
+    """Give one of several parts a folder of its own below the report folder of the run."""
     name = "-".join(suite.replace("/", "-").partition("::")[0] for suite in part.suites)
-    return Part(part.suites, {**part.options, "report": str(base / name)})
+    return Part(part.suites, {**part.options, "report": str(Path(report) / name)})

@@ -135,9 +135,14 @@ class Subject:
 
     @property
     def slug(self) -> str:
-        """The name as part of a file name: of a command line its words without their folders."""
-        short = " ".join(word.rsplit("/", 1)[-1] for word in self.name.split())
-        return "".join(c if c.isalnum() or c in "@.-" else "_" for c in short)[:60]
+        """The name as part of a file name."""
+        return slug(self.name)
+
+
+def slug(name: str) -> str:
+    """Return the name of a subject as part of a file name: of a command line its words without their folders."""
+    short = " ".join(word.rstrip("/").rsplit("/", 1)[-1] for word in name.split())
+    return "".join(c if c.isalnum() or c in "@.-" else "_" for c in short)[:60]
 
 
 def parse_app_server(text: str) -> Subject:

@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 TRACES = "codex_replay_traces"
 
 
+def suites_of(args: list[str]) -> list[str] | None:
+    """Return the suites that the arguments of pytest name, each once; none for all of them, None for no folder `suites`."""
+    found: list[str] = []
+    every = outside = True
+    for arg in args:
+        _, folder, rest = f"/{arg.partition('::')[0]}/".rpartition("/suites/")
+        outside = outside and not folder
+        every = every and not (folder and rest.strip("/"))
+        found += [rest.strip("/").split("/")[0]] if folder and rest.strip("/") else []
+    return None if outside else [] if every else list(dict.fromkeys(found))
+
+
 class Session:
     """What one pytest process shares among its cases."""
 
@@ -44,7 +56,8 @@ class Session:
         self._traces: TraceCollector | None = None
         # Packaged suites may be run from anywhere: without a project of the user's own, reports go where the run was started.
         base = config.rootpath if config.inipath else config.invocation_params.dir
-        self.report_folder = settings.report or base / "reports" / subject.slug
+        self._reports = base / "reports"
+        self.report_folder = settings.report or self._reports / subject.slug
         self.folder_lock: FolderLock | None = None  # the folder of the report, from before the first case on
         self._begun = False  # whether any case has run
         self.instead_of: Path | None = None  # the usual folder, if another run has locked it
@@ -99,12 +112,28 @@ class Session:
         if self._begun:
             return
         self._begun = True
+        if self.settings.report is None:
+            self.report_folder = self._reports / self._folder_name()
         with contextlib.suppress(OSError):  # then the new one cannot be written either, which is reported at the end
             if self.folder_lock is None:
                 usual, self.folder_lock = self.report_folder, lock_free_folder(self.report_folder)
                 if self.folder_lock.folder != usual:
                     self.report_folder, self.instead_of = self.folder_lock.folder, usual
             remove_all(self.report_folder)
+
+    def _folder_name(self) -> str:
+        """Return the name of the usual report folder: the suite and its subject; for other tests, the app-server."""
+        from codex_replay.plugin.base.configuration import SUITE_OF
+        from codex_replay.plugin.base.subjects import slug
+
+        suites = suites_of(self.config.args)
+        if suites is None:
+            return self.subject.slug
+        if len(suites) != 1:
+            return f"{'-'.join(suites) or 'all'}-{self.subject.slug}"
+        roles = {suite: role for role, suite in SUITE_OF.items()} | {"backend": "backend"}
+        name = self.verdict.others.get(roles.get(suites[0], ""), self.subject.name)
+        return f"{suites[0]}-{slug(name)}"
 
     def close(self) -> None:
         """End the backend, and let others have the folder of the report."""
