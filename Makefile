@@ -68,6 +68,7 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 	@$(codex)
 	$(gate) suites $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --ignore suites/proxy
 	$(gate) suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile works-on-0.92 --report reports/proxy-$(CODEX)
+	$(gate) suites/proxy/requests/test_threads.py $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --report reports/proxy-$(CODEX)-speaks-v2
 	@# The tool-call vectors judge the proxy's parser alone; they have run in the profile before.
 	$(gate) suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile as-specified --report reports/proxy-$(CODEX)-as-specified --ignore suites/proxy/replies/test_tool_calls.py
 	$(gate) tests/real

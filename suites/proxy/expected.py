@@ -14,7 +14,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange
 
-AS_SPECIFIED, WORKS = "as-specified", "works-on-0.92"
+AS_SPECIFIED, WORKS, SPEAKS_V2 = "as-specified", "works-on-0.92", "speaks-v2"
 CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
 ENDPOINTS = ["chat", "responses"]
 #: For cases in which the model writes its calls as text and the proxy must find them there (docs/proxy.md, capabilities).

@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for key, usual in _USUAL.items():
         if getattr(settings, key) not in usual:
             raise pytest.UsageError(
-                f"A measurement has its own proxies, on the fake and in both profiles: leave out --{key.replace('_', '-')}."
+                f"A measurement has its own proxies, on the fake and in all profiles: leave out --{key.replace('_', '-')}."
             )
     jobs = int(config.getoption("--strength-jobs") or getattr(config.option, "numprocesses", None) or JOBS)
     if jobs < 1:

@@ -45,13 +45,14 @@ def without(*names: str) -> list[str]:
 def test_a_proxy_that_can_do_everything_needs_its_profile_alone() -> None:
     found = detect(seen())
     assert (found.capabilities, found.lacks, found.wrong, found.needs_key) == (CAPABILITIES, {}, "", True)
-    assert table(found) == {"profile": "works-on-0.92"}
+    assert table(found) == {"profile": "speaks-v2"}
 
 
 @pytest.mark.parametrize(
     ("works", "specified", "profile"),
     [
-        (TURN, TURN, "works-on-0.92"),
+        (TURN, TURN, "speaks-v2"),
+        (("turn/start",), ("turn/start",), "works-on-0.92"),
         (tuple(SPECIFIED), tuple(SPECIFIED), "as-specified"),
         (TURN, tuple(SPECIFIED), "default"),
         (("newConversation", "sendUserTurn"), ("newConversation", "sendUserTurn"), "works-on-0.92"),

@@ -71,5 +71,5 @@ def test_the_advice_stands_below_the_verdict_and_in_the_report(tmp_path: Path) -
     said = done.stdout
     advice = "It sends none of the calls of as-specified (newConversation, sendUserTurn, sendUserMessage); it sends "
     assert said.index("FAILED: 2 of 2 cases") < said.index(f"Do this next:\n  1. {advice}")
-    assert json.loads((tmp_path / "report.json").read_text())["next"][0].endswith("Run with --profile works-on-0.92.")
+    assert json.loads((tmp_path / "report.json").read_text())["next"][0].endswith("Run with --profile speaks-v2.")
     assert "1. It sends none of the calls of as-specified" in (tmp_path / "summary.md").read_text()

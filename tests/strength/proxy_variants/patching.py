@@ -36,8 +36,8 @@ def in_params(method: str, change: Callable[..., Any]) -> None:
     """Change the params of a method: `change(params, asked, settings)` alters them in place (its result is not looked at)."""
 
     def changed(params: Params, *given: Any) -> Params:
-        if method in ("sendUserTurn", "sendUserMessage"):
-            given = given[1:]  # the conversation's id
+        if method in ("sendUserTurn", "sendUserMessage", "turn/start"):
+            given = given[1:]  # the id of the conversation or thread
         change(params, *given)
         return params
 

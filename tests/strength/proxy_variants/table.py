@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-PROFILES = {"S": "as-specified", "W": "works-on-0.92", "B": "both"}
+PROFILES = {"S": "as-specified", "W": "works-on-0.92", "T": "speaks-v2", "B": "both"}
 
 
 class Row(NamedTuple):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from codex_replay.plugin.proxy.detect import V2_CALLS
 from codex_replay.plugin.proxy.fields import HANDSHAKE, SPECIFIED
 from codex_replay.plugin.proxy.subject import ProxySubject
 
@@ -21,7 +22,7 @@ def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
         return []
     return [
         f"It sends none of the calls of as-specified ({', '.join(SPECIFIED)}); it sends {', '.join(sent)}. "
-        "Run with --profile works-on-0.92."
+        f"Run with --profile {'speaks-v2' if set(V2_CALLS) <= set(sent) else 'works-on-0.92'}."
     ]
 
 

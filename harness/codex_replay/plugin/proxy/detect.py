@@ -16,8 +16,10 @@ from codex_replay.plugin.proxy.subject import CAPABILITIES, CLIENTS, READY_PATH,
 READY_PATHS = ("/readyz", "/healthz", READY_PATH)
 #: The statuses of a route that does not exist.
 NO_ROUTE = (404, 405, 501)
+#: The calls of a proxy that opens threads and starts turns.
+V2_CALLS = ("thread/start", "turn/start")
 #: The calls that begin a conversation or a turn.
-_OPENING = (*SPECIFIED, "thread/start", "turn/start")
+_OPENING = (*SPECIFIED, *V2_CALLS)
 #: A proxy that took longer than this share of the usual time gets more.
 SLOW = 1 / 4
 
@@ -128,7 +130,8 @@ def _profile(seen: Observed) -> tuple[str | None, tuple[str, ...]]:
         return "as-specified", works
     if all(method in specified for method in SPECIFIED):
         return "default", tuple(dict.fromkeys((*specified, *works)))
-    return "works-on-0.92", works or specified
+    threads = set(V2_CALLS) <= set(works or specified)
+    return "speaks-v2" if threads else "works-on-0.92", works or specified
 
 
 def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:

@@ -19,16 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from codex_replay.plugin.base.checking import has_bundle
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, UNCLAIMED, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import no_end
-from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy
+from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
 from codex_replay.plugin.proxy.timeline import proxy_frames, tell
+from codex_replay.plugin.proxy.violations import Kind, violations
 from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.trace import trace_frames_of
+from codex_replay.protocol.versions import DEFAULT
 from codex_replay.report.group_failures import EARLIER
 from codex_replay.shell.rpc.client import SubjectFailure
 
@@ -47,14 +50,14 @@ WAIT, WAIT_LIVE = 10.0, 30.0
 class Proxy:
     """The `proxy` fixture. `exchanges` has all requests, in order."""
 
-    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject) -> None:
+    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject, version: str = DEFAULT) -> None:
         self.marker = marker
         self.clients = subject.clients  # how many it bears at once
         self.profile = profile
         #: The capabilities that the requests of this case need, and those of them that the proxy does not claim.
         self.needs: list[str] = []
         self.unclaimed: list[str] = []
-        self._subject = subject
+        self._subject, self._version = subject, version
         self.exchanges: list[Exchange] = []
         self._pool = pool
         self._wait = wait
@@ -153,6 +156,19 @@ class Proxy:
             return [entry for entry in entries if self.marker in str(entry.get("body"))]
         return running.wire.model_calls(self.marker)
 
+    def violations(self, kind: Kind) -> list[str]:
+        """Return what is not `valid`, or not `known`, of all messages that the process of this case wrote to its app-servers.
+
+        A sentence for each; judged by the bundle of the Codex version under test. Skips the case if that has none here.
+        """
+        running = self.running or self.process()
+        if not has_bundle(self._version):
+            pytest.skip(
+                f"not verified: there is no bundle of Codex {self._version}; codex-replay codex add {self._version} makes it"
+            )
+        running.wire.update()
+        return violations(running.wire.frames, kind, self._version)
+
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
         """Wait until the frames that passed since the last request make `sent` true; return them.
 
@@ -226,7 +242,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     profile = settings_of(config).profile
     if profile not in PROFILES:
         return
-    out = [item for item in items if (mark := item.get_closest_marker("proxy_profile")) and profile not in mark.args]
+    out = [item for item in items if (mark := item.get_closest_marker("proxy_profile")) and not profile_in(profile, mark.args)]
     if out:
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
@@ -291,10 +307,12 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
         proxy_pool.close()  # nothing that an earlier case has left in a process reaches this one
     mark = request.node.get_closest_marker("proxy_profile")
     profile = mark.args[0] if mark else PROFILES[1]
-    if mark and settings.profile in mark.args:
+    if mark and profile_in(settings.profile, mark.args):
         profile = settings.profile
     live = settings.app_server not in ("fake",) and not settings.app_server.startswith("fake:")
     wait = settings.wait or (WAIT_LIVE if live else WAIT)
-    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject)
+    with usage_errors():
+        version = parse_app_server(settings.app_server).version
+    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject, version)
     trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))
     return proxy

@@ -13,7 +13,7 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,16 @@ MOST = 5
 PIECE = "CODEX_REPLAY_PIECE"
 #: The one variable that every case sets.
 PROFILE = "PROXY_PROFILE"
-PROFILES = ("as-specified", "works-on-0.92")
+PROFILES = ("as-specified", "works-on-0.92", "speaks-v2")
+#: A run of the profile on the left has the cases of that on the right, too.
+INCLUDED = {"speaks-v2": "works-on-0.92"}
+
+
+def profile_in(chosen: str, names: Container[str]) -> bool:
+    """Return True if a run of the profile `chosen` has a case that bears these names."""
+    return chosen in names or INCLUDED.get(chosen) in names
+
+
 #: What the real Codex would find in its config.toml; nothing that a proxy sets itself is here.
 _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
 

@@ -184,23 +184,35 @@ class Gate:
                     self._failed.setdefault(report.nodeid, []).append(report)
                     self._messages[report.nodeid] = message_of(report)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """After the last case, run again what has changed: so early that pytest and all plugins see one exit status."""
+        result = yield
+        if not hasattr(session.config, "workerinput"):
+            self.changes = plan(self.lines, self.seen, self._stale(), self.update)
+            self._run_again(session)
+            if not self.update:
+                self._judge(session)
+        return result
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Judge the lines that mean many cases, run again what has changed, or write the file."""
+        """Judge the lines, or write the file."""
         if hasattr(session.config, "workerinput") or exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        self.stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
-        stale = [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
-        self.changes = plan(self.lines, self.seen, stale, self.update)
-        if not self.stopped and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            self._run_again(session)
         if self.update:
+            self.stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
             if not self.stopped:
+                self.changes = self.changes or plan(self.lines, self.seen, (), True)  # the run may have ended before its loop did
                 self._write(session.config)
             return
         disproved = {change.line for change in self.changes if change.kind == "stale" and not change.confirmed}
-        self.stale = [self.lines[i].check for i in stale if i not in disproved]
-        self._judge(session, exitstatus)
+        self.stale = [self.lines[i].check for i in self._stale() if i not in disproved]
+        if self.stale and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _stale(self) -> list[int]:
+        return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
 
     def _run_again(self, session: pytest.Session) -> None:
         """Run the changes again alone, and print that."""
@@ -222,13 +234,9 @@ class Gate:
             rerun(self.changes, run)
         except CannotStart as error:
             self.unchecked = f"The changes were not run again alone: {error}"
-        except KeyboardInterrupt:
-            self.unchecked = "The run was interrupted while it ran the changes again alone."
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
 
-    def _judge(self, session: pytest.Session, exitstatus: int) -> None:
+    def _judge(self, session: pytest.Session) -> None:
         """Give the cases that were run again their verdict."""
-        freed = 0
         for change in self.changes:
             if not change.alone:
                 continue
@@ -236,20 +244,13 @@ class Gate:
             if worse:
                 session.testsfailed += self._move(session, change, "xfailed", "failed")
             elif better:
-                freed += self._move(session, change, "failed", "racy")
+                session.testsfailed -= self._move(session, change, "failed", "racy")
             if SESSION in session.config.stash:
                 verdict = session.config.stash[SESSION].verdict
                 verdict.run_again(change.nodeid, change.alone)
                 if worse or better:
                     message, racy = change.sentence(self.path), change.check if better else None
                     verdict.judge_again(change.nodeid, "failed" if worse else "known", message, racy)
-        session.testsfailed -= freed
-        if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            return
-        if self.stale or (session.testsfailed and exitstatus == pytest.ExitCode.OK):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif freed and not session.testsfailed and not session.shouldfail:
-            session.exitstatus = pytest.ExitCode.OK
 
     def _move(self, session: pytest.Session, change: Change, old: str, new: str) -> int:
         """Move the reports of a case among those that pytest prints; return how many."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-AS_SPECIFIED, WORKS = "as-specified", "works-on-0.92"
+AS_SPECIFIED, WORKS, SPEAKS_V2 = "as-specified", "works-on-0.92", "speaks-v2"
 OPENAI_JSON, OBSIDIAN_XML = "openai-json", "obsidian-xml"
 MODES = (OPENAI_JSON, OBSIDIAN_XML)
 POLICIES = ("untrusted", "on-failure", "on-request", "never")
@@ -52,7 +52,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
     keys = f"{given.get('PROXY_API_KEYS', '')},{given.get('PROXY_API_KEY', '')}".split(",")
     return Settings(
         codex=given.get("CODEX_BIN", usual.codex),
-        profile=_one_of(given, "PROXY_PROFILE", (AS_SPECIFIED, WORKS), usual.profile),
+        profile=_one_of(given, "PROXY_PROFILE", (AS_SPECIFIED, WORKS, SPEAKS_V2), usual.profile),
         host=given.get("PROXY_HOST", usual.host),
         port=_whole(given, "PROXY_PORT" if "PROXY_PORT" in given else "PORT", 0, 65535, usual.port),
         keys=tuple(key.strip() for key in keys if key.strip()),

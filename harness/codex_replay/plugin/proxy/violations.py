@@ -1,0 +1,36 @@
+"""What a proxy writes to its app-servers, checked against the JSON-schema bundle of a Codex version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from codex_replay.core.wire.jsonrpc import label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codex_replay.plugin.proxy.wire import WireFrame
+
+#: `valid`: the schema accepts it. `known`: it has no member that the bundle does not name.
+Kind = Literal["valid", "known"]
+
+
+def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[str]:
+    """Return a sentence for each fault of this kind in what the proxy wrote, each once; replies to the server included.
+
+    `frames` are all frames of its app-servers since they started. Raises `BundleError` if `version` has no bundle.
+    """
+    from codex_replay.protocol.schema.bundle import load
+    from codex_replay.protocol.schema.validate import RpcChecker, Validator
+
+    validator = Validator(load(version))
+    checkers: dict[str, RpcChecker] = {}
+    found: dict[str, None] = {}
+    for frame in frames:
+        if frame.child not in checkers:
+            checkers[frame.child] = RpcChecker(validator.bundle, validator)
+        sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
+        for violation in checkers[frame.child].check(sender, frame.value):
+            if sender == "client" and violation.verdict == kind:
+                found[f"{label(frame.value)}: {violation.message}"] = None
+    return list(found)

@@ -1,0 +1,266 @@
+"""The payloads of a proxy that opens threads and starts turns (v2). Sources: editor.md, schema-tools.md, real-0.92.md.
+
+No document says what such a proxy sends; these are the statements about the calls themselves, and those of the payloads page
+about what a request means (its model, folder, policies and efforts), wherever the calls have a place for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
+from suites.proxy.expected import EFFECTIVE, ENDPOINTS, NOTE, SPEAKS_V2, SUM, TREE, format_of, native, tool
+from suites.proxy.saying import must_be, must_be_same, must_have, only
+
+pytestmark = [pytest.mark.proxy_profile(SPEAKS_V2), pytest.mark.model("Hi.")]
+
+BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
+START, TURN = "thread/start", "turn/start"
+#: What begins or continues a conversation, in either generation of the protocol.
+CALLS = (
+    START,
+    TURN,
+    "thread/resume",
+    "thread/fork",
+    "newConversation",
+    "addConversationListener",
+    "sendUserTurn",
+    "sendUserMessage",
+)
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+
+
+def opened(done: Exchange) -> Any:
+    """What thread/start was answered with."""
+    asked = only(f"call of {START}", done.calls(START))["id"]
+    return only("answer to it", results(done, asked))["thread"]["id"]
+
+
+def results(done: Exchange, asked: Any) -> list[Any]:
+    """The results that the app-server answered the call `asked` with."""
+    return [
+        frame.value["result"]
+        for frame in done.frames
+        if frame.sender == "server" and frame.value.get("id") == asked and "result" in frame.value
+    ]
+
+
+@BOTH
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.spec("threads-calls", "EDIT-04", "PAY-02")
+def test_the_two_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """One request opens one thread and starts one turn in it; no call of v1 is among them."""
+    sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
+    must_be("The calls of one request", sent, [START, TURN])
+
+
+@pytest.mark.spec("threads-handshake", "EDIT-04", "EDIT-05", "EDIT-06", "EDIT-07")
+def test_the_handshake(proxy: Proxy) -> None:
+    """Each app-server gets `initialize`, and `initialized` once that is answered, before anything else."""
+    proxy.chat()
+    assert proxy.running is not None, "The proxy must still run after the answer."
+    for child in sorted({frame.child for frame in proxy.running.wire.frames}):
+        frames = [frame for frame in proxy.running.wire.frames if frame.child == child]
+        first, *others = [frame for frame in frames if frame.sender == "client"]
+        must_be("The first message to an app-server", first.value.get("method"), "initialize")
+        info = first.value.get("params", {}).get("clientInfo", {})
+        for name in ("name", "version"):
+            assert isinstance(info.get(name), str), f"initialize.clientInfo.{name} must be a text, but clientInfo is {info!r}."
+        assert others, "The proxy must send `initialized` after `initialize`, but it sent nothing more."
+        second = others[0]
+        must_be("The second message to an app-server", second.value.get("method"), "initialized")
+        must_be("The kind of `initialized`", second.kind, "notification")
+        must_be("The params of `initialized`, null being none,", second.value.get("params"), None)
+        replies = [f for f in frames[: frames.index(second)] if f.sender == "server" and f.value.get("id") == first.value["id"]]
+        must_be("The number of replies to `initialize` before `initialized`", len(replies), 1)
+
+
+def everything(endpoint: str) -> dict[str, Any]:
+    """A request with all that may become a member of a payload."""
+    effort = {"reasoning_effort": "low"} if endpoint == "chat" else {"reasoning": {"effort": "low", "summary": "concise"}}
+    sampling = {"temperature": 0.5, "top_p": 0.9, "n": 1, "parallel_tool_calls": False, "tool_choice": "auto", "user": "u"}
+    return {"tools": [tool(endpoint)], **format_of(endpoint), **effort, **sampling}
+
+
+@BOTH
+@pytest.mark.spec("threads-valid", "REAL-40", "SCHEMA-02")
+def test_every_message_is_valid(proxy: Proxy, endpoint: str) -> None:
+    """The bundle accepts every message of the proxy, the handshake and its replies included."""
+    proxy.post(endpoint)
+    proxy.post(endpoint, everything(endpoint))
+    must_be("What the bundle does not accept of the proxy's messages", proxy.violations("valid"), [])
+
+
+@BOTH
+@pytest.mark.spec("threads-known", "REAL-45")
+def test_every_member_is_known(proxy: Proxy, endpoint: str) -> None:
+    """No message has a member that the bundle does not name: the server would silently ignore it."""
+    proxy.post(endpoint)
+    proxy.post(endpoint, everything(endpoint))
+    must_be("The members of the proxy's messages that the bundle does not name", proxy.violations("known"), [])
+
+
+@BOTH
+@pytest.mark.spec("threads-id", "EDIT-11", "EDIT-12")
+def test_the_turn_is_in_the_thread(proxy: Proxy, endpoint: str) -> None:
+    """turn/start has the id of the thread that was opened for this request."""
+    done = proxy.post(endpoint)
+    must_be(f"{TURN}.threadId", done.params(TURN)["threadId"], opened(done))
+
+
+@BOTH
+@pytest.mark.spec("threads-fresh", "PAY-02")
+def test_each_request_has_a_thread_of_its_own(proxy: Proxy, endpoint: str) -> None:
+    """Two requests never share a thread."""
+    first, second = opened(proxy.post(endpoint)), opened(proxy.post(endpoint))
+    assert first != second, f"Two requests share the thread {first!r}; each must open its own."
+
+
+@BOTH
+@pytest.mark.spec("threads-input", "REAL-43", "EDIT-13")
+def test_the_input(proxy: Proxy, endpoint: str) -> None:
+    """The input is one text item, its text beside its type, and the prompt is in it."""
+    item = only(f"item of {TURN}.input", proxy.post(endpoint).params(TURN)["input"])
+    must_be(f"The members of {TURN}.input[0], an empty text_elements left out,", sorted(with_text(item)), ["text", "type"])
+    must_be(f"{TURN}.input[0].type", item["type"], "text")
+    must_have(f"{TURN}.input[0].text", item["text"], proxy.prompt())
+
+
+def with_text(item: dict[str, Any]) -> dict[str, Any]:
+    """An item without the empty list that the bundle gives a text by default."""
+    return {name: value for name, value in item.items() if (name, value) != ("text_elements", [])}
+
+
+@BOTH
+@pytest.mark.spec("threads-image", "REAL-43", "HAND-39")
+def test_an_image(proxy: Proxy, endpoint: str) -> None:
+    """An image is an item of its own, with its URL beside its type."""
+    text, image = ("text", "image_url") if endpoint == "chat" else ("input_text", "input_image")
+    url: Any = {"url": PICTURE} if endpoint == "chat" else PICTURE
+    messages = [{"role": "user", "content": [{"type": text, "text": proxy.prompt("See")}, {"type": image, "image_url": url}]}]
+    done = proxy.post(endpoint, {"messages" if endpoint == "chat" else "input": messages})
+    images = [item for item in done.params(TURN)["input"] if item.get("type") != "text"]
+    must_be(f"What is no text in {TURN}.input", images, [{"type": "image", "url": PICTURE}])
+
+
+@BOTH
+@pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
+@pytest.mark.spec("threads-sandbox", "REAL-44", "PAY-28")
+def test_the_sandbox(proxy: Proxy, endpoint: str, mode: str) -> None:
+    """PROXY_SANDBOX_MODE is in `sandbox` of the thread, or in `sandboxPolicy` of the turn, which spells it in camelCase."""
+    done = proxy.post(endpoint, env={"PROXY_SANDBOX_MODE": mode})
+    policy, sandbox = done.params(TURN).get("sandboxPolicy"), done.params(START).get("sandbox")
+    camel = {"read-only": "readOnly", "workspace-write": "workspaceWrite"}
+    if policy is not None:
+        must_be(f"{TURN}.sandboxPolicy.type", policy.get("type"), camel[mode])
+    if sandbox is not None or policy is None:
+        must_be(f"{START}.sandbox", sandbox, mode)
+
+
+#: A variable or a member of the request, and the member of thread/start or turn/start that it decides.
+MEANT: dict[str, tuple[dict[str, str], dict[str, Any], str, Any]] = {
+    "model": ({}, {}, "model", EFFECTIVE),
+    "cwd": ({"PROXY_CODEX_WORKDIR": "/tmp/elsewhere"}, {}, "cwd", "/tmp/elsewhere"),
+    "approval": ({"PROXY_APPROVAL_POLICY": "on-request"}, {}, "approvalPolicy", "on-request"),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", MEANT)
+@pytest.mark.spec("threads-settings", "PAY-08", "PAY-10", "PAY-27")
+def test_the_settings(proxy: Proxy, endpoint: str, name: str) -> None:
+    """Model, folder and approval policy are a member of the turn or, without one there, of the thread."""
+    env, body, member, wanted = MEANT[name]
+    done = proxy.post(endpoint, body, env=env)
+    of_turn = done.params(TURN).get(member)
+    found = done.params(START).get(member) if of_turn is None else of_turn
+    must_be(f"{member} of {TURN}, else of {START},", found, wanted)
+
+
+@BOTH
+@pytest.mark.parametrize("effort", ["low", "high"])
+@pytest.mark.spec("threads-effort", "PAY-12")
+def test_the_effort(proxy: Proxy, endpoint: str, effort: str) -> None:
+    """The effort of the request is the turn's."""
+    body = {"reasoning_effort": effort} if endpoint == "chat" else {"reasoning": {"effort": effort}}
+    must_be(f"{TURN}.effort", proxy.post(endpoint, body).params(TURN).get("effort"), effort)
+
+
+@BOTH
+@pytest.mark.spec("threads-schema", "REAL-45", "PAY-15")
+def test_the_schema_of_the_answer(proxy: Proxy, endpoint: str) -> None:
+    """A schema of the answer is the turn's outputSchema, its keys in their order; without one the turn has none."""
+    must_be_same(f"{TURN}.outputSchema", proxy.post(endpoint, format_of(endpoint)).params(TURN).get("outputSchema"), SUM)
+    must_be(f"{TURN}.outputSchema without a schema", proxy.post(endpoint).params(TURN).get("outputSchema"), None)
+
+
+@BOTH
+@pytest.mark.needs("native-tools")
+@pytest.mark.spec("threads-tools", "SCHEMA-06", "SCHEMA-07", "REAL-47", "PAY-15")
+def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
+    """Each function is a dynamic tool of the thread, in order: three members, the schema as it was given."""
+    tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
+    found = proxy.post(endpoint, {"tools": tools}).params(START).get("dynamicTools")
+    wanted = [("getFileTree", "List files", TREE), ("saveNote", "Save it", NOTE)]
+    assert isinstance(found, list), f"{START}.dynamicTools must be a list of two tools, but it is {found!r}."
+    must_be(
+        f"The members of {START}.dynamicTools", [sorted(each) for each in found], [["description", "inputSchema", "name"]] * 2
+    )
+    must_be_same(
+        f"{START}.dynamicTools",
+        [[each[name] for name in ("name", "description", "inputSchema")] for each in found],
+        [list(each) for each in wanted],
+    )
+
+
+@BOTH
+@pytest.mark.spec("threads-no-tools", "SCHEMA-15", "HAND-28")
+def test_tools_are_nowhere_else(proxy: Proxy, endpoint: str) -> None:
+    """No other request of v2 carries tools, and without tools the thread declares none."""
+    turn = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(TURN)
+    must_be(f"The members of {TURN} about tools", [name for name in turn if "tool" in name.lower()], [])
+    must_be(
+        f"{START}.dynamicTools without tools, null being none,", proxy.post(endpoint).params(START).get("dynamicTools") or [], []
+    )
+
+
+@BOTH
+@pytest.mark.needs("native-tools")
+@pytest.mark.model(native())
+@pytest.mark.spec("threads-tool-reply", "SCHEMA-12", "SCHEMA-16")
+def test_the_reply_to_a_tool_call(proxy: Proxy, endpoint: str) -> None:
+    """A request of the server for a tool's output gets an output and whether it is a success, unless the turn is interrupted."""
+    done = proxy.post(endpoint, {"tools": [tool(endpoint)]})
+    try:
+        frames = proxy.eventually(lambda frames: bool(tool_replies(frames)), 2.0, "A reply to item/tool/call, or turn/interrupt,")
+    except SubjectFailure:
+        if not done.calls("turn/interrupt"):
+            raise
+        frames = done.frames
+    for reply in tool_replies(frames):
+        must_be("The members of the reply to item/tool/call", sorted(reply.get("result", {})), ["output", "success"])
+        kinds = {name: type(value).__name__ for name, value in reply["result"].items()}
+        must_be("The kinds of its members", kinds, {"output": "str", "success": "bool"})
+
+
+def tool_replies(frames: list[Any]) -> list[Any]:
+    """The proxy's replies to requests for a tool's output."""
+    asked = [frame.value["id"] for frame in frames if frame.sender == "server" and frame.value.get("method") == "item/tool/call"]
+    return [f.value for f in frames if f.sender == "client" and "method" not in f.value and f.value.get("id") in asked]
+
+
+@BOTH
+@pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"]}])
+@pytest.mark.spec("threads-interrupt", "EDIT-30", "REAL-73")
+def test_an_interrupt(proxy: Proxy, endpoint: str) -> None:
+    """The turn of a client that hung up is interrupted by its thread's and its own id, and by nothing else."""
+    done = proxy.post(endpoint, {"stream": True}, stop_after=200, ok=False)
+
+    def sent(frames: list[Any]) -> bool:
+        return any(f.sender == "client" and f.value.get("method") == "turn/interrupt" for f in frames)
+
+    proxy.eventually(sent, what="turn/interrupt after the client hung up in mid-stream")
+    turn = only("answer to turn/start", results(done, only(f"call of {TURN}", done.calls(TURN))["id"]))["turn"]["id"]
+    must_be("turn/interrupt", dict(done.params("turn/interrupt")), {"threadId": opened(done), "turnId": turn})

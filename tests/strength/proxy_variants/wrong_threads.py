@@ -1,0 +1,259 @@
+"""What a proxy of threads and turns may get wrong in its payloads (speaks-v2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codex_replay.reference.proxy.asking import payloads
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.wire.app_server import AppServer
+from tests.strength.proxy_variants.patching import Params, after, drop, in_call, in_params, put, variant
+
+
+def in_method(method: str, change: Any) -> None:
+    """Change the params of what is written to the app-server as `method`: `change(params)` alters them in place."""
+
+    def changed(call: Params) -> Params:
+        if call.get("method") == method:
+            call["params"] = dict(call["params"])
+            change(call["params"])
+        return call
+
+    in_call(changed)
+
+
+def before_opening(method: str) -> None:
+    """Send one more call that opens a conversation before each thread/start."""
+    old = AppServer.request
+
+    async def request(self: AppServer, name: str, params: Any, then: Any = None) -> Any:
+        if name == "thread/start":
+            await old(self, method, {"cwd": params["cwd"]})
+        return await old(self, name, params, then)
+
+    AppServer.request = request
+
+
+@variant
+def thread_twice() -> None:
+    before_opening("thread/start")
+
+
+@variant
+def a_conversation_beside_the_thread() -> None:
+    before_opening("newConversation")
+
+
+@variant
+def initialized_before_the_reply() -> None:
+    old = AppServer.ask
+
+    async def ask(self: AppServer, method: str, params: Any, then: Any = None) -> Any:
+        asked = await old(self, method, params, then)
+        if method == "initialize":
+            await AppServer._send(self, {"jsonrpc": "2.0", "method": "initialized"})
+        return asked
+
+    async def nothing(self: AppServer, method: str) -> None:
+        pass
+
+    AppServer.ask, AppServer.notify = ask, nothing
+
+
+@variant
+def no_initialized() -> None:
+    async def nothing(self: AppServer, method: str) -> None:
+        pass
+
+    AppServer.notify = nothing
+
+
+@variant
+def client_without_a_version() -> None:
+    in_method("initialize", lambda params: params.update(clientInfo={"name": "proxy", "title": "proxy"}))
+
+
+@variant
+def approval_policy_in_camel_case() -> None:
+    camel = {"on-request": "onRequest", "on-failure": "onFailure"}
+    in_params("thread/start", lambda params, *_: params.update(approvalPolicy=camel.get(params["approvalPolicy"], "Never")))
+
+
+@variant
+def tool_reply_without_success() -> None:
+    old = AppServer.reply
+
+    async def reply(self: AppServer, number: Any, result: Any) -> None:
+        await old(self, number, {name: value for name, value in result.items() if name != "success"})
+
+    AppServer.reply = reply
+
+
+@variant
+def members_of_v1_in_the_thread() -> None:
+    put("thread/start", compactPrompt=None, includeApplyPatchTool=False)
+
+
+@variant
+def both_spellings_in_the_turn() -> None:
+    in_params("turn/start", lambda params, *_: params.update(output_schema=params.get("outputSchema")))
+
+
+@variant
+def turn_in_another_thread() -> None:
+    threads: list[str] = []
+
+    def change(params: Params) -> None:
+        threads.append(params["threadId"])
+        params["threadId"] = threads[0]
+
+    in_method("turn/start", change)
+
+
+@variant
+def one_thread_for_all() -> None:
+    old, first = AppServer.request, list[Any]()
+
+    async def request(self: AppServer, method: str, params: Any, then: Any = None) -> Any:
+        if method != "thread/start" or not first:
+            result = await old(self, method, params, then)
+            if method == "thread/start":
+                first.append(result)
+            return result
+        then(first[0])
+        return first[0]
+
+    AppServer.request = request
+
+
+def in_items(change: Any) -> None:
+    """Replace each item of the input by `change(item)`."""
+    in_params("turn/start", lambda params, *_: params.update(input=[change(item) for item in params["input"]]))
+
+
+@variant
+def input_under_data() -> None:
+    in_items(lambda item: {"type": "text", "data": {"text": item["text"]}} if item["type"] == "text" else item)
+
+
+@variant
+def input_with_its_role() -> None:
+    in_items(lambda item: {**item, "role": "user"})
+
+
+@variant
+def prompt_lost_in_the_turn() -> None:
+    in_items(lambda item: {**item, "text": item["text"].split()[0]} if item["type"] == "text" else item)
+
+
+@variant
+def images_lost_in_the_turn() -> None:
+    in_params("turn/start", lambda params, *_: params.update(input=[i for i in params["input"] if i["type"] == "text"]))
+
+
+@variant
+def images_as_data() -> None:
+    in_items(lambda item: {"type": "image", "image_url": item["url"]} if item["type"] == "image" else item)
+
+
+@variant
+def sandbox_always_read_only() -> None:
+    put("thread/start", sandbox="read-only")
+
+
+@variant
+def sandbox_in_camel_case() -> None:
+    camel = {"read-only": "readOnly", "workspace-write": "workspaceWrite"}
+    in_params("thread/start", lambda params, *_: params.update(sandbox=camel[params["sandbox"]]))
+
+
+@variant
+def model_lost_in_the_thread() -> None:
+    drop("thread/start", "model")
+
+
+@variant
+def folder_lost_in_the_thread() -> None:
+    drop("thread/start", "cwd")
+
+
+@variant
+def policy_lost_in_the_thread() -> None:
+    drop("thread/start", "approvalPolicy")
+
+
+@variant
+def effort_lost_in_the_turn() -> None:
+    drop("turn/start", "effort")
+
+
+@variant
+def schema_lost_in_the_turn() -> None:
+    drop("turn/start", "outputSchema")
+
+
+@variant
+def schema_sorted_in_the_turn() -> None:
+    def change(params: Params, *_: Any) -> None:
+        if "outputSchema" in params:
+            params["outputSchema"] = dict(sorted(params["outputSchema"].items()))
+
+    in_params("turn/start", change)
+
+
+@variant
+def a_schema_for_every_turn() -> None:
+    in_params("turn/start", lambda params, *_: params.setdefault("outputSchema", {}))
+
+
+@variant
+def tools_lost_in_the_thread() -> None:
+    drop("thread/start", "dynamicTools")
+
+
+def in_tools(change: Any) -> None:
+    """Replace the dynamic tools of a thread that has some by `change(tools)`."""
+
+    def changed(params: Params, *_: Any) -> Params:
+        if params.get("dynamicTools"):
+            params["dynamicTools"] = change(params["dynamicTools"])
+        return params
+
+    after(payloads, "thread_start", changed)
+
+
+@variant
+def tools_in_reverse() -> None:
+    in_tools(lambda tools: tools[::-1])
+
+
+@variant
+def tools_with_their_type() -> None:
+    in_tools(lambda tools: [{"type": "function", **tool} for tool in tools])
+
+
+@variant
+def tools_in_the_turn_too() -> None:
+    in_params("turn/start", lambda params, asked, *_: params.update(tools=list(asked.tools.definitions)))
+
+
+@variant
+def a_tool_of_the_proxy() -> None:
+    own = {"name": "now", "description": "The time", "inputSchema": {"type": "object"}}
+    in_params("thread/start", lambda params, *_: params.setdefault("dynamicTools", [own]))
+
+
+@variant
+def interrupt_without_the_turn() -> None:
+    in_method("turn/interrupt", lambda params: params.pop("turnId"))
+
+
+@variant
+def interrupt_of_turn_zero() -> None:
+    old = Exchange._interrupt
+
+    async def interrupt(self: Exchange, server: AppServer) -> None:
+        self._turn = "never"
+        await old(self, server)
+
+    Exchange._interrupt = interrupt
