@@ -8,6 +8,8 @@ import zlib
 from random import Random
 from urllib.parse import urlsplit
 
+import brotli
+
 from tests.fuzz.frame import HANG
 from tests.fuzz.mutate import damaged, json_text
 
@@ -102,7 +104,7 @@ def request(random: Random, body: bytes) -> bytes:
     """Return a request that is HTTP, with whatever in it."""
     headers = ["host: localhost", *random.sample(HEADERS, random.randint(0, 3))]
     if random.random() < 0.3:
-        packed = random.choice((gzip.compress, zlib.compress))
+        packed = random.choice((gzip.compress, zlib.compress, brotli.compress))
         body = packed(body)
         headers.append("content-encoding: " + random.choice(("gzip", "deflate", "zstd", "br", "gzip, gzip", "identity")))
     if random.random() < 0.8:

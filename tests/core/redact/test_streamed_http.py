@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 import zstandard
 from click.testing import CliRunner, Result
@@ -232,6 +233,8 @@ PACK: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
         "zstd",
         lambda plain: zstandard.ZstdCompressor().compress(plain[:50]) + zstandard.ZstdCompressor().compress(plain[50:]),
     ),
+    "br": ("br", brotli.compress),
+    "gzip in gzip": ("gzip, gzip", lambda plain: gzip.compress(gzip.compress(plain, mtime=0), mtime=0)),
     "not packed, of another type": ("", lambda plain: plain),
     "not packed, no text": ("", lambda plain: plain + b"\n\n: \xff\n\n"),
 }
@@ -336,7 +339,9 @@ def test_who_redacts_a_compressed_stream_before_its_pieces_are_joined_is_caught(
         check_recorder("gzip", tmp_path, later=False)
 
 
-@pytest.mark.parametrize(("encoding", "pack"), [("deflate", raw_deflate), ("br", lambda plain: b"\x0b\x02\x80" + plain[::-1])])
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("deflate", raw_deflate), ("compress", lambda plain: b"\x1f\x9d\x90" + plain[::-1])]
+)
 def test_a_stream_that_cannot_be_decompressed_is_left_out_and_the_recorder_says_so(
     encoding: str, pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 
+import brotli
 import pytest
 import zstandard
 from hypothesis import given
@@ -21,6 +22,7 @@ ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "x-gzip": gzip.compress,
     "deflate": zlib.compress,
     "zstd": lambda data: zstandard.ZstdCompressor().compress(data),
+    "br": brotli.compress,
 }
 
 
@@ -33,8 +35,9 @@ def test_decode_restores_what_encode_wrote(plain: bytes, encoding: str) -> None:
 def test_the_libraries_bodies_decode_in_any_case_and_with_spaces(encoding: str) -> None:
     raw = ENCODERS[encoding](PLAIN)
     assert decode(raw, f" {encoding.upper()} ") == decode_partial(raw, encoding) == PLAIN
-    assert decode(raw + raw, encoding) == PLAIN * 2
-    assert detect(raw) == encoding.removeprefix("x-")
+    if encoding != "br":  # one stream, without magic bytes
+        assert decode(raw + raw, encoding) == PLAIN * 2
+        assert detect(raw) == encoding.removeprefix("x-")
 
 
 @pytest.mark.parametrize("encoding", ENCODERS)
@@ -56,10 +59,10 @@ def test_bytes_that_break_the_encoding_do_not_decode(encoding: str) -> None:
 
 
 def test_an_unknown_encoding_is_named() -> None:
-    assert decode_partial(b"x", "br") is None
+    assert decode_partial(b"x", "compress") is None
     for act in (decode, encode):
-        with pytest.raises(BadEncoding, match='content-encoding "br" is not supported'):
-            act(b"x", "br")
+        with pytest.raises(BadEncoding, match='content-encoding "compress" is not supported'):
+            act(b"x", "compress")
 
 
 def test_gzip_may_be_padded_with_zeros() -> None:
@@ -80,7 +83,9 @@ def test_only_the_libraries_errors_are_taken_for_a_broken_body(encoding: str, mo
 BOMB = 40_000_000
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd", "gzip, gzip", "zstd, gzip", "gzip, identity, deflate"])
+@pytest.mark.parametrize(
+    "encoding", ["gzip", "deflate", "zstd", "br", "gzip, gzip", "zstd, gzip", "gzip, identity, deflate", "br, gzip"]
+)
 def test_a_bomb_is_not_decoded_beyond_the_limit(encoding: str) -> None:
     raw = encode(b"\0" * BOMB, encoding)
     assert len(raw) < BOMB / 100
@@ -93,7 +98,7 @@ def test_a_bomb_is_not_decoded_beyond_the_limit(encoding: str) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("encoding", ["gzip, gzip", "zstd, gzip", "deflate,zstd", "gzip, identity"])
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "zstd, gzip", "deflate,zstd", "gzip, identity", "br, gzip"])
 def test_one_encoding_in_another(encoding: str) -> None:
     raw = encode(PLAIN, encoding)
     assert decode(raw, encoding, len(PLAIN)) == PLAIN

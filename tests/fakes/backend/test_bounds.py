@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import brotli
 import pytest
 import zstandard
 
@@ -69,6 +70,7 @@ BOMBS = {
     "deflate": lambda: b"\x78\x9c" + gzip_bomb()[10:],
     "zstd": lambda: zstandard.ZstdCompressor().compress(b"\0" * (600 * MB)),
     "gzip, gzip": lambda: gzip.compress(gzip_bomb()),
+    "br": lambda: brotli.compress(b"\0" * (600 * MB), quality=1),
     "gzip, zstd": lambda: zstandard.ZstdCompressor().compress(gzip_bomb()),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from random import Random
 
 from codex_replay.shell.http.backend_process import BackendProcess
@@ -15,7 +17,9 @@ class Target:
 
     def __enter__(self) -> Target:
         self._seen = 0
-        self.backend = BackendProcess(options=["--ledger-requests", "50"])
+        # In an empty folder: a path of recordings that was mutated to "." would load those of the checkout.
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            self.backend = BackendProcess(options=["--ledger-requests", "50"])
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,9 +7,11 @@ import gzip
 import random
 import socket
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
+import brotli
 import httptools
 import pytest
 import zstandard
@@ -26,6 +28,8 @@ MB = 1 << 20
 BOMBS = {
     "gzip": lambda: gzip.compress(b"\0" * (300 * MB), 1),
     "zstd": lambda: zstandard.ZstdCompressor().compress(b"\0" * (600 * MB)),
+    "br": lambda: brotli.compress(b"\0" * (600 * MB), quality=1),
+    "deflate": lambda: zlib.compress(b"\0" * (300 * MB), 1),
     "gzip, gzip": lambda: gzip.compress(gzip.compress(b"\0" * (300 * MB), 1)),
 }
 SMALL = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

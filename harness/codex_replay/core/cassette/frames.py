@@ -288,7 +288,7 @@ def _exact_bytes(fields: dict[str, Any]) -> bytes:
 
 #: Members of an http frame's payload, and what they must be; `body`, `data` and `view` may be anything.
 _MEMBERS = {
-    **dict.fromkeys(("method", "path", "version", "reason", "text", "base64", "packed", "event"), str),
+    **dict.fromkeys(("method", "path", "version", "reason", "text", "base64", "encoding", "packed", "event"), str),
     **dict.fromkeys(("status", "omitted"), int),
 }
 _REQUIRED = {"request": ("method", "path", "headers"), "response": ("status", "headers")}

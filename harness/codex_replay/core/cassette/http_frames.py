@@ -8,9 +8,9 @@
 
 BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the
 decoded "view" next to it if it is JSON. The same rule applies to "data". Headers are pairs in their order and case, in Latin-1;
-`reason` and `version` stand only where they are not the usual ones. A compressed body is EXACT, its view decompressed; one
-that had to be redacted is decompressed, marked "packed": to send it, compress it again. A body that cannot be decoded
-cannot be redacted either: {"omitted": length in bytes}.
+`reason` and `version` stand only where they are not the usual ones. A compressed body is EXACT, its view decompressed, its
+"encoding" next to it where its first bytes do not show it; one that had to be redacted is decompressed, marked "packed": to
+send it, compress it again. A body that cannot be decoded cannot be redacted either: {"omitted": length in bytes}.
 
 Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" means that the
 last chunk continues in the next frame; "truncated" that a request was cut short.
@@ -124,7 +124,10 @@ def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str
     clean = redact(plain) if redact else plain
     if clean != plain:
         return {**_plain_fields("body", clean, None), "packed": encoding}
-    return _with_view({"base64": base64.b64encode(raw).decode()}, _value(plain))
+    fields = {"base64": base64.b64encode(raw).decode()}
+    if content_encoding.detect(raw) != encoding.removeprefix("x-"):
+        fields["encoding"] = encoding  # the bytes do not show it
+    return _with_view(fields, _value(plain))
 
 
 def body_bytes(payload: dict[str, Any]) -> bytes:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Callable
 from typing import Any
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.wire import content_encoding
 
-_BODY = ("body", "text", "base64", "view", "packed", "omitted")
+_BODY = ("body", "text", "base64", "encoding", "view", "packed", "omitted")
 
 
 def redacted(frame: Frame, redactor: Redactor) -> Frame:
@@ -54,27 +53,21 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
         packed = payload.get("packed", "")
         return http_frames.body_bytes({key: value for key, value in payload.items() if key != "packed"}), packed
     raw = b64decode(payload["base64"])
-    encoding = http_frames.header(payload.get("headers", ()), "content-encoding")
+    encoding = payload.get("encoding") or http_frames.header(payload.get("headers", ()), "content-encoding")
     encoding = (encoding or content_encoding.detect(raw)).lower()
     plain = None if encoding in content_encoding.IDENTITY else content_encoding.decode_partial(raw, encoding)
     return (raw, "") if plain is None else (plain, encoding)
 
 
-def fields(raw: bytes, encoding: str, redact: Callable[[bytes], bytes]) -> dict[str, Any]:
-    """Return BODY (see `httpframes`) for a frame that will be `redacted`: as it came, where that will find what is in it.
+def fields(raw: bytes, encoding: str) -> dict[str, Any]:
+    """Return BODY (see `httpframes`) for a frame that will be `redacted`: as it came; a body that cannot be decoded is left out.
 
     Of a secret in chunks one chunk may look like a whole secret; if it were redacted before all are joined, the rest would
     stay.
     """
     from codex_replay.core.cassette.http_frames import body_fields
 
-    name = encoding.lower()
-    found_later = name in content_encoding.IDENTITY or content_encoding.detect(raw) == name.removeprefix("x-")
-    return body_fields(raw, encoding, _as_it_is if found_later else redact)
-
-
-def _as_it_is(data: bytes) -> bytes:
-    return data
+    return body_fields(raw, encoding, lambda plain: plain)
 
 
 class Unseen:

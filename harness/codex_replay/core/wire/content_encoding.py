@@ -1,16 +1,16 @@
-"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream) and zstd, also one in another.
+"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, also one in another.
 
 A few bytes can decode to gigabytes, so everything is decoded in pieces, up to a limit.
 
-Source: RFC 9110, section 8.4.1, and RFC 8878 for zstd. The libraries are imported when a body needs them: this module is
-on fake-codex's start-up path.
+Source: RFC 9110, section 8.4.1, RFC 8878 for zstd and RFC 7932 for br. The libraries are imported when a body needs them:
+this module is on fake-codex's start-up path.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 IDENTITY = ("", "identity")
@@ -64,6 +64,10 @@ def _apply(plain: bytes, name: str) -> bytes:
         import zstandard
 
         return zstandard.ZstdCompressor().compress(plain)
+    if name == "br":
+        import brotli
+
+        return bytes(brotli.compress(plain, quality=5))
     import zlib
 
     compressor = zlib.compressobj(wbits=_wbits(name))
@@ -71,7 +75,7 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show, "" if they show none."""
+    """Return the content-encoding that the first bytes of a body show, "" if they show none; those of br show nothing."""
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 
@@ -90,7 +94,7 @@ def _wbits(name: str) -> int:
         return 31
     if name == "deflate":
         return 15
-    raise BadEncoding(f'The content-encoding "{name}" is not supported. Send identity, gzip, deflate or zstd.')
+    raise BadEncoding(f'The content-encoding "{name}" is not supported. Send identity, gzip, deflate, zstd or br.')
 
 
 def _decode(raw: bytes, encoding: str | None, limit: int) -> tuple[bytes, bool]:
@@ -114,6 +118,10 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
         # RFC 9659 bounds the window of a body in HTTP; 128 bytes are at most 32 blocks of 128 KB each.
         begin, error = (lambda: zstandard.ZstdDecompressor(max_window_size=1 << 23).decompressobj()), zstandard.ZstdError
         size = 128
+    elif name == "br":
+        import brotli
+
+        begin, error, size = _Brotli, brotli.error, 4096
     else:
         import zlib
 
@@ -124,6 +132,25 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
         return _streams(raw, begin, size, name, limit)
     except error as problem:
         raise BadEncoding(f"The body does not decode as {name}: {problem}.") from problem
+
+
+class _Brotli:
+    """A stream of br: a few of its bytes may become any number, so they come out in pieces. Nothing may follow it."""
+
+    unused_data = b""
+
+    def __init__(self) -> None:
+        import brotli
+
+        self._stream = brotli.Decompressor()
+        self.eof = False
+
+    def pieces(self, data: memoryview) -> Iterator[bytes]:
+        """Decompress the next bytes."""
+        given: memoryview | bytes = data
+        while given or not (self.eof or self._stream.can_accept_more_data()):
+            yield self._stream.process(given, output_buffer_limit=1 << 16)
+            given, self.eof = b"", self._stream.is_finished()
 
 
 def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: int) -> tuple[bytes, bool]:
@@ -141,12 +168,13 @@ def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: 
         if streams > MAX_STREAMS:
             raise BadEncoding(f"The body does not decode as {name}: it has more than {MAX_STREAMS} streams.")
         while at < len(raw) and not one.eof:
-            piece = one.decompress(view[at : at + size])
-            plain.append(piece)
-            length += len(piece)
+            data = view[at : at + size]
+            for piece in one.pieces(data) if isinstance(one, _Brotli) else (one.decompress(data),):
+                plain.append(piece)
+                length += len(piece)
+                if length > limit:
+                    raise TooLarge(f"The body is longer than {limit} bytes after decoding {name}.")
             at += size
-            if length > limit:
-                raise TooLarge(f"The body is longer than {limit} bytes after decoding {name}.")
         at = min(at, len(raw)) - len(one.unused_data)
         whole = one.eof
         while raw[at : at + 1] == b"\0":  # gzip allows padding with zeros after a stream

@@ -129,7 +129,7 @@ def _frames(
         for block in http_frames.sse_blocks(raw):
             yield "server", "sse", http_frames.sse_payload(block), {}
     elif raw:
-        yield "server", "chunk", encoded_body.fields(raw, encoding, redactor.redact), {}
+        yield "server", "chunk", encoded_body.fields(raw, encoding), {}
     yield "server", "close", "end", {}
 
 
@@ -141,9 +141,12 @@ def _encoding(raw: bytes, named: str) -> str:
         return ""
     try:
         raw.decode()
+        content_encoding.decode(raw, named)
+    except content_encoding.BadEncoding:
+        return ""
     except UnicodeDecodeError:
-        return named
-    return ""
+        pass
+    return named
 
 
 def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

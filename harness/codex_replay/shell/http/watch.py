@@ -98,16 +98,15 @@ class Watch:
         """Return what is in the cassette for an answer's body."""
         if decodes_to_more(raw, encoding, MAX_DECODED):
             return self.left_out(len(raw), encoding)
-        return self.looked_into(
-            (encoded_body.fields if self.later else http_frames.body_fields)(raw, encoding, self.redact), encoding
-        )
+        fields = encoded_body.fields(raw, encoding) if self.later else http_frames.body_fields(raw, encoding, self.redact)
+        return self.looked_into(fields, encoding)
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
         """Report a body that is left out because it cannot be decoded."""
         if "omitted" in payload:
             self._say(
                 f"a body in the content-encoding {encoding!r} cannot be searched for secrets; it is not in the "
-                "cassette. Use gzip, deflate, zstd or none to record it."
+                "cassette. Use gzip, deflate, zstd, br or none to record it."
             )
         return payload
 
