@@ -1,8 +1,9 @@
 """Guest: what the installed wheel adds to a run of one empty test, beside the most used pytest plugins.
 
 A round is three runs: with the wheel, without it, and once more without it as a control. Each variant stands in each place of a
-round equally often, since the runs of a round differ by their place. "Without" means that the wheel's dist-info folder, by which pytest finds its plugin and its list of files, has another name. The
-figure is the median of the rounds' differences. The control's median shows the noise of the machine.
+round equally often, since the runs of a round differ by their place. "Without" means that the wheel's dist-info folder, by which
+pytest finds its plugin and its list of files, has another name. The figure is the median of the rounds' differences; that of the
+control shows the noise of the machine.
 """
 
 from __future__ import annotations

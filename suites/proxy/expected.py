@@ -17,6 +17,15 @@ from codex_replay.plugin.proxy.fixture import Exchange
 AS_SPECIFIED, WORKS, SPEAKS_V2 = "as-specified", "works-on-0.92", "speaks-v2"
 CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
 ENDPOINTS = ["chat", "responses"]
+#: An environment in which no variable has its default value, so that one process serves all cases that use it.
+OTHER_THAN_DEFAULT: dict[str, str] = {
+    "PROXY_CODEX_WORKDIR": "/tmp/other-work",
+    "PROXY_APPROVAL_POLICY": "on-request",
+    "PROXY_SANDBOX_MODE": "workspace-write",
+    "PROXY_INCLUDE_APPLY_PATCH_TOOL": "true",
+    "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false",
+    "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "true",
+}
 #: For cases in which the model writes its calls as text and the proxy must find them there (docs/proxy.md, capabilities).
 IN_TEXT = pytest.mark.needs("text-tools")
 #: The alias of the specification, the effort that the alias implies, and the model in the example of newConversation.

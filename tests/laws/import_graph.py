@@ -27,6 +27,27 @@ def graph(modules: Mapping[str, str], known: Container[str] | None = None) -> di
     return {name: {found for found in _imported(source, known) if found in known} - {name} for name, source in modules.items()}
 
 
+def runtime_imports(source: str) -> set[str]:
+    """Return all that a module imports, wherever the import stands; `if TYPE_CHECKING` blocks load nothing and are left out."""
+    tree = ast.parse(source)
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
 def _imported(source: str, known: Container[str]) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):

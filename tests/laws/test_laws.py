@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.laws.import_graph import runtime_imports
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders that hold packages and are none themselves.
 SOURCE_ROOTS = ("harness", "fake_server")
@@ -63,24 +65,8 @@ def name_of(path: Path) -> str:
 
 
 def imports(path: Path, source: str | None = None) -> set[str]:
-    """Every module that a file imports, wherever the import stands; `if TYPE_CHECKING` blocks load nothing and are left out."""
-    tree = ast.parse(source if source is not None else path.read_text())
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+    """Return every module that a file imports when it runs."""
+    return runtime_imports(source if source is not None else path.read_text())
 
 
 def floor(module: str) -> int | None:

@@ -57,6 +57,17 @@ class Table:
         found: Found = json.loads(self.file.read_text())
         return found
 
+    def must_be_whole(self, checks: set[str]) -> None:
+        """Fail unless every variant turns a check red and every check, of those of the suite, is turned red by one."""
+        table = self.read()
+        for variant, red in table.items():
+            print(f"{variant:34} {', '.join(red[:3])}" + (f" and {len(red) - 3} more" if len(red) > 3 else ""))
+        every = {check for red in table.values() for check in red}
+        again = f"measure the table again: python -m tests.miniatures.{self.folder}.matrix"
+        assert sorted(set(self.variants) - set(table)) == [], f"these variants turn no check red; {again}"
+        assert sorted(checks - every) == [], f"these checks find no variant; {again}"
+        assert sorted(every - checks) == [], f"the suite has no such checks; {again}"
+
     def run(self, pairs: Pairs | None, folder: Path, *options: str, only: Iterable[str] = ()) -> Found:
         """Run the pairs (None: all pairs of the variants `only`) and return what turned red.
 

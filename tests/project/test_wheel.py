@@ -5,7 +5,6 @@ That an installed wheel works is shown by `make wheel-test` (tests/wheel), in an
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import subprocess
@@ -15,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.laws.import_graph import runtime_imports
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -101,22 +102,7 @@ def test_it_is_small(wheel: zipfile.ZipFile) -> None:
 
 def imported(source: str) -> set[str]:
     """Return the top-level names that a module imports, wherever the import stands, but those for type checkers."""
-    tree = ast.parse(source)
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            found.update(alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+    return {name.split(".")[0] for name in runtime_imports(source)}
 
 
 #: The one module of each optional extra, and what it may import besides.

@@ -7,21 +7,12 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, tool
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, OTHER_THAN_DEFAULT, tool
 from suites.proxy.instructions import sent
 from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
-#: One environment in which no variable has its default value, so that one process serves these cases.
-ALL: dict[str, str] = {
-    "PROXY_CODEX_WORKDIR": "/tmp/other-work",
-    "PROXY_APPROVAL_POLICY": "on-request",
-    "PROXY_SANDBOX_MODE": "workspace-write",
-    "PROXY_INCLUDE_APPLY_PATCH_TOOL": "true",
-    "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false",
-    "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "true",
-}
 #: The default values, set explicitly; they must have the same effect as unset variables.
 EXPLICIT: dict[str, str] = {
     "PROXY_APPROVAL_POLICY": "never",
@@ -35,7 +26,7 @@ LEGAL: list[Any] = [
     pytest.param(EXPLICIT, id="never-read-only"),
     pytest.param({"PROXY_APPROVAL_POLICY": "untrusted", "PROXY_SANDBOX_MODE": "danger-full-access"}, id="untrusted-full-access"),
     pytest.param({"PROXY_APPROVAL_POLICY": "on-failure", "PROXY_SANDBOX_MODE": "workspace-write"}, id="on-failure-workspace"),
-    pytest.param(ALL, id="on-request-workspace"),
+    pytest.param(OTHER_THAN_DEFAULT, id="on-request-workspace"),
 ]
 SET: list[Any] = [
     pytest.param("newConversation", "cwd", "/tmp/other-work", id="cwd"),
@@ -52,14 +43,14 @@ SET: list[Any] = [
 @pytest.mark.spec("env-field", "PAY-10", "PAY-27", "PAY-28", "PAY-29")
 def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any) -> None:
     """The value of each variable is in its field of the payload."""
-    must_be(f"{method}.{field}", proxy.post(endpoint, env=ALL).params(method)[field], value)
+    must_be(f"{method}.{field}", proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params(method)[field], value)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-sandbox-turn", "PAY-28")
 def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     """sendUserTurn.sandboxPolicy has the type that the variable names."""
-    policy = proxy.post(endpoint, env=ALL).params("sendUserTurn")["sandboxPolicy"]
+    policy = proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params("sendUserTurn")["sandboxPolicy"]
     assert isinstance(policy, dict), f"sendUserTurn.sandboxPolicy must be an object, not {policy!r}"
     must_be("sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
 
@@ -102,7 +93,7 @@ def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("env-omit-manifest", "PAY-16", "PAY-82")
 def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
     """Turn and message have no `tools`, even if the client has tools."""
-    done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
+    done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=OTHER_THAN_DEFAULT)
     for name in CALLS[1:]:
         params = done.params(name)
         assert "tools" not in params, (
@@ -113,7 +104,7 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("env-omit-manifest-dynamic", "PAY-16")
 def test_omit_dynamic_tools(proxy: Proxy) -> None:
     """No payload has definitions of tools, and newConversation has no dynamic tools."""
-    params = proxy.responses({"tools": [tool("responses")]}, env=ALL).params("newConversation")
+    params = proxy.responses({"tools": [tool("responses")]}, env=OTHER_THAN_DEFAULT).params("newConversation")
     must_be("newConversation.dynamicTools (PROXY_RESPONSES_OMIT_TOOL_MANIFEST)", params.get("dynamicTools") or [], [])
 
 
@@ -121,7 +112,7 @@ def test_omit_dynamic_tools(proxy: Proxy) -> None:
 @pytest.mark.spec("env-omit-manifest-instructions", "PAY-97")
 def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
     """The developer instructions still describe the tools, because the variable omits only `tools`."""
-    done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=ALL)
+    done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=OTHER_THAN_DEFAULT)
     must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "- getFileTree: {")
 
 
@@ -129,7 +120,7 @@ def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> 
 def test_system_prompt_of_chat(proxy: Proxy) -> None:
     """On chat, only baseInstructions has the system message."""
     messages = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
-    done = proxy.chat({"messages": messages}, env=ALL)
+    done = proxy.chat({"messages": messages}, env=OTHER_THAN_DEFAULT)
     opened = dict(done.params("newConversation"))
     must_be("newConversation.baseInstructions", str(opened.pop("baseInstructions", None)).strip(), "Speak like a pirate.")
     must_lack("newConversation without baseInstructions", str(opened), "pirate")
@@ -145,7 +136,7 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
         {"role": "developer", "content": [{"type": "text", "text": rule} for rule in ("Second rule.", "Third rule.")]},
         {"role": "user", "content": proxy.prompt()},
     ]
-    base = proxy.chat({"messages": messages}, env=ALL).params("newConversation")["baseInstructions"]
+    base = proxy.chat({"messages": messages}, env=OTHER_THAN_DEFAULT).params("newConversation")["baseInstructions"]
     must_have("newConversation.baseInstructions", str(base), "First rule.", "Second rule.", "Third rule.")
 
 
@@ -163,7 +154,7 @@ def test_system_prompt_is_dropped(proxy: Proxy, role: str, env: dict[str, str] |
 
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.parametrize(
-    "env", [pytest.param(None, id="unset"), pytest.param(EXPLICIT, id="true"), pytest.param(ALL, id="false")]
+    "env", [pytest.param(None, id="unset"), pytest.param(EXPLICIT, id="true"), pytest.param(OTHER_THAN_DEFAULT, id="false")]
 )
 @pytest.mark.spec("env-ignore-not-responses", "PAY-33")
 def test_responses_have_no_ignore_flag(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
-from suites.proxy.expected import ALIAS, AS_SPECIFIED, CALLS, ENDPOINTS, NOTE, format_of, tool
+from suites.proxy.expected import ALIAS, AS_SPECIFIED, CALLS, ENDPOINTS, NOTE, OTHER_THAN_DEFAULT, format_of, tool
 from suites.proxy.saying import must_be, must_be_same
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model('{"sum":5}')]
@@ -20,14 +20,7 @@ MODELS = {"implied": (ALIAS, None), "explicit": ("gpt-5.2-codex", "high")}
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "defaults": {},
     "skip-turn": {"PROXY_RESPONSES_SKIP_TURN": "true"},
-    "all": {
-        "PROXY_CODEX_WORKDIR": "/tmp/other-work",
-        "PROXY_APPROVAL_POLICY": "on-request",
-        "PROXY_SANDBOX_MODE": "workspace-write",
-        "PROXY_INCLUDE_APPLY_PATCH_TOOL": "true",
-        "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false",
-        "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "true",
-    },
+    "all": OTHER_THAN_DEFAULT,
 }
 
 

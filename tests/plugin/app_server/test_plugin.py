@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support.processes import left_over
+
 pytest_plugins = ["pytester"]
 
 MINIATURE = Path(__file__).parents[2] / "miniatures" / "server.py"
@@ -45,21 +47,8 @@ def run(suite: pytest.Pytester, *options: str, way: str = "") -> pytest.RunResul
     if not any(option.startswith("--app-server") for option in options):
         options = ("--app-server", subject(suite, way), *options)
     result = suite.runpytest_inprocess(*ALONE, *options)
-    assert left_over(suite.path) == []
+    assert left_over(suite.path / "server.py") == []
     return result
-
-
-def left_over(folder: Path) -> list[str]:
-    """Return the command lines of processes that run the miniature in `folder` (Linux; empty elsewhere)."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        if str(folder / "server.py") in line and " -m pytest " not in line:
-            found.append(line)
-    return found
 
 
 def report(suite: pytest.Pytester) -> dict:
@@ -500,7 +489,7 @@ def test_an_ended_run_leaves_no_process(suite: pytest.Pytester, number: int) -> 
         child.send_signal(number)
         rest = child.stdout.read()
         status = child.wait(60)
-    assert left_over(suite.path) == []
+    assert left_over(suite.path / "server.py") == []
     assert status == (2 if number == signal.SIGINT else 143), rest.decode()
 
 
@@ -601,7 +590,7 @@ def test_an_ended_command_ends_its_run_and_says_what_came_of_it(suite: pytest.Py
         else:
             child.send_signal(number)
         said, _ = child.communicate(timeout=60)
-    assert left_over(suite.path) == []
+    assert left_over(suite.path / "server.py") == []
     found = json.loads(said)
     assert {**found, "report": found["report"] and Path(found["report"]).name} == expected
     assert child.returncode == found["exit"]

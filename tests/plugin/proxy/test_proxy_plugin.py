@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -22,6 +21,7 @@ from codex_replay.plugin.proxy.vectors import load_vectors
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
 from tests.reference.proxy_driver import running
 from tests.strength.proxy_variants import command
+from tests.support.processes import left_over
 
 pytest_plugins = ["pytester"]
 LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -45,19 +45,6 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makepyfile(test_it=CASE)
     pytester.path.joinpath("bad_proxy.py").write_bytes((PROXIES / "bad_proxy.py").read_bytes())
     return pytester
-
-
-def left_over(folder: Path) -> list[str]:
-    """The command lines of processes that have this folder in them (Linux; empty elsewhere)."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        if str(folder) in line and int(entry.name) != os.getpid():
-            found.append(line)
-    return found
 
 
 def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
@@ -267,6 +254,7 @@ WITHOUT = """
 import sys
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.__main__ import main
+from tests.support.processes import left_over
 
 class App(app.App):
     def __init__(self, *args):
