@@ -20,6 +20,7 @@ _MODULES = {
     "protocol.recordings.compare": ("Comparison", "Difference", "NormalEvent"),
     "protocol.recordings.conversation": ("Conversation",),
     "protocol.schema.bundle": ("BundleError",),
+    "protocol.script.build": ("ScriptBuilder", "TurnBuilder"),
     "protocol.script.script": ("BadScript", "Script", "parse"),
     "shell.cassettes.api": ("diff", "lint", "normalise", "open_cassette"),
     "shell.cassettes.file": ("CassetteError", "CassetteReader"),

@@ -15,6 +15,8 @@ from codex_replay.protocol.recordings.compare import Difference as Difference
 from codex_replay.protocol.recordings.compare import NormalEvent as NormalEvent
 from codex_replay.protocol.recordings.conversation import Conversation as Conversation
 from codex_replay.protocol.schema.bundle import BundleError as BundleError
+from codex_replay.protocol.script.build import ScriptBuilder as ScriptBuilder
+from codex_replay.protocol.script.build import TurnBuilder as TurnBuilder
 from codex_replay.protocol.script.script import BadScript as BadScript
 from codex_replay.protocol.script.script import Script as Script
 from codex_replay.protocol.script.script import parse as parse_script
@@ -73,8 +75,10 @@ __all__ = [
     "Redactor",
     "Request",
     "Script",
+    "ScriptBuilder",
     "Server",
     "SubjectFailure",
+    "TurnBuilder",
     "diff",
     "ensure_codex",
     "find_codex",

@@ -9,6 +9,8 @@ from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.rules.table import Violation
 
 JSON_TYPE = ("content-type", "application/json")
+#: Tells the OpenAI SDKs that this status from 500 is no outage, so that they do not ask again.
+NO_RETRY = ("x-should-retry", "false")
 
 
 def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
@@ -37,5 +39,5 @@ def dump(value: object) -> bytes:
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
     """Answer 501: nothing is there for this request, or it is not what the script expects."""
     sentence = f"{sentence} {entry.missed}" if entry.missed else sentence
-    refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence))
+    refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence), NO_RETRY)
     entry.answer, entry.sentence = answer, sentence

@@ -8,6 +8,8 @@ GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] wait
                                                         "dropped" is the number of the last request that the ledger let go
 GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer is at the gate
 POST   /_codex_replay/sessions/NAME/gates/GATE      releases the gate
+GET    /_codex_replay/sessions/NAME/asked           [?seconds=S] waits for a request that a program answers (asked.py)
+PUT    /_codex_replay/sessions/NAME/asked/N         answers request N
 DELETE /_codex_replay/sessions/NAME                 forgets the session
 GET    /_codex_replay/health
 
@@ -100,6 +102,8 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         if rest and name in sessions:
             sessions[name].set_script(script)
         else:
+            if name in sessions:
+                sessions[name].asked.close()
             sessions[name] = Session(name, script, limits)
         _say(exchange, 200, {"session": name})
         return
@@ -110,14 +114,33 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
     if session is None:
         _problem(exchange, 404, f'There is no session "{name}": create it with PUT {PREFIX}sessions/{name}.')
     elif method == "DELETE" and not rest:
+        session.asked.close()
         del sessions[name]
         _say(exchange, 200, {"session": name})
+    elif rest[:1] == ["asked"]:
+        await _asked(exchange, session, rest[1:], asked)
     elif method == "GET" and rest == ["ledger"]:
         await _ledger(exchange, session, asked)
     elif len(rest) == 2 and rest[0] == "gates" and method in ("GET", "POST"):
         await _gate(exchange, session, rest[1], asked)
     else:
         _problem(exchange, 404, f"The control API has no {method} {path}.")
+
+
+async def _asked(exchange: Exchange, session: Session, rest: list[str], asked: dict[str, float]) -> None:
+    if exchange.request.method == "GET" and not rest:
+        waiting = session.asked.next(asked.get("seconds", 0.0))
+        exchange.respond(200, [JSON_TYPE], await exchange.hold(waiting))
+        return
+    if exchange.request.method != "PUT" or len(rest) != 1 or not rest[0].isdecimal():
+        _problem(exchange, 404, "The control API has GET .../asked and PUT .../asked/NUMBER.")
+        return
+    try:
+        session.asked.answer(int(rest[0]), read(exchange.request.body))
+    except (NotJson, BadScript) as error:
+        _problem(exchange, 400, str(error))
+        return
+    _say(exchange, 200, {})
 
 
 def _cassette(exchange: Exchange, session: Session) -> None:

@@ -43,7 +43,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         return
     headers = [("x-request-id", f"req_{label}"), *turn.headers]
     begin = [STREAM_TYPE, ("cache-control", "no-cache"), *headers]
-    if streamed and exchange.request.version == "1.1" and entry.turn is not None:
+    if streamed and exchange.request.version == "1.1" and session.owns(turn):
         framed = session.cache.framed(turn, body, label, whole)
         if framed is not None:
             await exchange.stream_framed(200, begin, framed)

@@ -10,7 +10,7 @@ import zlib
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from codex_fakes.backend.answers import JSON_TYPE, dump, miss, refuse, respond_json
+from codex_fakes.backend.answers import JSON_TYPE, NO_RETRY, dump, miss, refuse, respond_json
 from codex_fakes.backend.bodies import decoded
 from codex_fakes.backend.complaints import describe
 from codex_fakes.backend.exchange import Disconnected, Exchange
@@ -63,7 +63,7 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
         if unanswered is None:
             return
         if unanswered.rule != "miss" or session.script is None:
-            refuse(exchange, entry, unanswered)
+            refuse(exchange, entry, unanswered, *([NO_RETRY] if unanswered.rule == "miss" else []))
             if unanswered.rule == "miss":
                 entry.answer, entry.sentence = "miss", unanswered.message
             return
@@ -96,12 +96,20 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
         return
     chosen = session.choose(body, exchange.request.headers)
     if isinstance(chosen, str):
-        if session.script is not None and session.script.otherwise == "miss":
+        otherwise = session.script.otherwise if session.script is not None else "default"
+        if otherwise == "miss":
             miss(exchange, entry, chosen)
             return
         session.defaults += 1
-        turn, label = default_turn(body), f"d{session.defaults}"
-        entry.answer = "default"
+        if otherwise == "ask":
+            asked = await exchange.hold(session.asked.ask(entry))
+            if isinstance(asked, str):
+                miss(exchange, entry, asked)
+                return
+            turn, label = asked, f"a{session.defaults}"
+        else:
+            turn, label = default_turn(body), f"d{session.defaults}"
+        entry.answer = otherwise if otherwise == "default" else "turn"
     else:
         entry.turn, turn, label = chosen
         entry.answer = "turn"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from codex_fakes.backend.asked import Asked
 from codex_fakes.backend.cache import ReplyCache
 from codex_fakes.backend.exchange import Request
 from codex_fakes.backend.ledger import Entry, Ledger
@@ -45,12 +46,17 @@ class Session:
         self.gates: dict[str, asyncio.Event] = {}
         self.reached: set[str] = set()
         self.replay: Replay | None = None  # recordings, which answer before the script
+        self.asked = Asked()
         self.set_script(script)
 
     def set_script(self, script: Script | None) -> None:
         """Begin a script from its first turn, with fresh tokens; the ledger stays."""
+        self.asked.close()
+        self.asked = Asked()
         self.script = script
-        self.turns = Choice(script.turns if script is not None else ())
+        turns = script.turns if script is not None else ()
+        self.turns = Choice(turns)
+        self._own = frozenset(map(id, turns))
         self.defaults = 0
         self.cache = ReplyCache()
         self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
@@ -62,6 +68,10 @@ class Session:
     def choose(self, body: Mapping[str, Any], headers: list[tuple[str, str]]) -> tuple[int, Turn, str] | str:
         """Choose the turn for a request and consume it (`codex_replay.protocol.script.choose`)."""
         return self.turns.choose(body, headers) if self.script is not None else "There is no script."
+
+    def owns(self, turn: Turn) -> bool:
+        """Return True if a turn stands in the script, and was not made for one request: its replies are worth keeping."""
+        return id(turn) in self._own
 
     def unused(self) -> list[int]:
         """Return the indexes of the turns that nothing has asked for."""

@@ -104,6 +104,16 @@ def test_an_error_has_the_documented_type(backend: BackendProcess, fault: str, k
     assert types == [kind, "invalid_request_error"]
 
 
+def test_a_miss_is_no_outage_to_the_sdks(backend: BackendProcess) -> None:
+    session = backend.session("missed", [{"match": "other", "items": ["a"]}, {"items": ["a"], "expect": {"model": "other"}}])
+    for _ in range(2):
+        status, headers, _ = ask(session.url + "/v1/responses", request_body())
+        assert (status, headers["x-should-retry"]) == (501, "false")
+    assert len(session.problems()) == 2
+    ask(session.url + "/v1/responses", request_body())
+    assert [line[-9:] for line in session.problems()][1:] == ["(2 times)"]
+
+
 def test_it_streams_the_turns_in_order_and_keeps_a_ledger(backend: BackendProcess) -> None:
     session = backend.session("order", ["first", "second"])
     assert [text_of(ask(session.url + "/v1/responses", request_body())) for _ in range(2)] == ["first", "second"]

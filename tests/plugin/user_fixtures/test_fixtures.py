@@ -412,7 +412,92 @@ def test_a_refused_request_fails_the_test(project: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*The script of codex_backend has no turn for a request*"])
+    lines = ["*The client differs from the script of codex_backend*", "*POST /v1/responses: The script has no turns: add one."]
+    result.stdout.fnmatch_lines(lines)
+
+
+def test_an_unused_turn_fails_the_test(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("partial", [False, True])
+        def test_it(codex_backend, partial):
+            codex_backend.script(["a", "b", "c"], partial=partial)
+            ask_backend(codex_backend.url + "/v1", "Hi")
+
+        def test_lenient(codex_backend):
+            codex_backend.script(["a"])
+            codex_backend.lenient = True
+
+        def test_a_turn_for_any_number_of_requests(codex_backend):
+            codex_backend.script([{"items": ["a"], "times": "always"}])
+            ask_backend(codex_backend.url + "/v1", "Hi")
+
+        def test_without_a_script(codex_backend):
+            pass
+
+        @pytest.mark.xfail(strict=True)
+        def test_that_is_expected_to_fail(codex_backend):
+            codex_backend.script(["a"])
+            assert False
+        """,
+    )
+    result.assert_outcomes(passed=5, xfailed=1, errors=1)
+    result.stdout.fnmatch_lines(["*No request used turns[[]1[]], turns[[]2[]] of the script.*partial=True*"])
+
+
+def test_a_failing_test_is_reported_once(project: pytest.Pytester) -> None:
+    """Its own error has the sentence, or the sentence is added to it; unused turns of a test that ended early are nothing."""
+    result = run(
+        project,
+        """
+        import json, urllib.error
+
+        def answer(backend):
+            try:
+                return ask_backend(backend.url + "/v1", "Hi")
+            except urllib.error.HTTPError as error:
+                return json.loads(error.read())["error"]["message"]
+
+        def test_that_tells(codex_backend):
+            codex_backend.script([{"match": "tells", "items": ["a"]}])
+            raise RuntimeError(answer(codex_backend))
+
+        def test_that_is_silent(codex_backend):
+            codex_backend.script([{"match": "silent", "items": ["a"]}])
+            for _ in range(3):
+                answer(codex_backend)
+            assert False
+        """,
+    )
+    result.assert_outcomes(failed=2)
+    text = result.stdout.str()
+    assert 'contains "silent". (3 times)' in text
+    assert text.count('contains "silent"') == 1
+    assert "POST /v1/responses: No turn of the script matches this request. turns[0]: No text of the input contains" in text
+    assert 'contains "tells". (' not in text
+    assert "Captured codex_backend teardown" in text
+    assert text.count("Captured codex_backend teardown") == 1
+
+
+def test_a_session_has_a_readable_name(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("text", ["a b/c", "a b?c", "é" * 200])
+        def test_it(codex_backend, text):
+            assert "%" not in codex_backend.url
+            assert "/s/" in codex_backend.url
+            assert "-test_it-" in codex_backend.url
+            codex_backend.script([text])
+            assert ask_backend(codex_backend.url + "/v1", "Hi") == text
+        """,
+    )
+    result.assert_outcomes(passed=3)
 
 
 def test_the_reference_editor_on_the_fixture(project: pytest.Pytester) -> None:

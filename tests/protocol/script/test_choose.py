@@ -96,3 +96,36 @@ def test_a_used_script_says_so() -> None:
     assert isinstance(choice.choose({"input": "x"}, None), tuple)
     assert str(choice.choose({"input": "y"}, None)).startswith("The only turn of the script is used: add a turn, or")
     assert Choice([]).choose({"input": "x"}, None) == "The script has no turns: add one."
+
+
+USER = {"type": "message", "role": "user", "content": "first"}
+CALL = {"type": "function_call", "name": "f", "call_id": "c", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c", "output": "5 files"}
+AGAIN = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "and second"}]}
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+
+
+@pytest.mark.parametrize(
+    ("match", "items", "there"),
+    [
+        ({"user": "first"}, [USER], True),
+        ({"user": "first"}, [USER, SAID, AGAIN], False),
+        ({"user": "second"}, [USER, SAID, AGAIN], True),
+        ({"user": "x"}, [], False),
+        ({"pattern": "^f.*t$"}, [USER], True),
+        ({"pattern": "^f.*t$"}, [AGAIN], False),
+        ({"tool": "5"}, [USER, CALL, OUTPUT], True),
+        ({"tool": "6"}, [USER, CALL, OUTPUT], False),
+        ({"tool": "5"}, [USER, CALL, OUTPUT, SAID, AGAIN], False),
+        ({"tool": "a"}, [{**OUTPUT, "output": [{"type": "input_text", "text": "a"}]}], True),
+        ({"instructions": "brief"}, [USER], True),
+        ({"instructions": "long"}, [USER], False),
+        ({"turn": 1}, [USER], True),
+        ({"turn": 2}, [USER, CALL, CALL, OUTPUT, OUTPUT], True),
+        ({"turn": 3}, [USER, {"type": "reasoning"}, CALL, OUTPUT, SAID, AGAIN], True),
+        ({"turn": 1}, [USER, CALL, OUTPUT], False),
+    ],
+)
+def test_what_a_turn_matches_of_a_conversation(match: dict[str, Any], items: list[Any], there: bool) -> None:
+    body = {"model": "m", "instructions": "Be brief.", "input": items}
+    assert isinstance(Choice([Turn(match=match)]).choose(body, None), tuple) == there

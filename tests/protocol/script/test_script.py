@@ -58,7 +58,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "missing key": ([{"items": [{"type": "function_call"}]}], 'turns[0].items[0]: a function_call item needs "name".'),
     "wrong type": ([{"items": [{"type": "text", "text": 1}]}], "turns[0].items[0].text must be a string, not 1."),
     "true is no number": ([{"times": True}], 'turns[0].times must be a whole number from 1, or "always", not true.'),
-    "wrong word": ({"otherwise": "x"}, "the script.otherwise must be one of miss, default, not 'x'."),
+    "wrong word": ({"otherwise": "x"}, "the script.otherwise must be one of miss, default, ask, not 'x'."),
     "deltas do not join": (
         [{"items": [{"type": "text", "text": "ab", "deltas": ["a"]}]}],
         'turns[0].items[0]: the "deltas" do not join to the "text"',
@@ -177,3 +177,19 @@ def test_every_example_of_the_page_is_a_script() -> None:
     for example in examples:
         value = json.loads(example)
         parse({"turns": [value]} if isinstance(value, dict) and "expect" in value else value)
+
+
+@pytest.mark.parametrize(
+    ("match", "sentence"),
+    [
+        ({"pattern": "("}, '"pattern" is not a regular expression'),
+        ({"turn": 0}, '"turn" must be a whole number from 1'),
+        ({"turn": True}, '"turn" must be a whole number from 1'),
+        ({"user": 1}, '"user" must be a string'),
+        ({"tools": "x"}, 'did you mean "tool"'),
+    ],
+)
+def test_a_wrong_match_is_named(match: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadScript) as error:
+        parse([{"match": match}])
+    assert sentence in str(error.value)

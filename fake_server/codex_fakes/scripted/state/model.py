@@ -90,6 +90,8 @@ class Model:
         try:
             self._script = parse(loads(self._text))
             self._check_faults(self._script)
+            if self._script.otherwise == "ask":
+                raise ValueError('"otherwise" is "ask", which only the backend does. Use "miss" or "default"')
             self._turns = Choice(self._script.turns)
         except ValueError as error:
             raise ValueError(f"the script {self._path} cannot be used: {error}") from None

@@ -5,36 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_replay.cli.io.console import Unable
-from codex_replay.core.wire import client_json
-from codex_replay.protocol.script.script import BadScript, parse
+from codex_replay.protocol.script.script import BadScript
+from codex_replay.shell.files.script_file import read_script
 
 
 def load_script(path: Path) -> object:
     """Read a script from a JSON or YAML file; raises `Unable` with a sentence when it is not one."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise Unable(f"The script {path} cannot be read ({error.strerror}); check the path.") from None
-    except UnicodeDecodeError:
-        raise Unable(f"The script {path} is not UTF-8; see docs/scripts.md.") from None
-    value: object
-    try:
-        if path.suffix in (".yaml", ".yml"):
-            import yaml
-
-            try:
-                value = yaml.safe_load(text)
-            except yaml.YAMLError as error:
-                raise ValueError(str(error).replace("\n", " ")) from error
-        else:
-            value = client_json.read(text.encode())
-        client_json.check_size(value)
-    except RecursionError:
-        raise Unable(f"The script {path} is nested too deeply; see docs/scripts.md.") from None
-    except ValueError as error:
-        raise Unable(f"The script {path} is not JSON or YAML, as its name requires: {error}.") from None
-    try:
-        parse(value)
+        return read_script(path)
     except BadScript as error:
-        raise Unable(f"{path}: {error}") from None
-    return value
+        raise Unable(str(error)) from None

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from codex_replay.protocol.script.expect import input_items, last_user, turn_number
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,6 +27,25 @@ class Request:
         """Return the value of a header, by its name in any case; None when it is missing, joined when it came twice."""
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
+
+    @property
+    def prompt(self) -> str:
+        """The text of the user's last message in the input, "" without one."""
+        return last_user(self._mapping)
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The outputs of calls in the input, by call id."""
+        return {str(item.get("call_id")): item["output"] for item in input_items(self._mapping) if "output" in item}
+
+    @property
+    def turn(self) -> int:
+        """The number of the reply that it asks for in its conversation, from 1: one more than the replies in its input."""
+        return turn_number(self._mapping)
+
+    @property
+    def _mapping(self) -> dict[str, Any]:
+        return self.body if isinstance(self.body, dict) else {}
 
     @property
     def payload(self) -> dict[str, Any]:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from itertools import count
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from codex_replay.plugin.base.ledger import Request, request_of
+from codex_replay.plugin.user_fixtures.callable_model import CallableModel
+from codex_replay.protocol.script.build import ScriptBuilder
+from codex_replay.shell.files.script_file import read_script
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from codex_replay.protocol.recordings.conversation import Conversation
     from codex_replay.shell.http.backend_process import BackendSession
+
+
+_NUMBERS = count(1)
+
+
+def readable_name(test: str) -> str:
+    """Return a name for the session of a test that no other has, and that stays readable in a URL."""
+    return f"{next(_NUMBERS)}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', test).strip('-')[:80]}"
 
 
 class CodexBackend:
@@ -23,10 +40,34 @@ class CodexBackend:
         self.url = session.url
         self._session = session
         self._kept: list[Request] | None = None
+        self._partial = False
+        self._function: CallableModel | None = None
 
-    def script(self, script: object) -> None:
-        """Set the script of the model; raises `BackendError` with a sentence for an invalid script."""
-        self._session.script(script)
+    def script(
+        self,
+        script: ScriptBuilder | PathLike[str] | list[Any] | dict[str, Any] | Callable[[Request], Any],
+        *,
+        partial: bool = False,
+    ) -> None:
+        """Set the script of the model; raises `BackendError` or `BadScript` with a sentence for an invalid script.
+
+        It is a script as JSON values, a `ScriptBuilder`, the path of a JSON or YAML file, or a function: it gets each request and
+        returns the reply, or yields its items (a text, an item, a `TurnBuilder`); it may be asynchronous. A turn that no request
+        has used fails the test at its end, unless `partial` is true.
+        """
+        if self._function is not None:
+            self._function.end()
+        self._function = None
+        self._partial = partial
+        if callable(script):
+            self._session.script({"turns": [], "otherwise": "ask"})
+            self._function = CallableModel(self._session, script)
+        elif isinstance(script, ScriptBuilder):
+            self._session.script(script.as_json())
+        elif isinstance(script, PathLike):
+            self._session.script(read_script(Path(script)))
+        else:
+            self._session.script(script)
 
     @property
     def requests(self) -> list[Request]:
@@ -43,6 +84,8 @@ class CodexBackend:
     def close(self) -> None:
         """Stop it; its requests remain readable."""
         self._kept = self.requests
+        if self._function is not None:
+            self._function.end()
         self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
@@ -62,6 +105,19 @@ class CodexBackend:
     def problems(self) -> list[str]:
         """A sentence for each request that a rule, an expectation or the script refused."""
         return self._session.problems()
+
+    @property
+    def complaints(self) -> list[str]:
+        """What fails the test at its end: refused requests and unused turns; none if `lenient`."""
+        if self.lenient:
+            return []
+        found = self.problems
+        unused = [] if self._partial else self.unused_turns
+        if unused:
+            turns = ", ".join(f"turns[{i}]" for i in unused)
+            what = f"No request used {turns} of the script."
+            found = [*found, f"{what} Remove what is not needed, or allow it with codex_backend.script(..., partial=True)."]
+        return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
         """Wait until an answer is at a gate; return whether one does."""

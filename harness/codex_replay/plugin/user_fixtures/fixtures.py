@@ -41,7 +41,7 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     trace_frames_of(request.node, lambda: fake_codex_frames(fake.wire(), (call.body for call in fake.model_calls)))
     failed = request.session.testsfailed
     yield fake
-    fail_on_problems(fake, "fake_codex")
+    fail_on_problems(fake)
     if request.session.testsfailed == failed:  # a test that failed early never sent the rest
         fail_on_unplayed(fake)
 
@@ -51,16 +51,17 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
     """A fake Responses backend: `codex_backend.script(["Hello."])`, then give a client `codex_backend.url`."""
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.reporting.trace_frames import ledger_frames
-    from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend
-    from codex_replay.plugin.user_fixtures.judge import fail_on_problems
+    from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend, readable_name
+    from codex_replay.plugin.user_fixtures.judge import judge_backend
 
-    session = _codex_backend_process.session(f"fixture:{request.node.nodeid}")
+    session = _codex_backend_process.session(readable_name(request.node.name))
     backend = CodexBackend(session)
     if "fake_codex" not in request.fixturenames:  # a test has one trace
         trace_frames_of(request.node, lambda: ledger_frames(backend.requests))
+    failed = request.session.testsfailed
     yield backend
     try:
-        fail_on_problems(backend, "codex_backend")
+        judge_backend(backend, request.node, request.session.testsfailed != failed)
     finally:
         backend.close()
 

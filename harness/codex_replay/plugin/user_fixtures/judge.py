@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,19 +12,42 @@ if TYPE_CHECKING:
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
 
 
-def fail_on_problems(fake: FakeCodex | CodexBackend, name: str) -> None:
-    """Fail if the model was asked what the script does not have; `name` is the fixture's."""
+def fail_on_problems(fake: FakeCodex) -> None:
+    """Fail if the model was asked what the script does not have."""
     __tracebackhide__ = True
     if not fake.lenient and (problems := fake.problems):
         told = "\n    ".join(problems[:5])
-        what = f"The script of {name} has no turn for a request"
-        pytest.fail(f"{what} (to allow it, set {name}.lenient = True):\n    {told}", pytrace=False)
+        what = "The script of fake_codex has no turn for a request"
+        pytest.fail(f"{what} (to allow it, set fake_codex.lenient = True):\n    {told}", pytrace=False)
+
+
+def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> None:
+    """Fail a test that has passed for what its client did against the script.
+
+    A test that has `failed` is reported once: what its own error lacks is added to it, below the captured output. Such a test
+    ended early, so its unused turns mean nothing. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
+    """
+    __tracebackhide__ = True
+    raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail
+    if not failed and raised is None:
+        if complaints := backend.complaints:
+            told = "\n    ".join(_first(complaints))
+            meant = "to allow refused requests, set codex_backend.lenient = True"
+            pytest.fail(f"The client differs from the script of codex_backend ({meant}):\n    {told}", pytrace=False)
+        return
+    untold = [line for line in backend.problems if line.partition(": ")[2].partition(" (")[0] not in str(raised)]
+    if untold and not backend.lenient:
+        item.add_report_section("teardown", "codex_backend", "\n".join(_first(untold)))
+
+
+def _first(lines: list[str], most: int = 5) -> list[str]:
+    return [*lines[:most], *([f"... and {len(lines) - most} more"] if len(lines) > most else [])]
 
 
 def fail_on_unplayed(fake: FakeCodex) -> None:
     """Fail if the client left out recorded messages, or sent others."""
     __tracebackhide__ = True
     if not fake.lenient and (found := fake.unplayed):
-        told = "\n    ".join([*found[:5], *([f"... and {len(found) - 5} more"] if len(found) > 5 else [])])
+        told = "\n    ".join(_first(found))
         meant = "to allow missing messages, use cassette(path, partial=True); to allow any difference, fake_codex.lenient = True"
         pytest.fail(f"The client differs from the recording ({meant}):\n    {told}", pytrace=False)

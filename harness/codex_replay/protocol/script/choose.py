@@ -9,7 +9,7 @@ Pure: values in, values out.
 
 from __future__ import annotations
 
-from codex_replay.protocol.script.expect import input_texts, markers_of, mismatch
+from codex_replay.protocol.script.expect import captured, input_texts, markers_of, mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Choice:
             if not turn.match:
                 plain = i if plain is None else plain
             elif there.issuperset(self._wanted[i]) and mismatch(turn.match, body, headers, texts) is None:
-                return self._use(i)
+                index, turn, label = self._use(i)
+                return index, _filled(turn, body) if "pattern" in turn.match else turn, label
             elif len(refusals) < _TOLD:
                 refusals.append(f"turns[{i}]: {mismatch(turn.match, body, headers, texts)}")
         if plain is not None:
@@ -78,6 +79,24 @@ class Choice:
     def unused(self) -> list[int]:
         """Return the indexes of the turns that nothing has asked for; one that may be used always counts after its first use."""
         return [i for i, turn in enumerate(self._turns) if self._used.get(i, 0) < (turn.times or 1)]
+
+
+def _filled(turn: Turn, body: Mapping[str, Any]) -> Turn:
+    """Put the groups that the turn's pattern captured into its items: `${name}` and `${1}`; other texts stay."""
+    groups = {f"${{{name}}}": text for name, text in (captured(turn.match, body) or {}).items()}
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, str):
+            if "${" in value:
+                import re  # only for a group: it would cost every start of a script
+
+                return re.sub(r"\$\{\w+\}", lambda found: groups.get(found[0], found[0]), value)
+            return value
+        if isinstance(value, dict):
+            return {key: fill(each) for key, each in value.items()}
+        return [fill(each) for each in value] if isinstance(value, list) else value
+
+    return turn.but(items=tuple(fill(item) for item in turn.items))
 
 
 def _used_up(turns: int) -> str:

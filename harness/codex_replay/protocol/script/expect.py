@@ -5,7 +5,12 @@
      "body": {...},                          a part of the body: named keys must be equal, other keys are free
      "absent": ["previous_response_id"],     keys that the body must not have
      "headers": {"originator": "x", "y": null},   by name in any case; null: must not be there
-     "outputs": {"call_1": "5"}}             the outputs of calls in the input, by call id
+     "outputs": {"call_1": "5"},             the outputs of calls in the input, by call id
+     "user": "marker",                       is in the last message of the user
+     "pattern": "add (\\d+)",                 a regular expression, found in the last message of the user
+     "tool": "marker",                       is in the output of a call that follows the last message of the user
+     "instructions": "marker",               is in the instructions
+     "turn": 2}                              the number of the reply in its conversation, from 1
 
 Pure: plain values in, a sentence out.
 """
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHOWN = 80  # characters of a value
-KEYS = ("prompt", "model", "body", "absent", "headers", "outputs")
+KEYS = ("prompt", "model", "body", "absent", "headers", "outputs", "user", "pattern", "tool", "instructions", "turn")
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
@@ -35,9 +40,21 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
         ("absent", (list,), "a list of keys"),
         ("headers", (dict,), "an object"),
         ("outputs", (dict,), "an object"),
+        ("user", (str,), "a string"),
+        ("pattern", (str,), "a regular expression (string)"),
+        ("tool", (str,), "a string"),
+        ("instructions", (str,), "a string"),
+        ("turn", (int,), "a whole number from 1"),
     ):
-        if key in wanted and not isinstance(wanted[key], kind):
+        if key in wanted and (not isinstance(wanted[key], kind) or (key == "turn" and not 1 <= wanted[key] is not True)):
             return f'"{key}" must be {meaning}.'
+    if "pattern" in wanted:
+        import re  # only for a pattern: it would cost every start of a script
+
+        try:
+            re.compile(wanted["pattern"])
+        except re.error as error:
+            return f'"pattern" is not a regular expression: {error}.'
     return None
 
 
@@ -65,7 +82,68 @@ def mismatch(
         return found
     if headers is not None and (found := _headers(wanted.get("headers", {}), headers)):
         return found
-    return _outputs(wanted.get("outputs", {}), body)
+    return _outputs(wanted.get("outputs", {}), body) or _conversation(wanted, body)
+
+
+def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
+    """Compare what is wanted of the last message of the user, of what followed it, of the instructions and the turn's number."""
+    if "user" in wanted and wanted["user"] not in last_user(body):
+        return f'The last message of the user does not contain "{wanted["user"]}".'
+    if "pattern" in wanted and captured(wanted, body) is None:
+        return f"The last message of the user does not match the pattern {wanted['pattern']!r}."
+    if "tool" in wanted and not any(wanted["tool"] in text for text in last_outputs(body)):
+        return f'No output of a tool after the last message of the user contains "{wanted["tool"]}".'
+    if "instructions" in wanted and wanted["instructions"] not in str(body.get("instructions") or ""):
+        return f'The instructions do not contain "{wanted["instructions"]}".'
+    if "turn" in wanted and (number := turn_number(body)) != wanted["turn"]:
+        return f"This is turn {number} of its conversation, expected turn {wanted['turn']}."
+    return None
+
+
+def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the groups of the pattern in the last message of the user, by name and by number; None if it is not found."""
+    import re  # only for a pattern: it would cost every start of a script
+
+    found = re.search(wanted["pattern"], last_user(body))
+    if found is None:
+        return None
+    numbered = {str(i): text or "" for i, text in enumerate((found[0], *found.groups()))}
+    return numbered | {name: text or "" for name, text in found.groupdict().items()}
+
+
+def last_user(body: Mapping[str, Any]) -> str:
+    """Return the text of the last message of the user, "" without one."""
+    for item in reversed(input_items(body)):
+        if item.get("role") == "user":
+            return "\n".join(message_texts(item))
+    return ""
+
+
+def last_outputs(body: Mapping[str, Any]) -> list[str]:
+    """Return the outputs of calls after the last message of the user, as texts, in their order."""
+    found: list[str] = []
+    for item in input_items(body):
+        if item.get("role") == "user":
+            found.clear()
+        elif "output" in item:
+            output = item["output"]
+            parts = message_texts({"content": output})
+            found.append(output if isinstance(output, str) else "\n".join(parts))
+    return found
+
+
+def turn_number(body: Mapping[str, Any]) -> int:
+    """Return which reply of its conversation a request asks for: one more than the replies that its input repeats.
+
+    All that a model sent between two messages or outputs of its client counts as one reply.
+    """
+    number, inside = 1, False
+    for item in input_items(body):
+        kind = str(item.get("type", "message"))
+        of_model = item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+        number += of_model and not inside
+        inside = of_model
+    return number
 
 
 def markers_of(wanted: Mapping[str, Any]) -> tuple[str, ...]:

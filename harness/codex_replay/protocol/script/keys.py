@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
 SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
     "turns": ("list", False),
-    "otherwise": (("miss", "default"), False),
+    "otherwise": (("miss", "default", "ask"), False),
     "defaults": ("object", False),
     "auth": ("auth", False),
     "models": ("list", False),
@@ -24,6 +24,7 @@ SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
     "account": ("account", False),
     "git": ("object", False),
     "about": ("string", False),
+    "$schema": ("string", False),
 }
 TURN_KEYS: dict[str, tuple[Any, bool]] = {
     "items": ("list", False),

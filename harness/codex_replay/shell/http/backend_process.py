@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -99,9 +100,29 @@ class BackendSession:
     def problems(self, but: Sequence[int] = ()) -> list[str]:
         """Return a sentence for each request that was refused by a rule, by an expectation or for lack of a turn.
 
-        Refusals with one of the HTTP statuses `but` are meant, and left out.
+        A client that retries is refused with the same sentence each time: it comes once, with the number of times. Refusals with
+        one of the HTTP statuses `but` are meant, and left out.
         """
-        return [f"{e['method']} {e['path']}: {e['sentence']}" for e in self.ledger() if e["sentence"] and e["status"] not in but]
+        prefix = urlsplit(self.url).path
+        lines = (
+            f"{e['method']} {e['path'].removeprefix(prefix)}: {e['sentence']}"
+            for e in self.ledger()
+            if e["sentence"] and e["status"] not in but
+        )
+        return [line if times == 1 else f"{line} ({times} times)" for line, times in Counter(lines).items()]
+
+    def next_asked(self, seconds: float) -> dict[str, Any] | None:
+        """Wait for the next request that a script with `"otherwise": "ask"` leaves to this program; None if none comes in time.
+
+        It is an entry of the ledger; `answer_asked` answers it by its `n`.
+        """
+        found = self._process.call("GET", f"{self._path}/asked?seconds={seconds}", seconds=seconds)
+        entry: dict[str, Any] | None = found["request"] if found["n"] is not None else None
+        return entry
+
+    def answer_asked(self, n: int, turn: object) -> None:
+        """Answer the request `n` with a turn of a script, or refuse it with {"refused": "the reason"}; raises `BackendError`."""
+        self._process.call("PUT", f"{self._path}/asked/{n}", turn)
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
         """Wait until an answer is at a gate; return whether one does."""

@@ -1,0 +1,187 @@
+"""Scripts written in Python: a builder whose methods are the items and the keys of a turn, with types for editors.
+
+    script = ScriptBuilder()
+    script.turn().call("add", a=1, b=2)
+    script.turn().when(tool="3").text("It is 3.")
+
+docs/scripts.md describes each item and key. Nothing is checked here: the reader of scripts does that, with its sentences.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Literal, Self
+
+
+class TurnBuilder:
+    """One turn of a script: each method adds an item or sets a key, and returns the turn."""
+
+    def __init__(self, **keys: Any) -> None:
+        self._keys = keys
+        self._items: list[dict[str, Any]] = []
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the turn as it stands in a script."""
+        return {**self._keys, **({"items": [dict(item) for item in self._items]} if self._items else {})}
+
+    def _add(self, type_: str, **fields: Any) -> Self:
+        self._items.append({"type": type_, **{key: value for key, value in fields.items() if value is not None}})
+        return self
+
+    def _set(self, **keys: Any) -> Self:
+        self._keys |= {key: value for key, value in keys.items() if value is not None}
+        return self
+
+    # -- items -------------------------------------------------------------------------------------------------
+
+    def text(
+        self,
+        text: str,
+        *,
+        deltas: Sequence[str] | None = None,
+        annotations: Sequence[Mapping[str, Any]] | None = None,
+        phase: Literal["commentary", "final_answer"] | None = None,
+        id: str | None = None,  # noqa: A002 - the key's name
+    ) -> Self:
+        """Add a message; `deltas` are the pieces in which it streams."""
+        return self._add("text", text=text, deltas=_list(deltas), annotations=_list(annotations), phase=phase, id=id)
+
+    def refusal(self, refusal: str) -> Self:
+        """Add a message that refuses."""
+        return self._add("refusal", refusal=refusal)
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, /, *, call_id: str | None = None, **named: Any
+    ) -> Self:
+        """Add a call of a function with named arguments, or with a mapping; a string is sent unchanged, JSON or not."""
+        given = arguments if isinstance(arguments, str) else {**(arguments or {}), **named}
+        return self._add("function_call", name=name, arguments=given, call_id=call_id)
+
+    def custom_call(self, name: str, input: str, *, call_id: str | None = None) -> Self:  # noqa: A002 - the key's name
+        """Add a call of a custom tool, whose input is a text."""
+        return self._add("custom_tool_call", name=name, input=input, call_id=call_id)
+
+    def search(self, query: str | None = None, *, action: Mapping[str, Any] | None = None) -> Self:
+        """Add a web search."""
+        return self._add("web_search_call", query=query, action=action)
+
+    def reasoning(
+        self,
+        summary: str | Sequence[str] | None = None,
+        *,
+        content: str | Sequence[str] | None = None,
+        encrypted_content: str | None = None,
+    ) -> Self:
+        """Add reasoning, with its summary or its whole text."""
+        texts = {"summary": _text_or_list(summary), "content": _text_or_list(content)}
+        return self._add("reasoning", **texts, encrypted_content=encrypted_content)
+
+    def item(self, item: Mapping[str, Any]) -> Self:
+        """Add any other output item, sent unchanged."""
+        return self._add("item", item=dict(item))
+
+    def event(self, event: Mapping[str, Any]) -> Self:
+        """Send an event between the others."""
+        return self._add("event", event=dict(event))
+
+    def raw(self, data: str) -> Self:
+        """Send bytes between the events."""
+        return self._add("raw", data=data)
+
+    def comment(self, text: str = "") -> Self:
+        """Send an SSE comment."""
+        return self._add("comment", text=text)
+
+    def wait(self, ms: float) -> Self:
+        """Pause here for milliseconds."""
+        return self._add("wait", ms=ms)
+
+    def gate(self, name: str) -> Self:
+        """Wait here until the test releases the gate."""
+        return self._add("gate", name=name)
+
+    def failed(self, code: str, message: str | None = None) -> Self:
+        """End with `response.failed`."""
+        return self._add("failed", code=code, message=message)
+
+    def incomplete(self, reason: str | None = None) -> Self:
+        """End with `response.incomplete`."""
+        return self._add("incomplete", reason=reason)
+
+    def error(self, code: str | None = None, message: str | None = None, *, param: str | None = None) -> Self:
+        """End with an `error` event."""
+        return self._add("error", code=code, message=message, param=param)
+
+    # -- the turn ----------------------------------------------------------------------------------------------
+
+    def when(
+        self,
+        *,
+        prompt: str | Sequence[str] | None = None,
+        user: str | None = None,
+        pattern: str | None = None,
+        tool: str | None = None,
+        instructions: str | None = None,
+        turn: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """Answer only a request that matches: the keys of `match` in docs/scripts.md."""
+        given = {"user": user, "pattern": pattern, "tool": tool, "instructions": instructions, "turn": turn, **more}
+        return self._set(match=_given(prompt=_text_or_list(prompt), **given))
+
+    def expect(self, **wanted: Any) -> Self:
+        """Refuse a request that differs: the same keys as in `when`."""
+        return self._set(expect=wanted)
+
+    def fault(self, name: str, **parameters: Any) -> Self:
+        """Let the answer break in this way."""
+        return self._set(fault={"name": name, **parameters})
+
+    def status(
+        self, status: int, *, error: Mapping[str, Any] | None = None, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Self:
+        """Answer with an HTTP error instead."""
+        return self._set(status=status, error=error, body=body, headers=headers)
+
+    def times(self, times: int | Literal["always"]) -> Self:
+        """Answer so many requests with this turn."""
+        return self._set(times=times)
+
+    def usage(self, **counts: int) -> Self:
+        """Count these tokens: input_tokens, cached_tokens, output_tokens, reasoning_tokens."""
+        return self._set(usage=counts)
+
+    def set(self, **keys: Any) -> Self:
+        """Set any other key of a turn: headers, delta, write, delay_ms, first_delay_ms, gate, response_id, end."""
+        return self._set(**keys)
+
+
+class ScriptBuilder:
+    """A script written in Python: `turn()` adds a turn; keyword arguments are the other keys of a script."""
+
+    def __init__(self, **keys: Any) -> None:
+        self._keys = keys
+        self._turns: list[TurnBuilder] = []
+
+    def turn(self) -> TurnBuilder:
+        """Add an empty turn at the end and return it."""
+        self._turns.append(TurnBuilder())
+        return self._turns[-1]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the script as JSON values."""
+        return {**self._keys, "turns": [turn.as_json() for turn in self._turns]}
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _list(value: Sequence[Any] | None) -> list[Any] | None:
+    return None if value is None else list(value)
+
+
+def _text_or_list(value: str | Sequence[str] | None) -> str | list[str] | None:
+    return value if isinstance(value, str) else _list(value)

@@ -1,0 +1,114 @@
+"""Generate the JSON Schema of scripts from the tables of their keys, for editors that complete and check JSON and YAML.
+
+python -m tests.tools.script_schema > docs/schema/script.schema.json
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from codex_fakes.model.faults import NAMES, PARAMETERS
+from codex_replay.protocol.script.keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS
+
+TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+STRING: dict[str, Any] = {"type": "string"}
+NUMBER: dict[str, Any] = {"type": "number", "minimum": 0}
+COUNT: dict[str, Any] = {"type": "integer", "minimum": 1}
+OBJECT: dict[str, Any] = {"type": "object"}
+_PARAMETER = {str: STRING, int: {"type": "integer", "minimum": 0}, (int, float): NUMBER}
+#: The keys of `match` and `expect`.
+REQUEST: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "prompt": {"anyOf": [STRING, TEXTS]},
+        "model": STRING,
+        "body": OBJECT,
+        "absent": {"type": "array"},
+        "headers": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+        "outputs": OBJECT,
+        "user": STRING,
+        "pattern": {"type": "string", "format": "regex"},
+        "tool": STRING,
+        "instructions": STRING,
+        "turn": COUNT,
+    },
+}
+FAULT = {
+    "anyOf": [
+        {"enum": list(NAMES)},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name"],
+            "properties": {
+                name: {"enum": list(NAMES)} if name == "name" else _PARAMETER.get(kind, {"type": ["string", "number"]})
+                for name, kind in PARAMETERS.items()
+            },
+        },
+    ]
+}
+#: What stands in the tables of the keys -> its schema.
+KINDS: dict[str, Any] = {
+    "any": {},
+    "string": STRING,
+    "boolean": {"type": "boolean"},
+    "object": OBJECT,
+    "list": {"type": "array"},
+    "strings": TEXTS,
+    "text or texts": {"anyOf": [STRING, TEXTS]},
+    "arguments": {"type": ["object", "string"]},
+    "auth": {"anyOf": [{"enum": ["auto", "none", "api_key", "chatgpt"]}, OBJECT]},
+    "answers": OBJECT,
+    "account": {"anyOf": [{"enum": ["api_key", "chatgpt"]}, {"type": "object", "required": ["type"]}]},
+    "match": {"anyOf": [{"type": "string", "minLength": 1}, REQUEST]},
+    "times": {"anyOf": [COUNT, {"const": "always"}]},
+    "status": {"type": "integer", "minimum": 200, "maximum": 599},
+    "headers": {
+        "anyOf": [
+            {"type": "object", "additionalProperties": STRING},
+            {"type": "array", "items": {**TEXTS, "minItems": 2, "maxItems": 2}},
+        ]
+    },
+    "usage": {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"type": "integer"}}]},
+    "size": COUNT,
+    "write": {"anyOf": [{"enum": ["event", "whole"]}, COUNT]},
+    "duration": NUMBER,
+    "fault": FAULT,
+}
+
+
+def _object(table: Mapping[str, tuple[Any, bool]], **fixed: Any) -> dict[str, Any]:
+    keys = {name: {"enum": list(kind)} if isinstance(kind, tuple) else KINDS[kind] for name, (kind, _) in table.items()}
+    required = [*(["type"] if "type" in fixed else []), *(name for name, (_, needed) in table.items() if needed)]
+    found = {"type": "object", "additionalProperties": False, "properties": {**fixed, **keys}}
+    return {**found, "required": required} if required else found
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of a script file."""
+    turn = _object(TURN_KEYS)
+    turn["properties"] |= {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}, "expect": REQUEST}
+    script = _object(SCRIPT_KEYS)
+    defaults = {**turn, "properties": {name: kind for name, kind in turn["properties"].items() if name not in ("items", "match")}}
+    script["properties"] |= {
+        "turns": {"$ref": "#/$defs/turns"},
+        "defaults": defaults,
+        "models": {"type": "array", "items": OBJECT},
+    }
+    kinds = [_object(table, type={"const": kind}) for kind, table in ITEM_KEYS.items()]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A script of codex-replay (docs/scripts.md)",
+        "anyOf": [script, {"$ref": "#/$defs/turns"}],
+        "$defs": {
+            "turns": {"type": "array", "items": {"anyOf": [STRING, turn]}},
+            "item": {"anyOf": [STRING, *kinds]},
+        },
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=1))
