@@ -254,7 +254,6 @@ WITHOUT = """
 import sys
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.__main__ import main
-from tests.support.processes import left_over
 
 class App(app.App):
     def __init__(self, *args):
