@@ -15,7 +15,7 @@ TOP = ("docs", "fake_server", "suites", "tests")
 
 
 def places(text: str) -> list[str]:
-    table = text.partition("## Where a rule has its place")[2].partition("\n## ")[0]
+    table = text.partition("## Where to find a rule")[2].partition("\n## ")[0]
     rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ") and not line.startswith("| rule")]
     return [place for row in rows for place in re.findall(r"`([^`]+)`", row)]
 
@@ -55,6 +55,6 @@ def test_each_package_has_a_place() -> None:
 
 @pytest.mark.parametrize("place", ["core/wire/nothing.py", "core/wire/sse.py::nothing", "protocol/data/<version>/nothing.json"])
 def test_a_place_that_is_not_there_is_found(place: str) -> None:
-    table = f"## Where a rule has its place\n| rule | place |\n|---|---|\n| a | `{place}` |\n\n## Next\n| b | `c` |\n"
+    table = f"## Where to find a rule\n| rule | place |\n|---|---|\n| a | `{place}` |\n\n## Next\n| b | `c` |\n"
     assert places(table) == [place]
     assert wrong(place) != ""
