@@ -1,6 +1,6 @@
 # `make conformance` and `make test` work on a fresh clone: each makes .venv and installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help fuzz setup conformance test real differential browser wheel-test pythons docs drift-matrix bench strength mutants lint record lock clean
+.PHONY: help fuzz setup conformance test real differential browser wheel-test pythons docs drift-matrix bench strength defects mutants lint record lock clean
 
 # pytest rewrites each module that it runs. A run starts hundreds of programs: each would do it again where bytecode is not kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,6 +52,9 @@ test: $(STAMP) ## the project's own tests, lint and types
 
 strength: $(STAMP) ## the proxy suite's checks on broken proxies: each must be found, each check must find one
 	$(BIN)/python -m pytest suites/proxy $(LEAN) -p tests.strength.plugin --strength-jobs $(JOBS) $(if $(VARIANTS),--variants '$(VARIANTS)') $(if $(CHECKS),-k '$(CHECKS)')
+
+defects: $(STAMP) ## the known classes of defects in three proxies, alone: DEFECTS="--pairs --app-server codex@0.92.0" for more
+	$(BIN)/python -m tests.strength.defects $(DEFECTS)
 
 fuzz: $(STAMP) ## hostile input of every kind; resumable: FUZZ="--seed 2 backend_bodies"
 	$(BIN)/python -m tests.fuzz $(FUZZ)

@@ -45,6 +45,19 @@ def only(where: str, found: list[Any], of: Any = None) -> Any:
     return found[0]
 
 
+def usage_of(done: Exchange) -> Any:
+    """Return the `usage` of a whole answer; AssertionError when there is none."""
+    __tracebackhide__ = True
+    usage = done.json.get("usage")
+    if not isinstance(usage, dict):
+        raise AssertionError(
+            f"`usage` of the answer to {done.method} {done.path} must be an object with the model's count, but it is "
+            f"{short(usage)}. Read it from tokenUsage.total of thread/tokenUsage/updated, or from info.total_token_usage of "
+            "codex/event/token_count."
+        )
+    return usage
+
+
 def must_be_answered(done: Exchange, status: int, when: str = "") -> None:
     """Check the status of an answer; the AssertionError has the request, both statuses, the error code and the body."""
     __tracebackhide__ = True

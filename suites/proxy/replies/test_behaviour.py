@@ -16,7 +16,7 @@ from suites.proxy.answers import arguments, must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, native, tool
 from suites.proxy.failures import failure, must_be_at_once, must_come_of_the_fault
 from suites.proxy.reached import model_bodies
-from suites.proxy.saying import must_be, must_be_one_of
+from suites.proxy.saying import must_be, must_be_one_of, usage_of
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
@@ -319,7 +319,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.spec("usage-of-the-turn", "REAL-49")
 def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
     """The usage is the sum of the turn or that of its last model request, not only that of the first."""
-    usage = proxy.post(endpoint).json["usage"]
+    usage = usage_of(proxy.post(endpoint))
     must_be_one_of("usage.total_tokens of a turn of two model calls (110 and 220)", usage["total_tokens"], (330, 220))
 
 

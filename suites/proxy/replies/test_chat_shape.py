@@ -7,7 +7,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Event, Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS
-from suites.proxy.saying import must_be, short
+from suites.proxy.saying import must_be, short, usage_of
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -41,7 +41,7 @@ def test_whole(proxy: Proxy) -> None:
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56, "cached_tokens": 34}}])
 def test_usage(proxy: Proxy) -> None:
     """`usage` has the numbers of the model, not an estimate."""
-    usage = proxy.chat().json["usage"]
+    usage = usage_of(proxy.chat())
     counts = (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"])
     must_be("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 

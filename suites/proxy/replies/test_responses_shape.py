@@ -12,7 +12,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS, each_way, native, tool
-from suites.proxy.saying import must_be, only, short
+from suites.proxy.saying import must_be, only, short, usage_of
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -54,7 +54,7 @@ def test_whole(proxy: Proxy) -> None:
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage(proxy: Proxy) -> None:
     """`usage` has the numbers of the model, in a whole answer and at the end of a stream."""
-    usage = proxy.responses().json["usage"]
+    usage = usage_of(proxy.responses())
     counts = (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"])
     must_be("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 

@@ -6,13 +6,14 @@ of chat.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.expected import ENDPOINTS, WORKS, tool
-from suites.proxy.reached import Called, must_be_paired, must_reach
+from suites.proxy.reached import Called, model_bodies, must_be_paired, must_reach, shown, strings
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
 
@@ -123,6 +124,7 @@ def place(endpoint: str, number: int) -> tuple[str, str]:
 
 
 @BOTH
+@pytest.mark.parametrize("declared", [True, False], ids=["tools", "no-tools"])
 @pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
 @pytest.mark.spec(
     "tool-output-reaches-model",
@@ -130,9 +132,10 @@ def place(endpoint: str, number: int) -> tuple[str, str]:
     source="OpenAI API reference, Chat Completions: messages; Responses: input",
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
-def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool) -> None:
-    """An earlier call reaches the model with its name, its arguments and its output."""
-    ask(proxy, endpoint, history(endpoint, [NORTH], [NORTH], parts), tools=[tool(endpoint)])
+def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool) -> None:
+    """An earlier call reaches the model with its name, its arguments and its output, with and without tools in the request."""
+    tools = {"tools": [tool(endpoint)]} if declared else {}
+    ask(proxy, endpoint, history(endpoint, [NORTH], [NORTH], parts), **tools)
     name, arguments = place(endpoint, 0)
     must_reach(proxy, (name, "getFileTree"))
     must_reach(proxy, (arguments, NORTH.path), (path(endpoint, 2), NORTH.output))
@@ -168,3 +171,55 @@ def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
     outputs = [FAILED, SOUTH] if order == "as-called" else [SOUTH, FAILED]
     ask(proxy, endpoint, history(endpoint, [FAILED, SOUTH], outputs), tools=[tool(endpoint)])
     must_be_paired(proxy, FAILED, SOUTH)
+
+
+#: The smallest PNG: one pixel.
+PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@BOTH
+@pytest.mark.spec(
+    "image-reaches-model",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="image_url; input_image",
+)
+def test_an_image(proxy: Proxy, endpoint: str) -> None:
+    """An image between two texts reaches the model as an image, with its data, and the texts reach it too."""
+    image = (
+        {"type": "image_url", "image_url": {"url": PIXEL}} if endpoint == "chat" else {"type": "input_image", "image_url": PIXEL}
+    )
+    content = [part(endpoint, "What is on this picture?"), image, part(endpoint, "Look at its corner.")]
+    ask(proxy, endpoint, [{"role": "user", "content": content}])
+    texts = [(f"{path(endpoint, 0)}.content[0]", "this picture?"), (f"{path(endpoint, 0)}.content[2]", "its corner.")]
+    must_reach(proxy, *texts)
+    for number, body in enumerate(model_bodies(proxy), 1):
+        if not any(PIXEL in text for _, text in strings(body)):
+            raise AssertionError(
+                f"{path(endpoint, 0)}.content[1] (an image) of the client's request did not reach the model. "
+                f"{shown(body, number)}"
+            )
+
+
+@pytest.mark.parametrize("shape", ["flat", "nested"])
+@pytest.mark.spec(
+    "tool-shapes",
+    "REAL-46",
+    source="OpenAI API reference, Responses: tools; Chat Completions: tools",
+    says="{type, name, parameters}; {type, function: {name, parameters}}",
+)
+def test_the_shapes_of_a_tool(proxy: Proxy, shape: str) -> None:
+    """A response's tool is flat; clients that were written for chats send it nested. Both reach the model, or are refused."""
+    declared = tool("responses" if shape == "flat" else "chat")
+    done = proxy.responses({"tools": [declared]}, ok=False)
+    if shape == "nested" and done.status == 400:
+        return
+    if done.status != 200:
+        raise AssertionError(
+            f"POST /v1/responses with a {shape} tool must be answered 200, but was answered {done.answered}: {done.body[:300]!r}"
+        )
+    for body in model_bodies(proxy):
+        said = json.dumps(body, ensure_ascii=False)
+        for word, what in (("getFileTree", "the name"), ("Where to begin", "the schema of the parameters")):
+            if word not in said:
+                raise AssertionError(f"{what} of a {shape} tool ({word!r}) is nowhere in the request to the model: {said[:1500]}")

@@ -1,4 +1,7 @@
-"""`python -m tests.strength.proxy_variants NAME` serves as that broken variant; `--list [--json]` prints the table."""
+"""`python -m tests.strength.proxy_variants NAME` serves as that broken variant; `--list [--json]` prints the table.
+
+Several names plant several mistakes into one proxy.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ def main(argv: list[str]) -> int:
     if argv[:1] == ["--list"]:
         print(json.dumps([row._asdict() for row in TABLE]) if "--json" in argv else "\n".join(map(_line, TABLE)))
         return 0
-    name = argv[0] if argv else ""
     load()
-    if name not in PATCHES:
-        near = difflib.get_close_matches(name, PATCHES, 1)
-        hint = f"did you mean {near[0]}?" if near else "--list names them."
-        print(f"There is no variant {name!r}; {hint}", file=sys.stderr)
-        return 2
-    PATCHES[name]()
+    for name in argv or [""]:
+        if name not in PATCHES:
+            near = difflib.get_close_matches(name, PATCHES, 1)
+            hint = f"did you mean {near[0]}?" if near else "--list names them."
+            print(f"There is no variant {name!r}; {hint}", file=sys.stderr)
+            return 2
+        PATCHES[name]()
     return program.main([])
 
 

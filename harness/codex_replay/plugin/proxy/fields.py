@@ -64,6 +64,15 @@ def fields(exchanges: Iterable[Exchange]) -> list[list[Any]]:
     return rows
 
 
+def unknown_members(call: Mapping[str, Any]) -> list[str]:
+    """Return the paths of the members of a call that the bundle of 0.92 does not have (REAL-45), each once."""
+    schema = _validator().frame_schema("client", call["method"])
+    if schema is None:
+        return [call["method"]]
+    faults = schema.faults({"id": 1, "method": call["method"], "params": call.get("params")})
+    return list(dict.fromkeys(fault.path for fault in faults if fault.verdict == "known"))
+
+
 def _shape(params: dict[str, Any]) -> str:
     """The params without what differs from case to case and makes no difference to a verdict."""
     kept = {name: _SOME_ID if name in _IDS and isinstance(value, str) else value for name, value in params.items()}

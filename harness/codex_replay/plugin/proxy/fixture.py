@@ -53,6 +53,7 @@ class Proxy:
     def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject, version: str = DEFAULT) -> None:
         self.marker = marker
         self.clients = subject.clients  # how many it bears at once
+        self.able = subject.capabilities
         self.profile = profile
         #: The capabilities that the requests of this case need, and those of them that the proxy does not claim.
         self.needs: list[str] = []
@@ -119,6 +120,8 @@ class Proxy:
         done.frames = running.wire.update()
         self.exchanges.append(done)
         if done.problem:
+            if done.silent:
+                self._pool.retire(running)  # what it still does must not reach another case
             raise SubjectFailure(no_end(done, attached=self.attached))
         if ok and not 200 <= done.status < 300:
             raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}")
@@ -147,6 +150,12 @@ class Proxy:
         """Ask `endpoint`, "chat" or "responses"."""
         __tracebackhide__ = True
         return self.chat(body, **given) if endpoint == "chat" else self.responses(body, **given)
+
+    def handshakes(self) -> Iterator[dict[str, Any]]:
+        """Yield the `initialize` of each app-server that this case's process has started before its last request."""
+        for frame in (self.running or self.process()).wire.frames:
+            if frame.sender == "client" and frame.kind == "request" and frame.value["method"] == "initialize":
+                yield frame.value
 
     def model_calls(self) -> list[Any]:
         """Return the requests that the model got for this case, bodies and all (of the fake's ledgers, or of the backend)."""

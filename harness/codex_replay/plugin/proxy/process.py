@@ -36,6 +36,8 @@ ASK, ENOUGH = 5.0, 1.0
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
 PIECE = "CODEX_REPLAY_PIECE"
+#: The same: messages to put among those of its app-server, the JSON of `shell/rpc/inserting.py`.
+INSERT = "CODEX_REPLAY_INSERT"
 #: The one variable that every case sets.
 PROFILE = "PROXY_PROFILE"
 PROFILES = ("as-specified", "works-on-0.92", "speaks-v2")
@@ -92,6 +94,9 @@ class RunningProxy:
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
         tap = shlex.join(program("codex_replay.shell.rpc.timed_tap"))
         piece = self.env.pop(PIECE, "")
+        if insert := self.env.pop(INSERT, ""):
+            (self.folder / "insert.json").write_text(insert, encoding="utf-8")
+            argv = (*program("codex_replay.shell.rpc.inserting"), str(self.folder / "insert.json"), "--", *argv)
         where = shlex.quote(str(self.folder))
         path = self.folder / "codex"
         path.write_text(
@@ -229,6 +234,13 @@ class Pool:
             self._begun = True
         self._running[key] = found  # the last one used is last
         return found
+
+    def retire(self, running: RunningProxy) -> None:
+        """End a process that left an answer open, so that the next case with its environment gets a new one."""
+        with self._lock:
+            for key in [key for key, each in self._running.items() if each is running and running.process is not None]:
+                del self._running[key]
+                running.stop()
 
     def close(self) -> None:
         """End all of them."""

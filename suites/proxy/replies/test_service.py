@@ -1,0 +1,89 @@
+"""What a proxy is as an HTTP service: connections that stay, earlier responses, and whether it is up.
+
+Source: RFC 9112, section 9.3; the Responses API reference. Health checks are those of common process managers.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import CALLS, ENDPOINTS, WORKS
+from suites.proxy.reached import strings
+from suites.proxy.saying import must_be
+
+pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model(turns=[{"items": ["Hi."], "times": "always"}])]
+
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
+HEALTH = ("/healthz", "/readyz")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec(
+    "keep-alive", source="RFC 9112, 9.3", says="A client that does not support persistent connections MUST send the close option"
+)
+def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """A connection stays open after an answer, or the answer says `Connection: close`."""
+    proxy.post(endpoint, {"stream": stream})
+    assert proxy.running is not None
+    parts = urlsplit(proxy.running.url)
+    prompt = proxy.prompt()
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
+    data = json.dumps({"model": "gpt-5.2", **body, "stream": stream}).encode()
+    headers = {"Authorization": f"Bearer {proxy.running.key}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=10)
+    try:
+        for number in (1, 2, 3):
+            try:
+                connection.request("POST", parts.path + PATHS[endpoint], data, headers)
+                answer = connection.getresponse()
+                answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise AssertionError(
+                    f"Request {number} to {PATHS[endpoint]} on one connection got no whole answer ({type(error).__name__}), but "
+                    "the answer before it did not say `Connection: close`: keep the connection open, or send that header."
+                ) from None
+            must_be(f"The status of the answer to request {number} on one connection", answer.status, 200)
+            if (answer.getheader("connection") or "").lower() == "close":
+                return
+    finally:
+        connection.close()
+
+
+@pytest.mark.spec(
+    "previous-response", source="OpenAI API reference, Responses", says="previous_response_id: create multi-turn conversations"
+)
+def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
+    """`previous_response_id` is honoured, or refused by its name; an answer that has forgotten the conversation is neither."""
+    first = proxy.responses({"input": "The heron is called Ada."}).json
+    done = proxy.responses({"previous_response_id": first["id"]}, ok=False)
+    if done.status == 200:
+        for call in proxy.model_calls():
+            told = [text for _, text in strings(call["body"])]
+            if not any("called Ada" in text for text in told):
+                raise AssertionError(
+                    "A request with previous_response_id was answered 200, but the model got nothing of the earlier response: "
+                    "pass the conversation on, or refuse the field with status 400."
+                )
+        return
+    must_be(f"The status of the answer to {done.method} {done.path} with previous_response_id", done.status, 400)
+    error = done.json["error"]
+    assert "previous_response_id" in json.dumps(error), f"the error must name previous_response_id; it is {error!r}"
+
+
+@pytest.mark.parametrize("path", HEALTH)
+@pytest.mark.spec("health", source="Process managers", says="GET /healthz and GET /readyz")
+def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
+    """Where the proxy has this path, it is 200 while requests are served, and starts no conversation."""
+    proxy.process()
+    done = proxy.ask("GET", path)
+    if done.status == 404:
+        pytest.skip(f"not verified: the proxy does not serve GET {path}")
+    must_be(f"The status of the answer to GET {path} of a proxy that serves requests", done.status, 200)
+    must_be(f"What the proxy sends its app-server for GET {path}", [call["method"] for call in done.calls(*CALLS)], [])

@@ -1,0 +1,66 @@
+"""Every member that a proxy sends is one that 0.92 knows. Source: docs/contract/real-0.92.md, section 4.
+
+The server ignores an unknown member silently (REAL-45), so that a wish of the client's is lost and nobody sees it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin.proxy.fields import SPECIFIED, unknown_members
+from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, WORKS, format_of, tool
+
+pytestmark = [pytest.mark.proxy_profile(WORKS, AS_SPECIFIED), pytest.mark.model('{"sum":5}')]
+
+#: What a request of each endpoint may have besides its prompt; a proxy has to do with each what it can.
+RICH: dict[str, dict[str, Any]] = {
+    "chat": {"temperature": 0.5, "top_p": 0.9, "max_tokens": 200, "reasoning_effort": "low", "tool_choice": "auto"},
+    "responses": {"temperature": 0.5, "top_p": 0.9, "max_output_tokens": 200, "reasoning": {"effort": "low"}},
+}
+
+
+def seen(proxy: Proxy) -> None:
+    """Skip the case of a proxy whose calls cannot be seen."""
+    if proxy.attached:
+        pytest.skip("not verified: the calls of a proxy that is given as a URL cannot be seen; give a command")
+
+
+def must_be_known(calls: list[dict[str, Any]], allowed: dict[str, tuple[str, ...]]) -> None:
+    """No call may have a member that 0.92 does not know, except those that the specification of the profile names."""
+    __tracebackhide__ = True
+    assert calls, "The proxy sent its app-server nothing, so that no member can be judged."
+    found = []
+    for call in calls:
+        for path in unknown_members(call):
+            name = path.removeprefix(f"{call['method']}.params.").partition(".")[0].partition("[")[0]
+            if name not in allowed.get(call["method"], ()):
+                found.append(path)
+    if found:
+        raise AssertionError(
+            f"The proxy sends members that Codex 0.92 does not know, and silently ignores: {', '.join(dict.fromkeys(found))}. "
+            "Leave them out, or use the member that 0.92 has for the purpose."
+        )
+
+
+@pytest.mark.parametrize("asked", ["plain", "everything"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("known-members", "REAL-45")
+def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
+    """The calls of a plain request and of one with everything; as-specified allows the names that its document has."""
+    seen(proxy)
+    more = {**RICH[endpoint], **format_of(endpoint), "tools": [tool(endpoint)]} if asked == "everything" else {}
+    done = proxy.post(endpoint, more, ok=False)
+    must_be_known(done.calls(), SPECIFIED if proxy.profile == AS_SPECIFIED else {})
+
+
+@pytest.mark.spec("known-handshake", "REAL-45")
+def test_the_handshake_has_no_unknown_members(proxy: Proxy) -> None:
+    """`initialize`, of every app-server that the proxy has started so far."""
+    seen(proxy)
+    proxy.ask("GET", "/v1/models")
+    if not [*proxy.handshakes()]:  # a proxy may start its app-server with the first request
+        proxy.post("responses" if "responses" in proxy.able else "chat", ok=False)
+    must_be_known(list(proxy.handshakes()), {})

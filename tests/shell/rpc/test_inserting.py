@@ -1,0 +1,49 @@
+"""Messages of a case's own among those of an app-server, and the two other things that a case does to a proxy's process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_replay.shell.rpc import inserting
+
+SERVER = "import sys\nfor line in sys.stdin:\n    print('got ' + line, end='', flush=True)\nsys.exit(3)\n"
+
+
+def test_lines_follow_each_line_that_has_the_text() -> None:
+    written: list[bytes] = []
+    inserting.pass_on([b"a\n", b"b x\n", b"c\n", b"x\n"], written.append, b"x", b"1\n2\n")
+    assert b"".join(written) == b"a\nb x\n1\n2\nc\nx\n1\n2\n"
+
+
+def test_a_command_runs_with_them_and_its_status_is_kept(tmp_path: Path) -> None:
+    given = tmp_path / "insert.json"
+    given.write_text(json.dumps({"after": "two", "lines": ['{"method":"é"}']}), encoding="utf-8")
+    argv = [sys.executable, "-m", "codex_replay.shell.rpc.inserting", str(given), "--", sys.executable, "-c", SERVER]
+    done = subprocess.run(argv, input="one\ntwo\nthree\n", capture_output=True, encoding="utf-8", timeout=60)
+    assert done.stdout == 'got one\ngot two\n{"method":"é"}\ngot three\n'
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_a_signal_ends_the_command_too(tmp_path: Path) -> None:
+    given = tmp_path / "insert.json"
+    given.write_text(json.dumps({"after": "x", "lines": []}), encoding="utf-8")
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
+    argv = [sys.executable, "-m", "codex_replay.shell.rpc.inserting", str(given), "--", sys.executable, "-c", code]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as lines:
+        assert lines.readline() == b"begun\n"
+        process.terminate()
+        assert lines.read() == b""
+    assert process.wait(30) != 0
+
+
+@pytest.mark.parametrize("argv", [[], ["file"], ["file", "command", "more"]])
+def test_arguments_that_do_not_fit(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert inserting.main(argv) == 2
+    assert capsys.readouterr().err.startswith("Give a file and a command: python -m codex_replay.shell.rpc.inserting")

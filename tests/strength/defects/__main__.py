@@ -1,0 +1,93 @@
+"""Plant the classes of defects into the three proxies, run the suite on each, and print which case names each class.
+
+    python -m tests.strength.defects [--pairs] [--proxy NAME]... [--defect NAME]... [--app-server SUBJECT] [--chosen]
+                                    [--together]
+
+Each defect is planted alone and, with `--pairs`, with each other; with `--together` all at once. `--chosen` runs the chosen cases
+of each class only. The status is 1 if a class is not named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.strength.defects.table import ABLE, DEFECTS, PROXIES, Defect, command
+
+Case = tuple[str, str]
+PROGRAM = Path(sys.executable).with_name("codex-replay")
+
+
+def failures(proxy: str, planted: tuple[Defect, ...], app_server: str, chosen: bool | str) -> list[Case]:
+    """Run the suite on a proxy with these defects; return the failed cases with their messages.
+
+    `chosen` takes the chosen cases of the defects (True), all (False), or those of an expression for pytest's -k.
+    """
+    if isinstance(chosen, bool):
+        chosen = cases(planted) if chosen else "not test_tool_calls"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        able = "" if proxy == "reference" else f"capabilities = {json.dumps(ABLE)}\n"
+        line = json.dumps(shlex.join(command(proxy, planted)))
+        (folder / "pyproject.toml").write_text(f"[tool.codex-replay.proxy.{proxy}]\ncommand = {line}\n{able}", encoding="utf-8")
+        argv = [str(PROGRAM), "run", "proxy", f"--proxy={proxy}", "--profile=works-on-0.92", "--plain", "-n", "1"]
+        argv += ["--app-server", app_server, "--report=contract", "-k", chosen]
+        done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+        report = folder / "contract" / "report.json"
+        if done.returncode not in (0, 1) or not report.exists():
+            raise SystemExit(
+                f"{shlex.join(argv)} ended with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+            )
+        found = json.loads(report.read_text(encoding="utf-8"))["cases"]
+    return [(case["id"], f"{case['message']}\n{case['details']}") for case in found if case["outcome"] == "failed"]
+
+
+def cases(planted: tuple[Defect, ...]) -> str:
+    """Return an expression for the chosen cases of these classes."""
+    return " or ".join(f"({defect.case})" for defect in planted)
+
+
+def named_by(defect: Defect, failed: list[Case]) -> list[str]:
+    """Return the cases whose message names the class."""
+    return [case for case, message in failed if re.search(defect.says, message)]
+
+
+def main(argv: list[str]) -> int:
+    """Run as the arguments say."""
+    parser = argparse.ArgumentParser(prog="python -m tests.strength.defects")
+    parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--chosen", action="store_true")
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--proxy", action="append", choices=PROXIES)
+    parser.add_argument("--defect", action="append", choices=[defect.name for defect in DEFECTS])
+    parser.add_argument("--app-server", default="fake")
+    given = parser.parse_args(argv)
+    defects = [defect for defect in DEFECTS if not given.defect or defect.name in given.defect]
+    sets: list[tuple[Defect, ...]] = [tuple(defects)] if given.together else [(defect,) for defect in defects]
+    if given.pairs:
+        sets += itertools.combinations(defects, 2)
+    missed = 0
+    for proxy in given.proxy or PROXIES:
+        for planted in sets:
+            failed = failures(proxy, planted, given.app_server, given.chosen)
+            for defect in planted:
+                named = named_by(defect, failed)
+                missed += not named
+                others = [other.name for other in planted if other is not defect]
+                beside = f" with {others[0]}" if len(others) == 1 else f" with {len(others)} more" if others else ""
+                told = f"named by {len(named)} of {len(failed)} failed cases, as {named[0]}" if named else "NOT NAMED"
+                instead = "" if named else f" ({len(failed)} failed: {', '.join(case for case, _ in failed[:4])})"
+                print(f"{proxy:10} {defect.name + beside:36} {told}{instead}", flush=True)
+    print(f"{missed} classes not named." if missed else "Every class is named.")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

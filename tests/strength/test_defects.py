@@ -1,0 +1,57 @@
+"""The classes of defects of real proxies, planted into two proxies; `make defects` plants them alone, in pairs and into three."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from tests.strength.defects.__main__ import failures, main, named_by
+from tests.strength.defects.table import DEFECTS, PROXIES, command
+from tests.strength.proxy_variants import table
+
+#: Planted at once, so that one start of pytest serves for six; in each group none hides another.
+GROUPS = (
+    ("two-calls", "first-message", "late-errors", "no-approvals", "foreign-thread", "lost-input"),
+    ("usage-field", "no-schema", "unknown-members", "repeated-deltas", "no-interrupt", "half-answer"),
+)
+
+
+@pytest.mark.parametrize("group", range(len(GROUPS)))
+@pytest.mark.parametrize("proxy", ["reference", "node"])
+def test_each_class_is_named_by_a_case(proxy: str, group: int) -> None:
+    if proxy == "node" and shutil.which("node") is None:
+        pytest.skip("there is no node here")
+    planted = tuple(defect for defect in DEFECTS if defect.name in GROUPS[group])
+    failed = failures(proxy, planted, "fake", chosen=True)
+    assert [defect.name for defect in planted if not named_by(defect, failed)] == []
+
+
+@pytest.mark.parametrize("proxy", ["node", "loop"])
+def test_without_a_defect_the_chosen_cases_pass(proxy: str) -> None:
+    if proxy == "node" and shutil.which("node") is None:
+        pytest.skip("there is no node here")
+    chosen = "one_submission or hang or first_word or foreign and text or unknown_members or client_that_goes_away"
+    assert failures(proxy, (), "fake", chosen) == []
+
+
+def test_every_class_is_in_a_group_and_has_a_variant_of_the_reference() -> None:
+    assert sorted(name for group in GROUPS for name in group) == sorted(defect.name for defect in DEFECTS)
+    assert {defect.variant for defect in DEFECTS} <= {row.name for row in table.TABLE}
+    assert all(command(proxy, DEFECTS[:2])[0] == "env" for proxy in PROXIES)
+
+
+def test_a_class_is_named_only_by_a_message_that_says_it() -> None:
+    failed = [("proxy/a", "no complete answer within 10 s"), ("proxy/b", "The answer is empty.")]
+    assert [defect.name for defect in DEFECTS if named_by(defect, failed)] == []
+    assert all(re.compile(defect.says) for defect in DEFECTS)
+
+
+def test_a_class_that_no_case_names_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.strength.defects import __main__ as program
+
+    monkeypatch.setattr(program, "failures", lambda *_: [("proxy/a", "no complete answer within 10 s")])
+    assert main(["--proxy", "node", "--defect", "two-calls"]) == 1
+    assert "two-calls" in (said := capsys.readouterr().out)
+    assert "NOT NAMED (1 failed: proxy/a)" in said
