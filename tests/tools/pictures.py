@@ -1,4 +1,4 @@
-"""Take the pictures of docs/images: `python -m tests.tools.pictures REPORT.html FOLDER [CASE]`.
+"""Take the pictures of docs/images: `PYTHONPATH=tests/browser python -m tests.tools.pictures REPORT.html FOLDER [CASE]`.
 
 Each picture is what a reader sees first: a window of 1400x1000, one of a phone, and both in the dark.
 """

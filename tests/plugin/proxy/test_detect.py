@@ -157,7 +157,7 @@ def test_as_many_clients_as_were_all_served(clients: dict[int, int], number: int
         ),
         (
             {"chat": Answer(problem="no complete answer within 30 s"), "responses": Answer(404)},
-            "The proxy serves no request: POST /v1/chat/completions is answered no complete answer within 30 s.",
+            "The proxy serves no request: POST /v1/chat/completions failed, no complete answer within 30 s.",
         ),
         (
             {name: replace(answer, methods=()) for name, answer in ABLE.items()},
@@ -168,6 +168,14 @@ def test_as_many_clients_as_were_all_served(clients: dict[int, int], number: int
 )
 def test_a_proxy_that_cannot_be_judged_is_said_to_be_so(answers: dict[str, Answer], sentence: str) -> None:
     assert detect(seen(answers)).wrong.startswith(sentence)
+
+
+def test_a_proxy_that_serves_nothing_is_quoted() -> None:
+    nothing = {"chat": Answer(problem="the connection failed"), "responses": Answer(404)}
+    wrong = detect(replace(seen(nothing), stderr="No such file: 'codex'")).wrong
+    assert wrong.endswith("`$CODEX_BIN app-server`. Its stderr ends: No such file: 'codex'")
+    served = {**nothing, "chat": Answer(500, methods=("thread/start",))}
+    assert "CODEX_BIN" not in detect(seen(served)).wrong
 
 
 def test_of_a_proxy_that_was_only_attached_to_nothing_is_assumed() -> None:

@@ -50,7 +50,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "nothing near": ({"zzzz": 1}, 'the script: "zzzz" is not a key of a script. Its keys are turns'),
     "unknown kind": ([{"items": [{"type": "txt"}]}], 'turns[0].items[0]: "txt" is not a kind of item (did you mean "text"?)'),
-    "no kind": ([{"items": [{}]}], 'turns[0].items[0]: "None" is not a kind of item'),
+    "no kind": ([{"items": [{}]}], 'turns[0].items[0] has no "type". The types are text, '),
     "unknown item key": (
         [{"items": [{"type": "text", "txt": "x"}]}],
         'turns[0].items[0]: "txt" is not a key of a text item (did you mean "text"?)',

@@ -184,7 +184,8 @@ def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
     except (BadSubject, pytest.UsageError) as error:
         raise Unable(f"{error} Nothing was written.") from None
     except SubjectFailure as error:
-        hint = "" if subject.startswith(("http://", "https://")) else _READY
+        spoke = "HTTP/1.0" in str(error)  # it listens where it must
+        hint = "" if spoke or subject.startswith(("http://", "https://")) else _READY
         raise Unable(f"{printable_lines(redactor.text(str(error)))}\n{hint}Nothing was written.") from None
 
 

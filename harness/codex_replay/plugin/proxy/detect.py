@@ -51,7 +51,7 @@ class Observed:
     `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is how long the first answer took to come.
     `without_key` is the status of a request without a bearer.
     `answers` are those of the probes by name, in the profile works-on-0.92; `specified` are those in as-specified. `clients` has
-    for each number of clients at once how many of them were served.
+    for each number of clients at once how many of them were served. `stderr` is the end of the stderr of a proxy that served none.
     """
 
     attached: bool = False
@@ -61,6 +61,7 @@ class Observed:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     specified: Mapping[str, Answer] = field(default_factory=dict)
     clients: Mapping[int, int] = field(default_factory=dict)
+    stderr: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,17 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
         )
     if posts and not any(answer.served for answer in posts.values()):
         name, answer = next(iter(posts.items()))
-        return f"The proxy serves no request: POST {PATHS[name]} is answered {_said(answer)}."
+        told = f"failed, {answer.problem}" if answer.problem else f"is answered {_said(answer)}"
+        start = "" if calls or seen.attached else f" {_START}"
+        return f"The proxy serves no request: POST {PATHS[name]} {told}.{start}" + (
+            seen.stderr and f" Its stderr ends: {seen.stderr}"
+        )
     if posts and not seen.attached and not calls:
-        return "The proxy asks its app-server nothing. It must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`."
+        return f"The proxy asks its app-server nothing. {_START}"
     return ""
+
+
+_START = "It must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`."
 
 
 #: The route of each endpoint.

@@ -89,7 +89,7 @@ def _observe(probe: _Probe, tell: Callable[[str], None]) -> Observed:
         answers[name] = probe.post(name, name)
     served = [name for name in ("responses", "chat") if answers[name].served]
     if not served:
-        return Observed(False, ready, probe.seconds, 0, answers)
+        return Observed(False, ready, probe.seconds, 0, answers, stderr=probe.stderr())
     first = served[0]
     seen = Observed(False, ready, probe.seconds, probe.without_key(first), answers)
     tell("trying streams and tools")
@@ -174,6 +174,11 @@ class _Probe:
         done = exchange(self._running.url, method, path, body, {**bearer, **(headers or {})}, self._wait)
         done.frames = [] if self._attached else self._running.wire.update()
         return answer_of(done)
+
+    def stderr(self) -> str:
+        """Return the last lines of its stderr, on one line."""
+        process = self._running.process
+        return "" if process is None else " | ".join(line.strip() for line in process.stderr_tail(3))
 
     def stop(self) -> None:
         """End it."""

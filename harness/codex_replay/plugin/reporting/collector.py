@@ -19,6 +19,7 @@ from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import TRACES, Session
 from codex_replay.plugin.reporting.terminal import guard
+from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -194,6 +195,11 @@ class Collector:
         if self._last is not None:
             good = self.session.verdict.word == "verified"
             out.write_line(self.session.verdict.sentence(), bold=True, green=good, red=not good)
+            if self.session.settings.validate and not self.session.verdict.validated:
+                version = self.session.subject.version
+                out.write_line(
+                    f"No frame was validated: codex-replay has no schema bundle of Codex {version}, only of {DEFAULT}."
+                )
             for line in ["Do this next:", *(f"  {n}. {step}" for n, step in enumerate(self._next, 1))] if self._next else ():
                 out.write_line(line)
             out.write_line(self._last)

@@ -137,6 +137,8 @@ def _item(value: object, where: str) -> Mapping[str, Any]:
         return {"type": "text", "text": value}
     item = _expect_object(value, where)
     kind = item.get("type")
+    if kind is None:
+        raise BadScript(f'{where} has no "type". The types are {listed(ITEM_KEYS)}.')
     if not isinstance(kind, str) or kind not in ITEM_KEYS:
         raise BadScript(
             f'{where}: "{kind}" is not a kind of item{near(str(kind), ITEM_KEYS)}. The kinds are {listed(ITEM_KEYS)}.'
