@@ -51,7 +51,7 @@ class Observed:
     `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is how long the first answer took to come.
     `without_key` is the status of a request without a bearer.
     `answers` are those of the probes by name, in the profile works-on-0.92; `specified` are those in as-specified. `clients` has
-    for each number of clients at once how many of them were served. `stderr` is the end of the stderr of a proxy that served none.
+    for each number of clients at once how many of them were served. `stderr` is how that of a proxy ends that served none.
     """
 
     attached: bool = False

@@ -196,9 +196,9 @@ class Collector:
             good = self.session.verdict.word == "verified"
             out.write_line(self.session.verdict.sentence(), bold=True, green=good, red=not good)
             if self.session.settings.validate and not self.session.verdict.validated:
-                version = self.session.subject.version
+                missing = self.session.subject.version
                 out.write_line(
-                    f"No frame was validated: codex-replay has no schema bundle of Codex {version}, only of {DEFAULT}."
+                    f"No frame was validated: codex-replay has the schema bundle of Codex {DEFAULT}, not of {missing}."
                 )
             for line in ["Do this next:", *(f"  {n}. {step}" for n, step in enumerate(self._next, 1))] if self._next else ():
                 out.write_line(line)
