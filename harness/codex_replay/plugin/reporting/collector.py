@@ -196,7 +196,8 @@ class Collector:
             good = self.session.verdict.word == "verified"
             out.write_line(self.session.verdict.sentence(), bold=True, green=good, red=not good)
             if self.session.settings.validate and not self.session.verdict.validated:
-                missing = self.session.subject.version
+                version = self.session.subject.version
+                missing = "an unknown version" if version == "unknown" else version
                 out.write_line(
                     f"No frame was validated: codex-replay has the schema bundle of Codex {DEFAULT}, not of {missing}."
                 )
