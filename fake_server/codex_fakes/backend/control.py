@@ -103,7 +103,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
             sessions[name].set_script(script)
         else:
             if name in sessions:
-                sessions[name].asked.close()
+                sessions[name].close()
             sessions[name] = Session(name, script, limits)
         _say(exchange, 200, {"session": name})
         return
@@ -114,7 +114,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
     if session is None:
         _problem(exchange, 404, f'There is no session "{name}": create it with PUT {PREFIX}sessions/{name}.')
     elif method == "DELETE" and not rest:
-        session.asked.close()
+        session.close()
         del sessions[name]
         _say(exchange, 200, {"session": name})
     elif rest[:1] == ["asked"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any
 
 from codex_fakes.backend.answers import JSON_TYPE, dump, miss, respond_json
@@ -14,7 +14,7 @@ from codex_fakes.backend.stream import pass_gate, pause, stream
 from codex_fakes.model import unstreamed
 from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status, error_type
 from codex_replay.protocol.responses.items import reply
-from codex_replay.protocol.responses.steps import Step
+from codex_replay.protocol.responses.steps import Gate, Step, Wait
 from codex_replay.protocol.script.script import Turn
 
 _TYPE = "invalid_request_error"
@@ -23,6 +23,15 @@ STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
 
 async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
     """Answer a request with a turn; `label` is part of the ids of the reply."""
+    whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
+    streamed = body.get("stream") is True
+    if whole and body.get("store") is not False and turn.fault is None and turn.status == 200:
+        stored = session.responses.keep(turn, entry.body or b"", label)
+        if body.get("background") is True and not streamed:
+            stored.status = "queued"
+            respond_json(exchange, entry, 200, stored.response(), ("x-request-id", f"req_{label}"), *turn.headers)
+            stored.background = asyncio.create_task(stored.finish(_background(session, turn, body, label)))
+            return
     if turn.first_delay_ms:
         await exchange.hold(asyncio.sleep(turn.first_delay_ms / 1000))
     if turn.gate is not None:
@@ -31,10 +40,8 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         exchange.reset()
         entry.close("reset")
         return
-    streamed = body.get("stream") is True
     turn = as_status(turn)
     entry.status = turn.status
-    whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
     if not streamed and turn.status == 200 and (failed := unstreamed.as_error(turn)) is not None:
         await pause(exchange, session, unstreamed.pauses(turn, reply(turn, body, label)))
         turn, entry.status = failed, failed.status
@@ -54,6 +61,19 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         return
     exchange.start(200, begin)
     entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
+
+
+def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
+    """Yield what a response in the background waits for: all that would hold its stream."""
+    first: list[Wait | Gate] = [Wait(turn.first_delay_ms)] if turn.first_delay_ms else []
+    if turn.gate is not None:
+        first.append(Gate(turn.gate))
+    for act in [*first, *unstreamed.pauses(turn, reply(turn, body, label))]:
+        if isinstance(act, Gate):
+            session.reach(act.name)
+            yield session.gate(act.name).wait()
+        else:
+            yield asyncio.sleep(act.ms / 1000)
 
 
 async def _play_unstreamed(

@@ -18,6 +18,7 @@ from codex_fakes.backend.ledger import Entry, Ledger
 from codex_fakes.backend.limits import Limits
 from codex_fakes.backend.replay import Replay
 from codex_fakes.backend.rules.tokens import Tokens
+from codex_fakes.backend.stored import Responses
 from codex_replay.protocol.script.choose import Choice
 from codex_replay.protocol.script.script import Script, Turn
 
@@ -47,6 +48,7 @@ class Session:
         self.reached: set[str] = set()
         self.replay: Replay | None = None  # recordings, which answer before the script
         self.asked = Asked()
+        self.responses = Responses()
         self.set_script(script)
 
     def set_script(self, script: Script | None) -> None:
@@ -60,6 +62,11 @@ class Session:
         self.defaults = 0
         self.cache = ReplyCache()
         self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
+
+    def close(self) -> None:
+        """Let go of all that waits in it."""
+        self.asked.close()
+        self.responses.close()
 
     def enter(self, request: Request) -> Entry:
         """Write a request into the ledger."""

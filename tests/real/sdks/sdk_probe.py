@@ -26,6 +26,7 @@ def plain(url: str, count: int) -> dict[str, Any]:
             helped = [event.type for event in stream]
         report["sync"].append([response.status, response.output_text, len(response.output), streamed, helped])
     report["settings"] = settings_of(client)
+    report["state"] = state_of(client)
     report["models"] = [model.id for model in client.models.list()]
     report["async"] = asyncio.run(concurrently(settings, count))
     return report
@@ -55,6 +56,26 @@ def settings_of(client: openai.OpenAI) -> dict[str, Any]:
     shown = {key: parsed.to_dict().get(key) for key in ("instructions", "tool_choice", "metadata", "temperature", "tools")}
     outputs = [response.output_parsed.total for response in (parsed, streamed)]
     return {**shown, "parsed": outputs, "format": parsed.to_dict()["text"]["format"]["name"]}
+
+
+def state_of(client: openai.OpenAI) -> list[Any]:
+    """Read, continue, list, cancel and delete stored responses."""
+    ask: dict[str, Any] = {"model": "gpt-5.2-codex", "input": "<0>"}
+    first = client.responses.create(**ask)
+    second = client.responses.create(**ask, previous_response_id=first.id)
+    listed = [item.type for item in client.responses.input_items.list(second.id)]
+    background = client.responses.create(**ask, background=True)
+    while background.status in ("queued", "in_progress"):
+        background = client.responses.retrieve(background.id)
+    again = [event.type for event in client.responses.retrieve(second.id, stream=True, starting_after=2)]
+    same = client.responses.retrieve(second.id).output_text == second.output_text
+    client.responses.delete(second.id)
+    try:
+        client.responses.retrieve(second.id)
+    except openai.NotFoundError as error:
+        gone = error.status_code
+    model = client.models.retrieve("gpt-5.2-codex").id
+    return [listed, background.status, again[0], again[-1], same, gone, model]
 
 
 async def concurrently(settings: dict[str, Any], count: int) -> list[Any]:
