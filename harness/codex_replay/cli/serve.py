@@ -184,10 +184,12 @@ class _Stop:
 
 
 def _welcome(url: str, token: str) -> str:
+    provider = f'model_providers.mine={{name="mine",base_url="{url}/v1",wire_api="responses"}}'
     return "\n".join(
         (
             f"Serving on {url}",
-            f"  base URL                OPENAI_BASE_URL={url}/v1",
+            f"  base URL                OPENAI_BASE_URL={url}/v1 (newer versions of Codex ignore it)",
+            f"  Codex, any version      codex -c model_provider=mine -c '{provider}'",
             f'  ChatGPT base URL        chatgpt_base_url = "{url}/backend-api/"',
             f"  token URL               CODEX_REFRESH_TOKEN_URL_OVERRIDE={url}/oauth/token",
             f"  control API             {url}/_codex_replay/ with the header x-codex-replay-token: {token}",

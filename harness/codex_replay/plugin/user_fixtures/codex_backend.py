@@ -41,6 +41,7 @@ class CodexBackend:
         self._session = session
         self._kept: list[Request] | None = None
         self._partial = False
+        self._recorded = False
         self._function: CallableModel | None = None
 
     def script(
@@ -68,6 +69,15 @@ class CodexBackend:
             self._session.script(read_script(Path(script)))
         else:
             self._session.script(script)
+
+    def cassette(self, path: PathLike[str], *, partial: bool = False) -> None:
+        """Answer from a recording, or a folder of them; raises `BackendError` with a sentence for one that cannot be played.
+
+        A recorded request that the client did not send fails the test at its end, unless `partial` is true.
+        """
+        self._session.script([])
+        self._session.cassette(Path(path))
+        self._recorded = not partial
 
     @property
     def requests(self) -> list[Request]:
@@ -117,6 +127,9 @@ class CodexBackend:
             turns = ", ".join(f"turns[{i}]" for i in unused)
             what = f"No request used {turns} of the script."
             found = [*found, f"{what} Remove what is not needed, or allow it with codex_backend.script(..., partial=True)."]
+        if self._recorded:
+            left = [f"frame {each['frame']} of {each['cassette']}" for each in self._session.unused_frames()]
+            found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows it)." for one in left]
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
