@@ -13,8 +13,8 @@ STAMP := .venv/.installed
 JOBS ?= 2
 # Cases that stand together share processes: each worker takes a run of them, and steals when it has none left.
 SHARED := -n $(JOBS) --dist worksteal
-# The suites use none of this plugin, which takes longer to load than a hundred cases to run.
-LEAN := -p no:hypothesispytest
+# The suites use none of these plugins, which take longer to load than a hundred cases to run.
+LEAN := -p no:hypothesispytest -p no:syrupy -p no:asyncio
 
 # A real server or a browser may race: only the cases that tests/racy.toml lists run a second time, and the last lines count them.
 gate := $(BIN)/python -m tests.gate

@@ -8,9 +8,12 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from tests.support.async_client import ask
+
+pytestmark = pytest.mark.asyncio
 
 COMMAND = (sys.executable, "-c", "from codex_replay.cli.main import main; main()", "serve", "--json")
 

@@ -191,7 +191,7 @@ def sandbox(folder: Path, empty: bool, script: str = "") -> Path:
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment of the commands: the venv's programs first, a home of their own, the cache of real binaries."""
     from codex_replay.shell.codex.cache import cache_folder
-    from tests.support.suite_run import LEAN  # not there for `make docs`, which runs this file as a program
+    from tests.support.suite_run import QUICK  # not there for `make docs`, which runs this file as a program
 
     programs = folder / "bin"
     programs.mkdir()
@@ -203,7 +203,7 @@ def environment(folder: Path) -> dict[str, str]:
         "CODEX_REPLAY_CACHE": str(cache_folder()),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        "PYTEST_ADDOPTS": LEAN,
+        "PYTEST_ADDOPTS": QUICK,
     }
 
 

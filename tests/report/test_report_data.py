@@ -33,8 +33,8 @@ pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
 MINIATURE = ROOT / "tests" / "miniatures" / "server.py"
-ALONE = [word for name in ("xdist", "cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
-SUBPROCESS = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:syrupy", "-p", "no:hypothesispytest")
+ALONE = ["-p", "no:xdist", "-p", "no:cacheprovider"]
+SUBPROCESS = ("-p", "no:cacheprovider")
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTQyIiwiZW1haWwiOiJqb0BleGFtcGxlLm9yZyJ9.c2lnbmF0dXJlLW9mLWpv"
 SECRETS = {
     "bearer": "Zk3rT9vQp2LmX8sWn4Yb",

@@ -126,7 +126,7 @@ def measure(pytester: pytest.Pytester, *options: str, **rows: tuple[str, ...]) -
 
 
 PLUGIN = ["-p", "tests.strength.plugin"]
-LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+LEAN = ["-p", "no:cacheprovider"]
 
 
 def prepare(pytester: pytest.Pytester, rows: dict[str, tuple[str, ...]]) -> None:

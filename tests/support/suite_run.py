@@ -18,8 +18,10 @@ PYTEST = [
     *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=-p codex_replay.suites"),
     "--no-early-stop",
 ]
-#: The suites and the projects of pytester use none of this plugin, which takes three times as long to load as pytest itself.
-LEAN = "-p no:hypothesispytest"
+#: No project that a test makes uses this plugin, which takes three times as long to load as pytest itself.
+QUICK = "-p no:hypothesispytest"
+#: The suites use none of these either, which together take as long to load as pytest.
+LEAN = f"{QUICK} -p no:syrupy -p no:asyncio"
 
 
 def run_suite(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ from tests.strength.proxy_variants import command
 from tests.support.processes import left_over
 
 pytest_plugins = ["pytester"]
-LEAN = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
+LEAN = ["-p", "no:cacheprovider"]
 ALONE = [*LEAN, "-p", "no:xdist"]
 PROXIES = Path(__file__).parents[2] / "miniatures" / "proxies"
 CASE = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.suite_run import LEAN, prepare_pytester
+from tests.support.suite_run import QUICK, prepare_pytester
 
 
 @pytest.fixture(autouse=True)
 def _suites_plugin(request: pytest.FixtureRequest) -> None:
     """Leave the suites' plugin out."""
-    prepare_pytester(request, LEAN)
+    prepare_pytester(request, QUICK)

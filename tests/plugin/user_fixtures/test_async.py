@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+import pytest
+
 from codex_replay import CodexBackend
 from tests.support.async_client import ask, events
+
+pytestmark = pytest.mark.asyncio
 
 
 async def test_a_stream_comes_event_by_event(codex_backend: CodexBackend) -> None:

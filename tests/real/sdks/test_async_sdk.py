@@ -24,6 +24,7 @@ async def client(codex_backend):
         yield client
 
 
+@pytest.mark.asyncio
 async def test_a_stream(client, codex_backend):
     codex_backend.script(["Hello, world."])
     stream = await client.responses.create(model="m", input="Hi", stream=True)
@@ -32,12 +33,14 @@ async def test_a_stream(client, codex_backend):
     assert codex_backend.requests[0].header("authorization") == "Bearer sk-1"
 
 
+@pytest.mark.asyncio
 async def test_side_by_side(client, codex_backend):
     codex_backend.script([{"match": f"<{n}>", "items": [f"answer {n}"]} for n in range(8)])
     found = await asyncio.gather(*(client.responses.create(model="m", input=f"<{n}>") for n in range(8)))
     assert [response.output_text for response in found] == [f"answer {n}" for n in range(8)]
 
 
+@pytest.mark.asyncio
 async def test_cancelled_in_mid_stream(client, codex_backend):
     held = {"match": "left", "items": ["never", {"type": "gate", "name": "middle"}, "whole"]}
     codex_backend.script([held, {"match": "stays", "items": ["Still here."]}])
