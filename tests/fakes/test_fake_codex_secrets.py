@@ -46,8 +46,8 @@ def said(*texts: str) -> list[bytes]:
     return [line(INITIALIZE), *(line({"id": n, **write}) for n, write in enumerate(writes, 2))]
 
 
-def recorded(folder: Path, sent: list[bytes]) -> Path:
-    words = [PROGRAM, "record", "--out", "run.ndjson", "--codex", "0.92.0", "--", sys.executable, "-c", SERVER]
+def recorded(folder: Path, sent: list[bytes], *options: str) -> Path:
+    words = [PROGRAM, "record", "--out", "run.ndjson", "--codex", "0.92.0", *options, "--", sys.executable, "-c", SERVER]
     done = subprocess.run(words, input=b"".join(sent), capture_output=True, timeout=60, cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
     return folder / "run.ndjson"
@@ -94,3 +94,30 @@ def test_another_secret_in_the_place_of_one_is_refused(was: tuple[str, ...], now
     assert b"params.value.text: recorded " in done.stderr
     for secret in (key("a"), key("b")):
         assert secret.encode() not in done.stdout + done.stderr
+
+
+NAMED = ("--literal", "Project Bluebird", "--literal", "Ann Other")
+
+
+def test_what_only_the_user_named_is_matched_by_what_stands_around_it(tmp_path: Path) -> None:
+    sent = said("Project Bluebird", "for Ann Other of Project Bluebird: go", f"{key('a')} of Ann Other")
+    cassette = recorded(tmp_path, sent, *NAMED)
+    assert b"Bluebird" not in cassette.read_bytes()
+    done = exact(cassette, sent)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b'"result"') == len(sent)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (("for Project Bluebird: go",), ("for Project Bluebird: stop",)),
+        (("for Project Bluebird: go",), ("for : go",)),
+        (("Project Bluebird", "Project Bluebird"), ("Project Bluebird", "Ann Other")),
+        (("Project Bluebird", "Ann Other"), ("Project Bluebird", "Project Bluebird")),
+    ],
+)
+def test_what_the_user_named_must_stay_the_same_and_stand_in_the_same_text(
+    was: tuple[str, ...], now: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert exact(recorded(tmp_path, said(*was), *NAMED), said(*now)).returncode == 1

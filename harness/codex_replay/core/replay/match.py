@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("method", "exact")
 SHOWN = 120  # characters of a value
+LITERAL = "redacted-"  # and a number: the placeholder of a secret that the user named
 _UUID = 36  # characters of a uuid
 
 
@@ -185,6 +186,9 @@ class Matcher:
                 a = substitute(a, dict(zip(ours, theirs, strict=True)).__getitem__, (), ours)
                 if a == b:
                     return True
+            named = _literals(a, b)
+            if named and all(self._pairs_up(x, y, pairs) for x, y in named):
+                return True
             if rules.mask(key, a) != rules.mask(key, b) and rules.mask(key, self._applied(a)) != rules.mask(key, b):
                 return False
             if a.startswith("/") and b.startswith("/"):
@@ -232,6 +236,32 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
     return [text for text, _ in ours], [text for text, _ in theirs]
 
 
+def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
+    """Return what stands in a live text for each secret that only the user could name (`--literal`, `--env-secrets`).
+
+    No rule finds them in the live text, so it must be the recorded one around them; it is not if the list is empty.
+    """
+    if LITERAL not in recorded:
+        return []
+    from codex_replay.core.redact.placeholders import placeholders_in  # not on fake-codex's start-up path
+
+    names = [text for text, series in placeholders_in(recorded) if series == LITERAL.encode()]
+    between, rest = [], recorded
+    for name in names:
+        before, _, rest = rest.partition(name)
+        between.append(before)
+    if not names or not live.startswith(between[0]) or not live.endswith(rest):
+        return []
+    found, at, last = [], len(between[0]), len(live) - len(rest)
+    for name, after in zip(names, [*between[1:], None], strict=True):
+        end = last if after is None else live.find(after, at + 1, last) if after else -1
+        if end <= at:
+            return []
+        found.append((name, live[at:end]))
+        at = end + len(after or "")
+    return found
+
+
 def _all_secrets(value: Any) -> Iterator[str]:
     """Yield the placeholders in all texts of a value."""
     if type(value) is str:
@@ -245,7 +275,7 @@ def _may_bind(a: Any, b: Any) -> bool:
     """Return True if two leaves may contain uuids or placeholders, or be paths; the rules decide."""
     if type(a) is not str or type(b) is not str:
         return False
-    if _may_hold_secret(a) and _may_hold_secret(b):
+    if _may_hold_secret(a) and (LITERAL in a or _may_hold_secret(b)):
         return True
     return (a[:1] == "/" and b[:1] == "/") or (len(a) >= _UUID and len(b) >= _UUID and "-" in a and "-" in b)
 
