@@ -573,3 +573,12 @@ def test_no_command_ends_in_a_traceback_for_depth() -> None:
 
     done = CliRunner().invoke(walk)
     assert (done.exit_code, done.stderr) == (2, f"codex-replay: {TOO_DEEP}\n")
+
+
+def test_lint_reports_half_a_surrogate_pair_in_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.ndjson", b"{}\n")
+    first, rest = path.read_bytes().split(b"\n", 1)
+    path.write_bytes(first + b"\n" + rest.replace(b'"seam"', b'"\\ud800":1,"seam"', 1))
+    result = run("lint", path)
+    assert result.exit_code == 1
+    assert "line 2: line: it has half a surrogate pair" in result.output

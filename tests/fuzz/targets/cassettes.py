@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import subprocess
@@ -12,8 +13,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-
-from click.testing import CliRunner
 
 from codex_replay.cli.main import main
 from tests.fuzz.frame import HANG
@@ -63,6 +62,8 @@ class Target:
         self._sample = Path(self._folder.name, "sample.ndjson")
         self._sample.write_bytes(b"".join(self._samples[0]))
         self._number = 0
+        # One for all: click keeps each stream that it has written to.
+        self._printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,12 +94,19 @@ class Target:
 
     def _verb(self, words: list[str]) -> str | None:
         begun = time.process_time()  # not of the clock: the machine may have other work
-        found = CliRunner().invoke(main, words)
+        self._printed.seek(0)
+        self._printed.truncate()
         name = " ".join(words[:2])
-        if found.exception is not None and not isinstance(found.exception, SystemExit):
-            return f"{name}: {found.exception!r}"
-        if "Traceback" in found.output:
-            return f"{name}: {found.output[-600:]}"
+        with contextlib.redirect_stdout(self._printed), contextlib.redirect_stderr(self._printed):
+            try:
+                main(words)
+            except SystemExit:
+                pass
+            except Exception as error:
+                return f"{name}: {error!r}"
+        self._printed.flush()
+        if b"Traceback" in (printed := self._printed.buffer.getvalue()):  # type: ignore[attr-defined]
+            return f"{name}: {printed[-600:].decode()}"
         if (took := time.process_time() - begun) > HANG:
             return f"{name} took {took:.1f} s"
         return None

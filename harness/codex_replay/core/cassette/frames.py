@@ -214,6 +214,11 @@ def _object(line: bytes) -> dict[str, Any]:
         raise BadLine(f"it is not JSON ({error})") from None
     if type(fields) is not dict:
         raise BadLine("it is not a JSON object")
+    if len(fields) != 4 or b"\\u" in line:  # else it has a number, a time, a seam and a side alone
+        try:
+            dumps(fields)
+        except ValueError:
+            raise BadLine("it has half a surrogate pair or a number out of range") from None
     return fields
 
 

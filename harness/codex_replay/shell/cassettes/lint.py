@@ -174,7 +174,12 @@ class _Linter:
         except NotJson as reason:
             self._add("error", "schema", number, frame, f"the line is not JSON ({reason})")
             return False
-        for error in _schema().iter_errors(value):
+        try:
+            errors = list(_schema().iter_errors(value))
+        except UnicodeEncodeError:
+            self._add("error", "schema", number, frame, "the line has half a surrogate pair")
+            return False
+        for error in errors:
             where = "".join(f"[{part!r}]" for part in error.instance_path)
             message = self._redactor.text(error.message)  # it quotes the value
             self._add("error", "schema", number, frame, f"{where or 'the line'}: {message[:200]}")
