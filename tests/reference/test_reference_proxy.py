@@ -425,6 +425,7 @@ def test_settings() -> None:
     for name in (
         "PROXY_PORT",
         "PROXY_PROFILE",
+        "PROXY_TOOL_CALLS",
         "PROXY_APPROVAL_POLICY",
         "PROXY_RESPONSES_SKIP_TURN",
         "PROXY_RESPONSES_OUTPUT_MODE",

@@ -21,6 +21,7 @@ from codex_replay.plugin.base.configuration import (
 )
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import BadSubject, SubjectOption
+from codex_replay.plugin.proxy.dialects import DIALECTS, Dialect, parse
 
 #: The optional features of a proxy; a check that needs a missing one is skipped, and the report lists it.
 CAPABILITIES = (
@@ -43,6 +44,7 @@ _ROW: dict[str, Kind] = {
     "key": TEXT,
     "env": TEXTS_BY_NAME,
     "capabilities": TEXTS,
+    "tool_calls": ("the name of a dialect, a table, or a list of them", lambda given: isinstance(given, str | dict | list)),
 }
 
 
@@ -51,7 +53,7 @@ class ProxySubject:
     """A proxy under test: a command (`{port}`, `{codex}` and `{key}` in it are filled in) or, with `url`, one that runs.
 
     `ready` is the path that answers when it is ready, `key` the bearer that it takes, `env` what is added to its environment,
-    `clients` how many clients it can serve at once.
+    `clients` how many clients it can serve at once, `tool_calls` the markups in which it finds calls in a text.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ProxySubject:
     env: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = CAPABILITIES
     clients: int = CLIENTS
+    tool_calls: tuple[Dialect, ...] = (DIALECTS["tool_call"],)
 
 
 def capabilities_of(path: str, body: Any) -> list[str]:
@@ -89,7 +92,9 @@ def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]
     if choice.kind == "entry":
         return _from_table(text, table[text], file)
     if choice.kind == "name":
-        return ProxySubject(text, tuple(program("codex_replay.reference.proxy.__main__", packages=True)))
+        return ProxySubject(
+            text, tuple(program("codex_replay.reference.proxy.__main__", packages=True)), tool_calls=tuple(DIALECTS.values())
+        )
     if choice.kind == "url":
         return ProxySubject(text, url=choice.value.removesuffix("/v1"))
     return ProxySubject(text, choice.argv)
@@ -117,6 +122,7 @@ def _from_table(name: str, row: Any, file: str) -> ProxySubject:
         dict(row.get("env", {})),
         tuple(able),
         row.get("clients", CLIENTS),
+        parse(row.get("tool_calls", "tool_call"), where),
     )
 
 

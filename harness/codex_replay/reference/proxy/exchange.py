@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from codex_replay.reference.proxy.answering.events import Began, Ended, Event, Failed, Item, Native, Replies, Usage, read_event
@@ -41,6 +41,11 @@ class Exchange:
         self._turn = "0"
         self._submitted = self._over = False
         self._open: list[Any] = []  # requests of the server for a tool's output
+
+    @property
+    def markup(self) -> Mapping[str, str] | None:
+        """The markup of calls in a text; None is that of the specification."""
+        return self._settings.tool_calls
 
     async def events(self) -> AsyncIterator[Event]:
         """Deltas, messages, native calls and usage, in order. Raises `ProxyError` when the turn fails or the server does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ class Settings(NamedTuple):
     children: int = 1
     rpc_timeout: float = 15.0
     idle: float = 60.0
+    tool_calls: Mapping[str, str] | None = None  # the markup of calls in a text; None: that of the specification
 
     @property
     def as_specified(self) -> bool:
@@ -69,6 +71,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
         intercept=_switch(given, "PROXY_TITLE_SUMMARY_INTERCEPT", usual.intercept),
         children=_whole(given, "PROXY_CHILDREN", 1, 64, usual.children),
         rpc_timeout=_whole(given, "PROXY_RPC_TIMEOUT_MS", 1, 3_600_000, 15_000) / 1000,
+        tool_calls=_markup(given, "PROXY_TOOL_CALLS"),
         idle=_whole(given, "PROXY_IDLE_TIMEOUT_MS", 1, 3_600_000, 60_000) / 1000,
     )
 
@@ -77,6 +80,19 @@ def _one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...], usual
     value = given.get(name, usual)
     if value not in allowed:
         raise BadSetting(f"{name} is {value!r}; it may be {', '.join(allowed)}.")
+    return value
+
+
+def _markup(given: Mapping[str, str], name: str) -> dict[str, str] | None:
+    if name not in given:
+        return None
+    keys = {"open", "close", "content", "name", "arguments"}
+    try:
+        value = json.loads(given[name])
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or set(value) != keys or not all(isinstance(each, str) for each in value.values()):
+        raise BadSetting(f"{name} is {given[name]!r}; it must be a JSON object of texts: {', '.join(sorted(keys))}.")
     return value
 
 

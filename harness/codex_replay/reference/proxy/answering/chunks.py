@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import NamedTuple
 
+from codex_replay.reference.proxy.answering.dialect import DialectParser
 from codex_replay.reference.proxy.answering.events import Delta, Native, Said, Usage
 from codex_replay.reference.proxy.answering.tool_calls import Piece as Parsed
 from codex_replay.reference.proxy.answering.tool_calls import ToolCallParser
@@ -44,7 +45,7 @@ Piece = Text | Call | Break | Done
 
 async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
     """The answer in pieces, the calls found in its text where there are tools to call. Raises `ProxyError`."""
-    sort = _Sorter(asked, mode)
+    sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}
     item: str | None = None
     usage = None
@@ -79,18 +80,22 @@ def _unsaid(sent: list[str], event: Delta | Said) -> str:
 class _Sorter:
     """Divides one message after the other into texts and calls."""
 
-    def __init__(self, asked: Asked, mode: str) -> None:
-        self._parser = ToolCallParser() if asked.tools.names else None
+    def __init__(self, asked: Asked, mode: str, markup: Mapping[str, str] | None) -> None:
+        self._markup = markup
+        self._parser = self._new_parser() if asked.tools.names else None
         self._one = not asked.tools.parallel
         self._as_text = mode == OBSIDIAN_XML
         self._called = False
+
+    def _new_parser(self) -> ToolCallParser | DialectParser:
+        return ToolCallParser() if self._markup is None else DialectParser(self._markup)
 
     def text(self, text: str) -> Iterable[Piece]:
         return self._sorted(self._parser.feed(text)) if self._parser else [Text(text)]
 
     def end(self) -> list[Piece]:
         found = list(self._sorted(self._parser.close())) if self._parser else []
-        self._parser = ToolCallParser() if self._parser else None
+        self._parser = self._new_parser() if self._parser else None
         return found
 
     def call(self, call_id: str, name: str, arguments: str) -> Iterable[Piece]:

@@ -1,0 +1,133 @@
+"""Tool-call dialects: the markup in which a model writes its calls, and the vectors that are generated for it.
+
+A dialect is data (docs/proxy.md). The vectors are written from it as the model would write them, and their outcomes are known by
+construction: nothing here parses a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codex_replay.plugin.base.subjects import BadSubject
+
+CONTENTS = ("json", "elements")
+_KEYS = ("open", "close", "content", "name", "arguments")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One form of a call: `open`, its content, `close`.
+
+    `content` is "json" (an object with the tool under the key `name` and its arguments under the key `arguments`) or "elements"
+    (`<name>TOOL</name>`, then an element for each argument; or, with `arguments`, one element of that name with JSON in it).
+    """
+
+    id: str
+    open: str
+    close: str
+    content: str = "json"
+    name: str = "name"
+    arguments: str = "arguments"
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return a call as a model writes it in this dialect."""
+        if self.content == "json":
+            return self.open + json.dumps({self.name: tool, self.arguments: arguments}, ensure_ascii=False) + self.close
+        said = f"<{self.arguments}>{json.dumps(arguments, ensure_ascii=False)}</{self.arguments}>"
+        if not self.arguments:
+            said = "".join(f"<{key}>{value}</{key}>" for key, value in arguments.items())
+        return f"{self.open}<{self.name}>{tool}</{self.name}>{said}{self.close}"
+
+    def data(self) -> str:
+        """Return it as JSON, for a proxy that is told its dialect (`PROXY_TOOL_CALLS`)."""
+        return json.dumps({key: getattr(self, key) for key in _KEYS})
+
+
+#: Those that have a name. The first is that of the specification.
+DIALECTS = {
+    each.id: each
+    for each in (
+        Dialect("tool_call", "<tool_call>", "</tool_call>"),
+        Dialect("use_tool", "<use_tool>", "</use_tool>", "elements", "name", ""),
+        Dialect("fenced", "```tool_call\n", "\n```"),
+    )
+}
+
+
+def parse(given: Any, where: str) -> tuple[Dialect, ...]:
+    """Return the dialects of a configuration: names, or tables of one's own. Raises `BadSubject`."""
+    rows = given if isinstance(given, list) else [given]
+    return tuple(_one(row, f"{where} tool_calls", f"own-{number}") for number, row in enumerate(rows, 1))
+
+
+def _one(row: Any, where: str, name: str) -> Dialect:
+    if isinstance(row, str) and row in DIALECTS:
+        return DIALECTS[row]
+    if not isinstance(row, dict):
+        raise BadSubject(f"{where} must be {', '.join(DIALECTS)}, or a table with open and close, not {row!r}.")
+    if unknown := [key for key in row if key not in _KEYS]:
+        raise BadSubject(f"{where} has no key {unknown[0]!r}; its keys are {', '.join(_KEYS)}.")
+    if wrong := [key for key, value in row.items() if not isinstance(value, str)]:
+        raise BadSubject(f"{where}: {wrong[0]} must be a text.")
+    if empty := [key for key in ("open", "close") if not row.get(key, "").strip()]:
+        raise BadSubject(f"{where}: {empty[0]} must be a text that is not empty.")
+    if row.get("content", "json") not in CONTENTS:
+        raise BadSubject(f"{where}: content must be {' or '.join(CONTENTS)}, not {row['content']!r}.")
+    found = Dialect(name, **row)
+    if not found.name or (found.content == "json" and not found.arguments):
+        raise BadSubject(f"{where}: name and arguments must say where the tool and its arguments are.")
+    return found
+
+
+#: One call of a vector: the tool and its arguments.
+Part = str | tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DialectVector:
+    """What a model writes in a dialect, and what a client must get: the calls, and the text beside them."""
+
+    id: str
+    why: str
+    text: str
+    calls: tuple[tuple[str, dict[str, Any]], ...]
+    output: str
+
+
+ONE: Part = ("getFileTree", {"path": "a/b"})
+NOTE: Part = ("saveNote", {"title": "x y"})
+
+
+def vectors(dialect: Dialect) -> Iterator[DialectVector]:
+    """Yield the vectors of a dialect."""
+    for name, (why, parts) in _ROWS.items():
+        yield _vector(dialect, name, why, parts)
+    if dialect.content == "json":
+        yield _vector(
+            dialect, "nested", "Values keep their types.", [("getFileTree", {"a": {"b": [1, 2.5, None, True]}, "c": ""})]
+        )
+        inside = f"x{dialect.close.strip()}y{dialect.open.strip()}z"
+        yield _vector(
+            dialect, "markup-in-a-string", "Markup in a JSON string is text.", ["A ", ("saveNote", {"title": inside}), " B"]
+        )
+    begun = dialect.call("getFileTree", {"path": "a/b"})[: -len(dialect.close) - 3]
+    yield DialectVector("cut-off", "A call that the end cuts off is no text and no call.", f"Look. {begun}", (), "Look.")
+
+
+_ROWS: dict[str, tuple[str, list[Part]]] = {
+    "one": ("One call and nothing else.", [ONE]),
+    "text-around": ("The text on both sides stays, and has no trace of the call.", ["Before. ", ONE, " After."]),
+    "two": ("Two calls, in order.", [ONE, "\n", NOTE]),
+    "two-with-text": ("Text between two calls stays.", ["First ", ONE, " then ", NOTE, " done"]),
+    "unicode": ("No character is changed.", ["\U0001f50d é ", ("saveNote", {"title": "é \U0001f600 \u2028"}), " ü"]),
+    "plain": ("Text without markup is unchanged.", ["if a < b and `c` then {d} is [1] \u00ab\u00fc\u00bb"]),
+}
+
+
+def _vector(dialect: Dialect, name: str, why: str, parts: list[Part]) -> DialectVector:
+    text = "".join(part if isinstance(part, str) else dialect.call(*part) for part in parts)
+    calls = tuple(part for part in parts if not isinstance(part, str))
+    return DialectVector(name, why, text, calls, "".join(part for part in parts if isinstance(part, str)))

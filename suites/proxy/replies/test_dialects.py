@@ -1,0 +1,93 @@
+"""Tool calls in the dialects that the proxy declares (docs/proxy.md, `tool_calls`), wherever the stream is cut.
+
+Source: docs/contract/payloads.md, the form of a call; the statements hold for each dialect in its own markup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin.proxy.collector import subject_of
+from codex_replay.plugin.proxy.dialects import DIALECTS, Dialect, DialectVector, vectors
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from suites.proxy.answers import read
+from suites.proxy.expected import ENDPOINTS, IN_TEXT, NOTE, WORKS, tool
+from suites.proxy.saying import must_be, must_be_answered
+
+pytestmark = [pytest.mark.proxy_profile(WORKS), IN_TEXT]
+#: The vector that is cut at each of its characters.
+CUT = "text-around"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make the cases of each dialect that the proxy declares."""
+    dialects = subject_of(metafunc.config).tool_calls
+    if "vector" in metafunc.fixturenames:
+        pairs = [(dialect, vector) for dialect in dialects for vector in vectors(dialect)]
+        cases = [pytest.param(d, v, id=f"{d.id}-{v.id}", marks=says([v.text])) for d, v in pairs]
+        metafunc.parametrize(("dialect", "vector"), cases)
+    else:
+        cases = []
+        for dialect in dialects:
+            text = cut_one(dialect).text
+            turns = [{"items": [{"type": "text", "text": text, "deltas": [text[:at], text[at:]]}]} for at in range(1, len(text))]
+            cases.append(pytest.param(dialect, id=dialect.id, marks=pytest.mark.model(turns=turns)))
+        metafunc.parametrize("dialect", cases)
+
+
+def says(pieces: list[str]) -> pytest.MarkDecorator:
+    """The model says a text, character by character."""
+    text = "".join(pieces)
+    return pytest.mark.model({"type": "text", "text": text, "deltas": list(text)})
+
+
+def cut_one(dialect: Dialect) -> DialectVector:
+    """The vector that is cut at each of its characters."""
+    return next(vector for vector in vectors(dialect) if vector.id == CUT)
+
+
+def ask(proxy: Proxy, endpoint: str, dialect: Dialect, stream: bool) -> Exchange:
+    """Send a request with the tools of the vectors; a proxy that can be told is told its dialect."""
+    env = {} if dialect == DIALECTS["tool_call"] else {"PROXY_TOOL_CALLS": dialect.data()}
+    tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE)]
+    return proxy.post(endpoint, {"tools": tools, "stream": stream}, ok=False, env=env)
+
+
+def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = "") -> None:
+    """Hold an answer to the outcome of a vector."""
+    __tracebackhide__ = True
+    must_be_answered(done, 200)
+    answer = read(done)
+    of = f"of {vector.text!r}{where} (dialect {dialect.id}: {vector.why})"
+    try:
+        calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
+    except ValueError:
+        raise AssertionError(f"The arguments of the calls {of} must be JSON, but they are {answer.calls}.") from None
+    must_be(f"The calls {of}", calls, list(vector.calls))
+    must_be(f"The text {of}, runs of white space as one blank,", squeezed(answer.text), squeezed(vector.output))
+
+
+def squeezed(text: str) -> str:
+    """The text with each run of white space as one blank: the space around a removed call is not specified."""
+    return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("dialect-calls", "PAY-98", "PAY-99", "PAY-100")
+def test_the_calls(proxy: Proxy, endpoint: str, stream: bool, dialect: Dialect, vector: DialectVector) -> None:
+    """Each call in the text is a call of the client, and the text has no markup of it."""
+    judge(ask(proxy, endpoint, dialect, stream), vector, dialect)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("dialect-cuts", "PAY-98", "PAY-100")
+def test_every_cut(proxy: Proxy, endpoint: str, dialect: Any) -> None:
+    """The stream of one text with a call, cut in two after each of its characters in turn: the outcome is the same each time."""
+    vector = cut_one(dialect)
+    for at in range(1, len(vector.text)):
+        judge(ask(proxy, endpoint, dialect, True), vector, dialect, f", cut after character {at},")
