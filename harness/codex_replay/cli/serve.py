@@ -142,7 +142,7 @@ def command(
                     click.echo(_Printer().line(note), err=True)
             with contextlib.suppress(KeyboardInterrupt):
                 ready = {"url": process.url, "pid": process.pid, "token": process.token}
-                at_once(json.dumps(ready) if as_json else _welcome(process.url, process.token))
+                at_once(json.dumps(ready) if as_json else welcome(process.url, process.token))
                 _Followed(process, session, stop, quiet=quiet, as_json=as_json).follow()
             if cassettes:
                 raise SystemExit(_settle(session, allow_unused, as_json))
@@ -183,7 +183,11 @@ class _Stop:
             raise KeyboardInterrupt
 
 
-def _welcome(url: str, token: str) -> str:
+def welcome(url: str, token: str) -> str:
+    """Return what a person needs to bring a client to the backend at `url`.
+
+    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore it and would ask the real service. A provider of its own works in all.
+    """
     provider = f'model_providers.mine={{name="mine",base_url="{url}/v1",wire_api="responses"}}'
     return "\n".join(
         (
