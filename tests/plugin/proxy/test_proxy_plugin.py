@@ -234,7 +234,7 @@ def test_who_sends_other_calls_than_the_specification_has_is_told_of_the_other_p
     )
     command = f"env PROXY_PROFILE={profile} {sys.executable} -P -m codex_replay.reference.proxy"
     shown = run(suite, "--profile", "as-specified", "--proxy", command).stdout.str()
-    hint = "turn/start. Run with --profile works-on-0.92."
+    hint = "turn/start. Run with --profile speaks-v2."
     assert (hint in shown) == (profile == "works-on-0.92")
 
 
