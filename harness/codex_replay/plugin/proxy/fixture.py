@@ -108,7 +108,8 @@ class Proxy:
         """Ask, and return the answer with what passed on the JSON-RPC seam meanwhile.
 
         `headers` add to the bearer and take away what is None. Raises `SubjectFailure` when the answer does not end in its
-        time and, with `ok`, when it is not a success.
+        time and, with `ok`, when it is not a success. With `ok`, a proxy that is busy (429 or 503 with Retry-After) is asked
+        again after that time, as a client would, until the time of one answer is over.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -116,15 +117,22 @@ class Proxy:
         running.wire.update()
         given: dict[str, str | None] = {"Authorization": f"Bearer {running.key}", **(headers or {})}
         sent = {name: value for name, value in given.items() if value is not None}
-        done = exchange(running.url, method, path, body, sent, self._wait, stop_after)
-        done.frames = running.wire.update()
-        self.exchanges.append(done)
+        deadline = time.monotonic() + self._wait
+        while True:
+            done = exchange(running.url, method, path, body, sent, self._wait, stop_after)
+            done.frames = running.wire.update()
+            self.exchanges.append(done)
+            pause = done.retry_after
+            if not ok or pause is None or time.monotonic() + pause > deadline:
+                break
+            time.sleep(max(pause, 0.05))
         if done.problem:
             if done.silent:
                 self._pool.retire(running)  # what it still does must not reach another case
             raise SubjectFailure(no_end(done, attached=self.attached))
         if ok and not 200 <= done.status < 300:
-            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}")
+            busy = "" if done.retry_after is None else f". It was still busy after {self._wait:g} s of retries."
+            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}{busy}")
         return done
 
     def _claimed(self, needed: list[str]) -> None:

@@ -71,6 +71,12 @@ class Exchange:
         return f"{self.status} ({word})" if word else str(self.status)
 
     @property
+    def retry_after(self) -> float | None:
+        """The seconds after which a busy server (429, 503) asks to be tried again; None if it does not ask for it."""
+        said = self.header("retry-after") or ""
+        return float(said) if self.status in (429, 503) and said.isascii() and said.isdigit() else None
+
+    @property
     def is_stream(self) -> bool:
         """Whether the answer calls itself a stream of events."""
         return (self.header("content-type") or "").split(";")[0].strip() == "text/event-stream"
