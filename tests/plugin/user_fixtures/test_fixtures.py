@@ -482,6 +482,51 @@ def test_a_failing_test_is_reported_once(project: pytest.Pytester) -> None:
     assert text.count("Captured codex_backend teardown") == 1
 
 
+def test_each_worker_has_a_server_and_each_test_a_session(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        import pytest
+        from urllib.parse import urlsplit
+
+        @pytest.mark.parametrize("n", range(12))
+        def test_it(codex_backend, n, worker_id):
+            codex_backend.script([f"Hello {n}."])
+            assert ask_backend(codex_backend.url + "/v1", "Hi") == f"Hello {n}."
+            assert len(codex_backend.requests) == 1
+            with open("ports", "a") as file:
+                file.write(f"{worker_id} {urlsplit(codex_backend.url).port}\\n")
+        """,
+        "-n",
+        "2",
+    )
+    result.assert_outcomes(passed=12)
+    lines = (project.path / "ports").read_text().splitlines()
+    assert len(lines) == 12
+    assert len({line.split()[1] for line in lines}) == len(set(lines)) <= 2
+
+
+def test_an_asynchronous_test_with_a_function_as_the_model(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        import asyncio
+        import pytest
+
+        @pytest.mark.asyncio
+        async def test_it(codex_backend):
+            async def model(request):
+                await asyncio.sleep(0)
+                yield f"{request.prompt}!"
+
+            codex_backend.script(model)
+            asked = [asyncio.to_thread(ask_backend, codex_backend.url + "/v1", text) for text in "abc"]
+            assert await asyncio.gather(*asked) == ["a!", "b!", "c!"]
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_a_session_has_a_readable_name(project: pytest.Pytester) -> None:
     result = run(
         project,
