@@ -189,7 +189,7 @@ def look(editor_client: EditorClient) -> Seen:
         editor.prompt("And again.")
         editor.decide(editor.wait("approval"), "dismiss")
         editor.end()
-        _SEEN[key] = Seen(editor.said())
+        _SEEN[key] = Seen(editor.server_messages())
     return _SEEN[key]
 
 

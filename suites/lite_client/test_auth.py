@@ -10,7 +10,7 @@ from codex_replay.plugin.lite_client.fixture import LiteClient, Run
 from suites.lite_client.expected import API_KEY, CHATGPT, JWT
 
 
-def said(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
+def run_with(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
     """Run the client with this login, check that the client succeeds, and return the run."""
     base = "/backend-api/codex" if mode == "chatgpt" else "/v1"
     run = lite_client("Hello", script={"auth": mode, "turns": ["Hi"]}, auth=auth, base=base)
@@ -26,33 +26,33 @@ def with_tokens(**tokens: Any) -> dict[str, Any]:
 @pytest.mark.spec("auth-chatgpt-bearer", "LITE-05", "LITE-24")
 def test_chatgpt_bearer(lite_client: LiteClient) -> None:
     """With a ChatGPT login the bearer is the access token."""
-    assert said(lite_client, CHATGPT).turns[0].header("authorization") == "Bearer access-1"
+    assert run_with(lite_client, CHATGPT).turns[0].header("authorization") == "Bearer access-1"
 
 
 @pytest.mark.spec("auth-api-key-bearer", "LITE-05", "LITE-24")
 def test_api_key_bearer(lite_client: LiteClient) -> None:
     """With an API key the bearer is the key."""
     key = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
-    assert said(lite_client, key, "api_key").turns[0].header("authorization") == "Bearer sk-live"
+    assert run_with(lite_client, key, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
 @pytest.mark.spec("auth-mode-chatgpt", "LITE-04")
 def test_auth_mode_chatgpt_chooses_the_tokens(lite_client: LiteClient) -> None:
     """If the file has tokens and a key, `auth_mode` decides. (Codex 0.92 uses the key for every `auth_mode`.)"""
-    run = said(lite_client, {**CHATGPT, "OPENAI_API_KEY": "sk-live"})
+    run = run_with(lite_client, {**CHATGPT, "OPENAI_API_KEY": "sk-live"})
     assert run.turns[0].header("authorization") == "Bearer access-1"
 
 
 @pytest.mark.spec("auth-mode-api-key", "LITE-04")
 def test_auth_mode_api_key_chooses_the_key(lite_client: LiteClient) -> None:
     """If the file has tokens and a key, `auth_mode` decides."""
-    assert said(lite_client, API_KEY, "api_key").turns[0].header("authorization") == "Bearer sk-live"
+    assert run_with(lite_client, API_KEY, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
 @pytest.mark.spec("auth-account-from-tokens", "LITE-06")
 def test_account_from_tokens(lite_client: LiteClient) -> None:
     """The account in the header is `tokens.account_id`."""
-    run = said(lite_client, with_tokens(id_token={"raw_jwt": "e30.e30.e30"}))
+    run = run_with(lite_client, with_tokens(id_token={"raw_jwt": "e30.e30.e30"}))
     assert run.turns[0].header("chatgpt-account-id") == "account-1"
 
 
@@ -63,20 +63,20 @@ def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> Non
     auth = with_tokens(account_id=None, id_token={"raw_jwt": "e30.e30.e30", "chatgpt_account_id": "account-id"})
     if missing == "null":
         auth["tokens"]["account_id"] = None
-    assert said(lite_client, auth).turns[0].header("chatgpt-account-id") == "account-id"
+    assert run_with(lite_client, auth).turns[0].header("chatgpt-account-id") == "account-id"
 
 
 @pytest.mark.spec("auth-account-from-jwt", "REAL-08")
 def test_account_from_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
     """Codex writes the id token as a plain JWT; the client takes the account from its claims."""
-    run = said(lite_client, with_tokens(account_id=None, id_token=JWT))
+    run = run_with(lite_client, with_tokens(account_id=None, id_token=JWT))
     assert run.turns[0].header("chatgpt-account-id") == "account-jwt"
 
 
 @pytest.mark.spec("auth-account-chatgpt-only", "LITE-08")
 def test_no_account_under_an_api_key(lite_client: LiteClient) -> None:
     """With an API key the client sends no account, even if the file has one."""
-    assert said(lite_client, API_KEY, "api_key").turns[0].header("chatgpt-account-id") is None
+    assert run_with(lite_client, API_KEY, "api_key").turns[0].header("chatgpt-account-id") is None
 
 
 @pytest.mark.spec("auth-file-of-codex", "REAL-07", "REAL-08")
@@ -87,7 +87,7 @@ def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
         "tokens": {"id_token": JWT, "access_token": "access-9", "refresh_token": "refresh-9", "account_id": "account-9"},
         "last_refresh": "2026-01-01T00:00:00.000000Z",
     }
-    run = said(lite_client, auth)
+    run = run_with(lite_client, auth)
     assert run.turns[0].header("authorization") == "Bearer access-9"
     assert run.turns[0].header("chatgpt-account-id") == "account-9"
 
@@ -108,7 +108,7 @@ def test_the_file_below_home(lite_client: LiteClient) -> None:
 @pytest.mark.spec("auth-file-unchanged", "LITE-22")
 def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
     """With a valid login the client does not change the file and does not request the token URL."""
-    run = said(lite_client, b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n')
+    run = run_with(lite_client, b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n')
     assert run.auth_bytes == b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n'
     assert run.refreshes == []
 

@@ -101,7 +101,7 @@ def _items(body: Any, kind: str) -> list[tuple[str, Any]]:
     return [(f"input[{number}]", item) for number, item in items if isinstance(item, dict) and item.get("type") == kind]
 
 
-def _said(value: Any) -> str:
+def _joined_text(value: Any) -> str:
     found: list[tuple[str, str]] = []
     _walk(value, "", found)
     return "\n".join(text for _, text in found)
@@ -115,7 +115,7 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
     for path, item in _items(body, "function_call_output"):
         for call in calls:
             under = item.get("call_id")
-            if call.output in _said(item.get("output")) and own.get(under) is not call:
+            if call.output in _joined_text(item.get("output")) and own.get(under) is not call:
                 return f"The output of {call.id} ({call.output!r}) reached the model as {path} under the call_id {under!r}."
     return ""
 
@@ -124,7 +124,7 @@ def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
     """Return the error in outputs that are in a text, or ""; the name of its call must be before or after each output."""
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
-    text = "\n".join([str(body.get("instructions") or ""), *map(_said, items)])
+    text = "\n".join([str(body.get("instructions") or ""), *map(_joined_text, items)])
     names = sorted(((at, call) for call in calls for word in (call.id, call.path) for at in _places(text, word)), key=_at)
     outputs = sorted(((at, call) for call in calls for at in _places(text, call.output)), key=_at)
     before = [next((owner for at, owner in reversed(names) if at < place), None) for place, _ in outputs]

@@ -37,13 +37,18 @@ WHOLE = {
     "counted": "plural",
     "finding": "LintFinding, DriftFinding",
     "followers": "repeated ids",
+    "gone": "Disconnected, Absent, removed",
+    "held": "locked, waiting",
     "hidden": "encoded body",
     "longest": "limit, max_chars",
     "most": "limit, max_chars",
     "otherwise": "content notes",
+    "pieces": "chunks",
+    "said": "message, text, payload",
     "seconds": "durations",
     "sort": "kind",
     "stand_in": "impersonate, write_launcher",
+    "told": "report, text, description",
     "unread": "key errors",
     "words": "tokens, text",
 }
@@ -58,6 +63,16 @@ TERMS = {
     "stories": "traces",
     "heed": "obey",
     "in vain": "the cause of a timeout",
+    "fell over": "crashed",
+    "falls over": "crashes",
+    "goes wrong": "fails",
+    "all the same": "still",
+    "to the letter": "exactly",
+    "word for word": "exact",
+    "whatever it says": "for every value",
+    "hears of": "gets",
+    "nobody": "no program, no user",
+    "put into words": "described",
 }
 #: Names that stay, with the reason.
 KEPT = {
@@ -121,6 +136,11 @@ def test_no_dead_word_is_a_term_of_the_documents() -> None:
         "def stand_in(): ...",
         "class Finding: ...",
         "async def beside(): ...",
+        "def told(): ...",
+        "class Said: ...",
+        "def _held(): ...",
+        "def pieces(self): ...",
+        "def gone(): ...",
     ],
 )
 def test_a_dead_name_is_found(source: str) -> None:

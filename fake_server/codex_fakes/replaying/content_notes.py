@@ -37,7 +37,7 @@ def content_notes(
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             sentence = (
                 f"{escape(label(live.value))} was answered like frame {recorded.n} of {cassette}, although it differs at "
-                f"{_told(differences[0])}{more}"
+                f"{_sentence(differences[0])}{more}"
             )
             found.append((recorded.n, sentence))
     return found
@@ -61,6 +61,6 @@ def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Differe
     return [found for found in matcher.differences(recorded.value, live.value) if not found.path.startswith("params.clientInfo")]
 
 
-def _told(difference: Difference) -> str:
+def _sentence(difference: Difference) -> str:
     ours, theirs = (escape(text) for text in excerpts((difference.recorded, difference.live), SHOWN, _BEFORE))
     return f"{escape(difference.path[:SHOWN])}: recorded {ours}, got {theirs}"

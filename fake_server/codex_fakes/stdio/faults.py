@@ -60,7 +60,7 @@ class Fault:
         if "slow-start" in self._options:
             time.sleep(SLOW_START)
 
-    def pieces(self, raw: bytes) -> list[bytes]:
+    def chunks(self, raw: bytes) -> list[bytes]:
         """Return the bytes to write in place of one line."""
         try:
             value = loads(raw)

@@ -197,7 +197,7 @@ class Stdio:
             self._out.append(raw)
             self.waiting += len(raw)
             return
-        for piece in self.fault.pieces(raw):
+        for piece in self.fault.chunks(raw):
             self._out.append(piece)
             self.waiting += len(piece)
         if self.fault.over:

@@ -173,7 +173,7 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
     """End the cassette and remove secrets that were streamed in chunks; report it, and return False if such a secret remains."""
-    from codex_replay.shell.cassettes.rewrite import told
+    from codex_replay.shell.cassettes.rewrite import secrets_text
 
     log.close()
     try:
@@ -190,7 +190,8 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
         return False
     if rewritten.secrets:
         options.say(
-            f"{writer.path}: {told(rewritten.secrets)} was sent to the client unchanged, and was removed from the cassette."
+            f"{writer.path}: {secrets_text(rewritten.secrets)} was sent to the client unchanged, "
+            "and was removed from the cassette."
         )
     return True
 

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from codex_replay.cli.io.console import Place, Unable, aside
 from codex_replay.cli.io.script_file import load_script
-from codex_replay.cli.io.stdout import at_once, gone
+from codex_replay.cli.io.stdout import at_once, disconnected
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.escape import escape, escape_json
@@ -239,7 +239,7 @@ class _Followed:
     def follow(self) -> None:
         """Print until the backend ends or stdout is closed; raises `BackendError` if the backend has ended."""
         try:
-            while not gone():
+            while not disconnected():
                 self._poll(PATIENCE)
         except KeyboardInterrupt:
             self._poll(0)

@@ -47,7 +47,7 @@ class Spec(TypedDict):
     links: NotRequired[list[str]]
 
 
-class Told(TypedDict):
+class RunOutcome(TypedDict):
     """The verdict of one of several runs on a case; `run` is the index into `runs`."""
 
     run: int
@@ -92,7 +92,7 @@ class Case(TypedDict):
     story: str | None
     alone: NotRequired[list[Alone]]
     run: NotRequired[int]
-    told: NotRequired[list[Told]]
+    told: NotRequired[list[RunOutcome]]
 
 
 class Run(TypedDict):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_replay.report import data
-from codex_replay.report.data import ROLES, Case, Report, Run, Told, Trace
+from codex_replay.report.data import ROLES, Case, Report, Run, RunOutcome, Trace
 from codex_replay.report.traces import read_traces
 
 _RECORDS = ("none", "new", "all")
@@ -143,7 +143,7 @@ def _difference(one: Variant, all_of: list[Variant]) -> str:
 
 
 def _join(name: str, same: list[tuple[Part, Case]]) -> Case:
-    told: list[Told] = [one for part, case in same for one in _told(part, case)]
+    told: list[RunOutcome] = [one for part, case in same for one in _outcomes(part, case)]
     part, worst = min(same, key=lambda pair: data.OUTCOMES.index(pair[1]["outcome"]))
     joined: Case = {**worst, "id": name, "run": part.first_run + worst.get("run", 0)}
     joined["recorded"] = _unique(path for _, case in same for path in case["recorded"])
@@ -155,7 +155,7 @@ def _join(name: str, same: list[tuple[Part, Case]]) -> Case:
     return joined
 
 
-def _told(part: Part, case: Case) -> list[Told]:
+def _outcomes(part: Part, case: Case) -> list[RunOutcome]:
     before = case.get("told") or [
         {"run": case.get("run", 0), "outcome": case["outcome"], "seconds": case["seconds"], "message": case["message"]}
     ]

@@ -25,7 +25,7 @@ def function_call(name: str, arguments: Any, call_id: str = "call_1") -> dict[st
     return {"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}
 
 
-def told(output: str) -> dict[str, Any]:
+def expects(output: str) -> dict[str, Any]:
     """Return a turn of the script that expects this output of call_1, and then sends a message."""
     return {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}
 
@@ -45,7 +45,7 @@ def test_plan(app_server: AppServer) -> None:
     steps = [("one", "completed"), ("two", "in_progress"), ("three", "pending")]
     plan = [{"step": step, "status": status} for step, status in steps]
     server = app_server(
-        [{"items": [function_call("update_plan", {"explanation": "So far.", "plan": plan})]}, told("Plan updated")]
+        [{"items": [function_call("update_plan", {"explanation": "So far.", "plan": plan})]}, expects("Plan updated")]
     )
     thread = open_thread(server)
     run(server, thread)
@@ -59,7 +59,7 @@ def test_plan(app_server: AppServer) -> None:
 def test_plan_without_explanation(app_server: AppServer) -> None:
     """If a plan has no explanation, the notification has null."""
     plan = [{"step": "one", "status": "pending"}]
-    server = app_server([{"items": [function_call("update_plan", {"plan": plan})]}, told("Plan updated")])
+    server = app_server([{"items": [function_call("update_plan", {"plan": plan})]}, expects("Plan updated")])
     thread = open_thread(server)
     run(server, thread)
     of = {"threadId": thread, "turnId": "0"}
@@ -73,7 +73,7 @@ def test_plan_with_a_status_that_is_none(app_server: AppServer) -> None:
         "failed to parse function arguments: unknown variant `done`, expected one of `pending`, `in_progress`, `completed` "
         "at line 1 column 36"
     )
-    server = app_server([{"items": [function_call("update_plan", '{"plan":[{"step":"a","status":"done"}]}')]}, told(why)])
+    server = app_server([{"items": [function_call("update_plan", '{"plan":[{"step":"a","status":"done"}]}')]}, expects(why)])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
     assert all_of(server, "turn/plan/updated") == []
@@ -213,7 +213,7 @@ def test_an_image_that_is_not_there(app_server: AppServer) -> None:
 
 def test_view_image(app_server: AppServer) -> None:
     """view_image: one event, and one imageView item that starts and completes at once. (REAL-33)"""
-    script = [{"items": [function_call("view_image", {"path": "a.png"})]}, told("attached local image path")]
+    script = [{"items": [function_call("view_image", {"path": "a.png"})]}, expects("attached local image path")]
     server = app_server(script, prepare=with_image)
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"

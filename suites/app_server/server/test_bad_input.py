@@ -46,7 +46,7 @@ FINE: dict[str, bytes] = {
 }
 
 
-def said(server: Server) -> list[Any]:
+def frames_after_handshake(server: Server) -> list[Any]:
     """Return every frame of the server after the response to `initialize`."""
     first, *others = server.messages()
     assert list(first["result"]) == ["userAgent"]
@@ -61,7 +61,7 @@ def test_silent(app_server: AppServer, row: str) -> None:
     server.send(SILENT[row])
     assert server.request("account/read", {}, id=999) == NO_ACCOUNT
     assert server.close() == 0
-    assert said(server) == [{"id": 999, "result": NO_ACCOUNT}]
+    assert frames_after_handshake(server) == [{"id": 999, "result": NO_ACCOUNT}]
 
 
 @pytest.mark.parametrize("row", FINE)
@@ -72,7 +72,7 @@ def test_fine(app_server: AppServer, row: str) -> None:
     server.send(FINE[row])
     assert server.request("account/read", {}, id=999) == NO_ACCOUNT
     assert server.close() == 0
-    assert said(server) == [{"id": 1, "result": NO_ACCOUNT}, {"id": 999, "result": NO_ACCOUNT}]
+    assert frames_after_handshake(server) == [{"id": 1, "result": NO_ACCOUNT}, {"id": 999, "result": NO_ACCOUNT}]
 
 
 def test_silent_before_initialize(app_server: AppServer) -> None:
@@ -98,7 +98,7 @@ def test_invalid_utf8(app_server: AppServer) -> None:
     server.initialize()
     server.send(b'{"id":1,"method":"account/read","params":{"x":"\xff"}}\n')
     assert server.wait_exit() == 0
-    assert said(server) == []
+    assert frames_after_handshake(server) == []
 
 
 def test_unterminated_last_line(app_server: AppServer) -> None:
@@ -113,9 +113,9 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
         server.initialize()
         server.send(READ)
         assert server.close() == 0
-        if said(server) or not server.live:
+        if frames_after_handshake(server) or not server.live:
             break
-    assert said(server) == [{"id": 1, "result": NO_ACCOUNT}]
+    assert frames_after_handshake(server) == [{"id": 1, "result": NO_ACCOUNT}]
 
 
 def test_a_line_in_pieces(app_server: AppServer) -> None:
@@ -127,4 +127,4 @@ def test_a_line_in_pieces(app_server: AppServer) -> None:
     server.send(b"\n" + READ.replace(b"1", b"2", 1)[:9])
     server.send(READ[9:] + b"\n")
     assert server.reply_to(2)["result"] == NO_ACCOUNT
-    assert [message["id"] for message in said(server)] == [1, 2]
+    assert [message["id"] for message in frames_after_handshake(server)] == [1, 2]

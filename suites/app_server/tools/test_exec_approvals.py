@@ -34,7 +34,7 @@ REJECTED = "exec command rejected by user"
 TWICE = [{"items": [shell_call(MARKER)]}, {"items": [shell_call(MARKER, "call_2")]}, {"items": [text("Done")]}]
 
 
-def told(output: str, words: str = "Done") -> dict[str, Any]:
+def expects(output: str, words: str = "Done") -> dict[str, Any]:
     """Return a turn of the script that expects this output of call_1, and then sends a message."""
     return {"items": [text(words)], "expect": {"outputs": {"call_1": output}}}
 
@@ -96,7 +96,7 @@ NO_DECISION: dict[str, Any] = {"no-decision": {}, "null": None, "number": 5, "wr
 @pytest.mark.parametrize("row", NO_DECISION)
 def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
     """A reply without a valid decision counts as decline: the command does not run, and the turn continues. (REAL-56)"""
-    server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED, "Then not.")], bad_input=True)
+    server = app_server([{"items": [shell_call(MARKER)]}, expects(REJECTED, "Then not.")], bad_input=True)
     thread = open_thread(server, **ASKS)
     start(server, thread)
     server.reply(server.server_request(REQUEST), NO_DECISION[row])
@@ -180,7 +180,7 @@ def test_never_escalated(app_server: AppServer) -> None:
         "approval policy is Never; reject command \N{EM DASH} "
         "you should not ask for escalated permissions if the approval policy is Never"
     )
-    server = app_server([{"items": [call]}, told(why)])
+    server = app_server([{"items": [call]}, expects(why)])
     thread = open_thread(server, approvalPolicy="never", sandbox="read-only")
     assert run(server, thread)["status"] == "completed"
     assert asked(server) == []
@@ -236,7 +236,7 @@ def test_v1_amendment(app_server: AppServer) -> None:
 
 def test_v1_invalid_decision(app_server: AppServer) -> None:
     """v1: the v2 decision `accept` is invalid and counts as denied. (REAL-58)"""
-    server = app_server([{"items": [shell_call(MARKER)]}, told(REJECTED)], bad_input=True)
+    server = app_server([{"items": [shell_call(MARKER)]}, expects(REJECTED)], bad_input=True)
     talk = conversation(server, **ASKS)
     say(server, talk)
     server.reply(server.server_request("execCommandApproval"), {"decision": "accept"})

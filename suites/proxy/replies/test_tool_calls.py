@@ -32,15 +32,15 @@ UNFOUND = (
 )
 
 
-def said(vector: Vector, size: int) -> dict[str, Any]:
+def model_item(vector: Vector, size: int) -> dict[str, Any]:
     """Return the model's item for a vector, in chunks of this size."""
-    return {"type": "text", "text": vector.text, "deltas": vector.pieces(size)}
+    return {"type": "text", "text": vector.text, "deltas": vector.chunks(size)}
 
 
 def cases(vectors: list[Vector], sizes: list[int]) -> list[Any]:
     """Return a case for each vector and chunk size, with the model's script."""
     return [
-        pytest.param(vector.id, id=f"{vector.id}-{size or 'whole'}", marks=pytest.mark.model(said(vector, size)))
+        pytest.param(vector.id, id=f"{vector.id}-{size or 'whole'}", marks=pytest.mark.model(model_item(vector, size)))
         for vector in vectors
         for size in sizes
     ]
@@ -141,11 +141,11 @@ def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
 def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """A megabyte of arguments arrives unchanged."""
     vector = VECTORS["large"]
-    script = [{"items": [said(vector, 65536)], "times": "always"}]
+    script = [{"items": [model_item(vector, 65536)], "times": "always"}]
     judge(ask(proxy, endpoint, stream=stream, script=script), vector)
 
 
-@each_way([said(VECTORS["two-the-same"], 7)], [native(), native(call_id="call_10")])
+@each_way([model_item(VECTORS["two-the-same"], 7)], [native(), native(call_id="call_10")])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-ids", "PAY-98")
@@ -158,7 +158,7 @@ def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bo
     assert ids[0] != ids[1], f"two calls have the same {name}, {ids[0]!r}; each must have a different one"
 
 
-@each_way([said(VECTORS["one"], 7)], [native()])
+@each_way([model_item(VECTORS["one"], 7)], [native()])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.spec("tool-calls-finish", "PAY-98")
 def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
@@ -167,7 +167,7 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 
 
 @IN_TEXT
-@pytest.mark.model(said(VECTORS["one"], 7))
+@pytest.mark.model(model_item(VECTORS["one"], 7))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-undeclared", "PAY-101")
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
@@ -195,7 +195,7 @@ def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
 
 
 @pytest.mark.needs("text-tools", "obsidian-xml")
-@pytest.mark.model(said(VECTORS["one"], 7))
+@pytest.mark.model(model_item(VECTORS["one"], 7))
 @pytest.mark.spec("tool-calls-header-wins", "HAND-13")
 def test_the_header_wins(proxy: Proxy) -> None:
     """The header of a request overrides the environment variable."""

@@ -160,9 +160,9 @@ def test_chance_refuses_an_empty_range() -> None:
 def test_a_line_too_short_to_be_cut_is_left_to_the_next(name: str, short: bytes) -> None:
     fault = fault_of(name)
     begun, whole = b'{"method":"turn/started"}\n', b'{"method":"a"}\n'
-    assert fault.pieces(begun) == [begun]
-    assert [fault.pieces(short) for _ in range(20)] == [[short]] * 20
-    cut = fault.pieces(whole)[0]
+    assert fault.chunks(begun) == [begun]
+    assert [fault.chunks(short) for _ in range(20)] == [[short]] * 20
+    cut = fault.chunks(whole)[0]
     assert cut != whole
     assert whole.startswith(cut.removesuffix(b"\n"))
 
@@ -170,7 +170,7 @@ def test_a_line_too_short_to_be_cut_is_left_to_the_next(name: str, short: bytes)
 def test_pieces_are_cut_within_characters() -> None:
     fault = fault_of("split-bytes:5")
     raw = dumps({"text": "é☂😀" * 50}) + b"\n"
-    pieces = fault.pieces(raw)
+    pieces = fault.chunks(raw)
     assert b"".join(pieces) == raw
     assert any(piece and piece[0] & 0xC0 == 0x80 for piece in pieces)
 

@@ -1033,19 +1033,19 @@ def looks_for_the_method_first() -> None:
 def waits_for_the_dead() -> None:
     """Does not notice that the server is gone."""
 
-    def gone(self: Session, why: str) -> None:
+    def disconnected(self: Session, why: str) -> None:
         self.close()
         self._reset()
         self._prompts.clear()
 
-    Session.gone = gone  # type: ignore[method-assign]
+    Session.disconnected = disconnected  # type: ignore[method-assign]
 
 
 @variant("lifecycle")
 def a_clean_exit_is_an_end() -> None:
     """Takes a server that exits with status 0 for one that has said all."""
 
-    def gone(old: Any, self: Session, why: str) -> None:
+    def disconnected(old: Any, self: Session, why: str) -> None:
         if "(exit status 0)" in why and self._running:
             self.close()
             self._reset()
@@ -1053,31 +1053,31 @@ def a_clean_exit_is_an_end() -> None:
         else:
             old(self, why)
 
-    patch(Session, "gone", gone)
+    patch(Session, "disconnected", disconnected)
 
 
 @variant("lifecycle")
 def keeps_the_old_thread() -> None:
     """Goes on with the old thread on a new server."""
 
-    def gone(old: Any, self: Session, why: str) -> None:
+    def disconnected(old: Any, self: Session, why: str) -> None:
         thread = self._thread
         old(self, why)
         self._thread = thread
 
-    patch(Session, "gone", gone)
+    patch(Session, "disconnected", disconnected)
 
 
 @variant("lifecycle")
 def no_second_handshake() -> None:
     """Takes a new server for initialized."""
 
-    def gone(old: Any, self: Session, why: str) -> None:
+    def disconnected(old: Any, self: Session, why: str) -> None:
         ready = self._ready
         old(self, why)
         self._ready = ready
 
-    patch(Session, "gone", gone)
+    patch(Session, "disconnected", disconnected)
 
 
 @variant("lifecycle")
@@ -1098,7 +1098,7 @@ def never_again() -> None:
 def approvals_outlive_the_server() -> None:
     """Answers to a new server what the old one has asked."""
 
-    def gone(old: Any, self: Session, why: str) -> None:
+    def disconnected(old: Any, self: Session, why: str) -> None:
         asked = dict(self._asked)
         old(self, why)
         self._asked.update(asked)
@@ -1108,7 +1108,7 @@ def approvals_outlive_the_server() -> None:
             self._prompts.clear()
             self._opening = False
 
-    patch(Session, "gone", gone)
+    patch(Session, "disconnected", disconnected)
 
 
 @variant("lifecycle")

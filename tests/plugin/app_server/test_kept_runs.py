@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.plugin.app_server.kept_runs import told, without_expectations
+from codex_replay.plugin.app_server.kept_runs import error_text, without_expectations
 from codex_replay.shell.codex.suite_run import load
 
 SUITE = """
@@ -145,4 +145,4 @@ def test_expectations_are_taken_out_of_a_script_and_nothing_else_is() -> None:
 def test_an_error_that_is_no_assertion_says_what_it_is() -> None:
     with pytest.raises(KeyError) as caught:
         {}["a"]
-    assert told(caught.value) == "KeyError: 'a'"
+    assert error_text(caught.value) == "KeyError: 'a'"

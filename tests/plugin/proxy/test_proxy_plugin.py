@@ -531,5 +531,5 @@ def test_the_vectors_are_plain_and_named_once() -> None:
     assert len({vector.id for vector in vectors}) == len(vectors)
     for vector in vectors:
         assert vector.why.endswith(".")
-        assert "".join(vector.pieces(7)) == vector.text
+        assert "".join(vector.chunks(7)) == vector.text
         assert not any("${" in name for outcome in vector.outcomes for name, _ in outcome.calls)

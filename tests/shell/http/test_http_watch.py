@@ -73,7 +73,7 @@ def test_pieces_make_no_difference(client_cuts: list[int], server_cuts: list[int
     passed = b"".join(watch.client(piece) for piece in in_pieces(said, client_cuts))
     for piece in in_pieces(told, server_cuts):
         watch.server(piece)
-    watch.gone("client", "end")
+    watch.disconnected("client", "end")
     whole, expected, _ = watching()
     assert whole.client(GET) + whole.client(POST) + whole.client(CHUNKED_POST[:-5]) + whole.client(CHUNKED_POST[-5:])
     whole.server(told)
@@ -135,8 +135,8 @@ def test_how_an_exchange_ends(answer: bytes, who: str, how: str, close: tuple[st
     watch, notes, _ = watching()
     watch.client(POST)
     watch.server(answer)
-    watch.gone(who, how)
-    watch.gone("client", "end")
+    watch.disconnected(who, how)
+    watch.disconnected("client", "end")
     assert [(frame.sender, frame.payload) for frame in notes.frames if frame.kind == "close"] == [close]
     assert notes.frames[-1].kind == "close"
 
@@ -145,7 +145,7 @@ def test_half_an_event_is_kept_as_it_is() -> None:
     watch, notes, _ = watching()
     watch.client(POST)
     watch.server(STREAM_HEAD + chunks(ONE) + b"ff\r\nevent: b\ndata: {")
-    watch.gone("server", "reset")
+    watch.disconnected("server", "reset")
     assert notes.frames[-2].payload["text"] == "event: b\ndata: {"
     assert notes.frames[-1].payload == "reset"
 
@@ -153,7 +153,7 @@ def test_half_an_event_is_kept_as_it_is() -> None:
 def test_a_request_that_is_broken_off_is_marked() -> None:
     watch, notes, _ = watching()
     watch.client(POST[:-4])
-    watch.gone("client", "reset")
+    watch.disconnected("client", "reset")
     assert (notes.frames[0].payload["text"], notes.frames[0].extra) == ('{"a":', {"truncated": True})
     assert (notes.frames[1].sender, notes.frames[1].payload) == ("client", "reset")
 
@@ -200,7 +200,7 @@ def test_after_an_upgrade_the_rest_passes_unrecorded_and_that_is_said() -> None:
     watch.server(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x05token")
     assert watch.client(b"\x81\x85masked") == b"\x81\x85masked"
     assert "not recorded" in said[0]
-    watch.gone("server", "reset")
+    watch.disconnected("server", "reset")
     assert [frame.kind for frame in notes.frames] == ["request", "response", "close"]
 
 

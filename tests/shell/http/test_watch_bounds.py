@@ -58,7 +58,7 @@ def test_an_event_that_is_too_long_is_left_out_and_the_others_stay(
     for at in range(0, len(sent), piece):
         made.server(sent[at : at + piece])
         assert len(made._responses._body._decoder._buffer) <= 1000 + piece if made._responses._body else True  # type: ignore[union-attr]
-    made.gone("server", "end")
+    made.disconnected("server", "end")
     told = [frame for frame in notes.frames if frame.kind in ("sse", "chunk")]
     kinds = [(one.kind, one.payload.get("data", one.payload.get("view", one.payload.get("omitted")))) for one in told]
     if piece < 5000:
@@ -75,6 +75,6 @@ def test_an_event_that_never_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -
     made.server(OK)
     for _ in range(100):
         made.server(b"data: " + b"q" * 100)
-    made.gone("server", "end")
+    made.disconnected("server", "end")
     assert [(frame.kind, frame.payload) for frame in notes.frames][2:] == [("chunk", {"omitted": 10600}), ("close", "end")]
     assert watch.MAX_HEAD == bodies.MAX_HEAD

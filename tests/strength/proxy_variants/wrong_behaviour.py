@@ -8,7 +8,7 @@ from typing import Any
 
 from codex_replay.reference.proxy import app, exchange
 from codex_replay.reference.proxy.answering import chunks
-from codex_replay.reference.proxy.answering.events import Delta, Ended, Failed, Said, Usage
+from codex_replay.reference.proxy.answering.events import AgentMessage, Delta, Ended, Failed, Usage
 from codex_replay.reference.proxy.asking import payloads
 from codex_replay.reference.proxy.errors import ProxyError
 from codex_replay.reference.proxy.exchange import Exchange
@@ -25,7 +25,7 @@ def in_events(change: Any) -> None:
 
 def in_deltas(change: Any) -> None:
     """Change the text of every delta."""
-    in_events(lambda event: event._replace(text=change(event.text)) if isinstance(event, Delta | Said) else event)
+    in_events(lambda event: event._replace(text=change(event.text)) if isinstance(event, Delta | AgentMessage) else event)
 
 
 @variant
@@ -50,7 +50,7 @@ def ends_at_the_first_message() -> None:
     async def events(self: Exchange) -> AsyncIterator[Any]:
         async for event in old(self):
             yield event
-            if isinstance(event, Said):
+            if isinstance(event, AgentMessage):
                 return
 
     Exchange.events = events

@@ -40,7 +40,7 @@ def passes(parser: Parser, vector: Vector) -> bool:
     """Return True if the parser reads a vector rightly, whole, in pieces and cut where the vector says so."""
     sizes = [0] if vector.cuts is not None else [0, 7] if len(vector.text) > 10_000 else [0, 1, 7]
     for size in sizes:
-        found = parser(vector.pieces(size))
+        found = parser(vector.chunks(size))
         if not fits(found, vector.text, vector.outcomes):
             return False
         said = [said for call, (_, said) in zip(vector.verbatim, found[0], strict=False) if call is not None and said != call]
@@ -171,7 +171,7 @@ def test_the_oracle_does_not_decide_what_no_statement_decides(text: str) -> None
 def test_pieces_are_the_text() -> None:
     for vector in VECTORS:
         for size in (0, 7):
-            pieces = vector.pieces(size)
+            pieces = vector.chunks(size)
             assert "".join(pieces) == vector.text
             assert len(pieces) >= len(list(pairwise((0, *(vector.cuts or ()), len(vector.text)))))
     assert Outcome().calls == ()

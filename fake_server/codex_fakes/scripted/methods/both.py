@@ -61,7 +61,7 @@ def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> 
     """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes."""
     settings = settings_again(session, thread, params, api)
     thread.words = words_of(thread)
-    thread.settings, thread.told = settings, settings.told()
+    thread.settings, thread.told = settings, settings.model_view()
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
     thread.restart()
@@ -127,7 +127,7 @@ def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None
         thread.tell_changes(before, number)
     if thread.turn is None:  # a turn that is steered begins nothing
         thread.tell_changes(thread.told, turn.id)
-        thread.told = thread.settings.told()
+        thread.told = thread.settings.model_view()
 
 
 def interrupt(thread: Thread, request: Any, api: str) -> None:

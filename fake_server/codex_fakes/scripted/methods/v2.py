@@ -209,7 +209,7 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Start a turn, or steer the one that runs."""
     thread = session.thread(params["threadId"])
-    before = thread.settings.told()
+    before = thread.settings.model_view()
     number = thread.submit() if thread.settings.change(params, "v2") else None  # the overrides are a submission of their own
     turn = submit(session, thread, params["input"], params.get("outputSchema"))
     session.answer(request, {"turn": {"id": turn.id, "items": [], "status": "inProgress", "error": None}})

@@ -51,9 +51,9 @@ def opening(settings: Settings) -> list[Item]:
 
 
 def changes(told: Any, settings: Settings) -> list[Item]:
-    """Return the model's input on settings that differ from the known ones (`Settings.told`)."""
+    """Return the model's input on settings that differ from the known ones (`Settings.model_view`)."""
     cwd, *rights = told
-    new_cwd, *new_rights = settings.told()
+    new_cwd, *new_rights = settings.model_view()
     items = [_environment(settings)] if cwd != new_cwd else []
     return items if rights == new_rights else [*items, _permissions(settings)]
 

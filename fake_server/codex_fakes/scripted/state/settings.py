@@ -46,7 +46,7 @@ class Settings:
         other.__dict__.update(self.__dict__)
         return other
 
-    def told(self) -> tuple[Any, ...]:
+    def model_view(self) -> tuple[Any, ...]:
         """Return the settings in the model's input, which is sent again when they change."""
         return self.cwd, self.policy, self.sandbox
 

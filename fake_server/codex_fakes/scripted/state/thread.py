@@ -46,7 +46,7 @@ class Thread:
         self.id = uuid7(now)
         self.settings = settings
         self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
-        self.told = settings.told()  # the last description of them for the model
+        self.told = settings.model_view()  # the last description of them for the model
         self.model: str | None = None  # that of the latest turn; a review does not count
         self.words: list[str] = []  # the developer's messages before it was loaded again
         self.created = self.updated = now
@@ -153,7 +153,7 @@ class Thread:
 
     def tell_changes(self, before: Any, turn: str) -> None:
         """Send the model's input on settings that have changed since `before` as raw items."""
-        if self.hears_raw and before != self.settings.told():
+        if self.hears_raw and before != self.settings.model_view():
             from codex_fakes.scripted.state.raw import changes
 
             self.raw(*changes(before, self.settings), turn=turn)

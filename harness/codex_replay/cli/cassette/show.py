@@ -12,7 +12,7 @@ import click
 
 from codex_replay.cli.cassette.options import replacing
 from codex_replay.cli.io.console import PLAIN_WIDTH, Unable, aside, coloured, printable, progress, sentences
-from codex_replay.cli.io.stdout import gone
+from codex_replay.cli.io.stdout import disconnected
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.shell.cassettes.file import CassetteReader
 
@@ -67,7 +67,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
                 continue
             found = True
             click.echo(timeline.full(frame) if full or number is not None else timeline.line(frame))
-            if number is not None or gone():
+            if number is not None or disconnected():
                 return
         if number is not None and not found:
             raise Unable(f"{file}: there is no frame {number}.")

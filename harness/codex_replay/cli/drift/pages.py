@@ -115,11 +115,11 @@ def worst(report: Report, most: int) -> list[Row]:
             gone.setdefault((each["kind"], next((mark for mark in _MARKS if mark in each), "")), []).append(each)
         else:
             rest.append(each)
-    lines = [_gone(of) for of in sorted(gone.values(), key=len, reverse=True)]
+    lines = [_removed(of) for of in sorted(gone.values(), key=len, reverse=True)]
     return [*lines, *map(_row, sorted(rest, key=lambda each: -len(each["places"])))][:most]
 
 
-def _gone(findings: Sequence[Mapping[str, Any]]) -> Row:
+def _removed(findings: Sequence[Mapping[str, Any]]) -> Row:
     """Return one row for the removed methods of one kind."""
     one = _row(findings[0])
     if len(findings) == 1:

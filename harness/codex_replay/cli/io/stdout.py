@@ -1,7 +1,7 @@
 """The stdout of a verb whose reader may close it (`| head`): later output is dropped, and the exit status stays correct.
 
 A verb that judges runs to its verdict, so that its exit status does not depend on the speed of a reader. A verb that prints on
-and on asks `gone()`, and ends as if it had been interrupted. Any other write error (a full disk) is an error.
+and on asks `disconnected()`, and ends as if it had been interrupted. Any other write error (a full disk) is an error.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def failure() -> OSError | None:
     return raw.failure if isinstance(raw, _Patient) else None
 
 
-def gone() -> bool:
+def disconnected() -> bool:
     """Return True if the reader of stdout has closed it."""
     return isinstance(failure(), BrokenPipeError)
 

@@ -36,8 +36,8 @@ def events(frames: Iterable[Frame], table: dict[str, Any]) -> list[Event]:
     rules = {rule["label"]: rule for rule in table["deltas"]}
     found: list[Event] = []
     place: list[int] = []  # frame index -> event index, for a reply points at its request by index
-    open_: dict[tuple[Any, ...], _Pieces] = {}
-    every: list[_Pieces] = []
+    open_: dict[tuple[Any, ...], _Chunks] = {}
+    every: list[_Chunks] = []
     for frame in frames:
         mark = marker.mark(frame)
         rule = rules.get(mark.label)
@@ -56,7 +56,7 @@ def events(frames: Iterable[Frame], table: dict[str, Any]) -> list[Event]:
         key = (mark.thread, mark.item, mark.label, stream)
         pieces = open_.get(key)
         if pieces is None:
-            pieces = open_[key] = _Pieces(len(found), rule)
+            pieces = open_[key] = _Chunks(len(found), rule)
             every.append(pieces)
             found.append(_event(frame, mark._replace(item=f"{mark.item} {stream}".rstrip())))
         place.append(pieces.index)
@@ -85,7 +85,7 @@ def _form(frame: Frame) -> str:
     return "CRLF" if frame.raw.endswith(b"\r\n") else "unusual"
 
 
-class _Pieces:
+class _Chunks:
     """The output of one stream, while its chunks arrive."""
 
     def __init__(self, index: int, rule: dict[str, Any]) -> None:

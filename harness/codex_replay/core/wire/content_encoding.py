@@ -145,7 +145,7 @@ class _Brotli:
         self._stream = brotli.Decompressor()
         self.eof = False
 
-    def pieces(self, data: memoryview) -> Iterator[bytes]:
+    def chunks(self, data: memoryview) -> Iterator[bytes]:
         """Decompress the next bytes."""
         given: memoryview | bytes = data
         while given or not (self.eof or self._stream.can_accept_more_data()):
@@ -169,7 +169,7 @@ def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: 
             raise BadEncoding(f"The body does not decode as {name}: it has more than {MAX_STREAMS} streams.")
         while at < len(raw) and not one.eof:
             data = view[at : at + size]
-            for piece in one.pieces(data) if isinstance(one, _Brotli) else (one.decompress(data),):
+            for piece in one.chunks(data) if isinstance(one, _Brotli) else (one.decompress(data),):
                 plain.append(piece)
                 length += len(piece)
                 if length > limit:

@@ -59,13 +59,13 @@ class End:
         """Note that the case ended with `error`."""
         skipped = isinstance(error, pytest.skip.Exception)
         self.outcome, self.early = "skipped" if skipped else "failed", early
-        self.sentence = str(error) if skipped else told(error)
+        self.sentence = str(error) if skipped else error_text(error)
         if early:
             settle(case)
         self.frozen = [(len(server.timeline), time.monotonic() - server.started) for server in case.servers]
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return in one line where in the suite a case failed, and why."""
     where, trace = "", error.__traceback__
     while trace is not None:

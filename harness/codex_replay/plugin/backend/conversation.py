@@ -132,7 +132,7 @@ class Answer:
 
 
 @dataclass
-class Said:
+class RecordedRequest:
     """One request as it was sent, and its answer (None: there was no whole one); times as `time.monotonic` gives them."""
 
     method: str
@@ -151,7 +151,7 @@ class Backend:
         self.name = name
         self.live = session is None
         self.answers: list[Answer] = []
-        self.said: list[Said] = []
+        self.said: list[RecordedRequest] = []
         self._url = url
         self._session = session
         self._wait = wait
@@ -232,7 +232,7 @@ class Backend:
         make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = make(parts.hostname or "", parts.port, timeout=self._wait)
         target = parts.path.rstrip("/") + path
-        said = Said(method, path, headers, data, time.monotonic())
+        said = RecordedRequest(method, path, headers, data, time.monotonic())
         self.said.append(said)
         try:
             connection.request(method, target, data, dict(headers))

@@ -155,7 +155,7 @@ class Editor(Wire):
         try:
             self.process.write(json.dumps(command).encode() + b"\n", self.timeout)
         except Disconnected as gone:
-            raise SubjectFailure(self._gone(f"The editor could not be given the command {command}: {gone}")) from None
+            raise SubjectFailure(self._early_end(f"The editor could not be given the command {command}: {gone}")) from None
 
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
@@ -209,10 +209,10 @@ class Editor(Wire):
                     break
                 self._changed.wait(left)
         if self._ended:
-            raise SubjectFailure(self._gone(f"It was waiting for {what}"))
+            raise SubjectFailure(self._early_end(f"It was waiting for {what}"))
         raise SubjectFailure(self.tell(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
-    def _gone(self, what: str) -> str:
+    def _early_end(self, what: str) -> str:
         """Return `tell` after a first line with the cause: how the editor ended, and its last line on stderr."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:

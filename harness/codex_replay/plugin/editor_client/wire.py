@@ -48,7 +48,7 @@ class Wire:
         """The lines that the editor has written to its servers, without their terminator."""
         return [entry["got"] for entry in self.ledger() if "got" in entry]
 
-    def said(self) -> list[Any]:
+    def server_messages(self) -> list[Any]:
         """The messages of the server, except for invalid lines and lines that are too long to keep."""
         return [json.loads(entry["said"]) for entry in self.ledger() if "said" in entry]
 
@@ -80,18 +80,18 @@ class Wire:
         """Wait until the server has sent a method so many times."""
         __tracebackhide__ = True
         heard = f"The server did not send {method} {times} times"
-        self._until_wire(lambda: sum(said.get("method") == method for said in self.said()) >= times, heard)
+        self._until_wire(lambda: sum(said.get("method") == method for said in self.server_messages()) >= times, heard)
 
     def _until_wire(self, true: Callable[[], bool], what: str) -> None:
         __tracebackhide__ = True
         deadline = time.monotonic() + self.timeout
         while not true():
             if self.process.wait(0.005) is not None or time.monotonic() > deadline:
-                raise SubjectFailure(self.tell(f"{progress(self.said())}: {what[:1].lower()}{what[1:]}"))
+                raise SubjectFailure(self.tell(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
 
     def cause(self) -> str:
         """Return the likely cause of a timeout, from the traffic so far: the beginning of a sentence."""
-        said, sent = self.said(), self._messages()
+        said, sent = self.server_messages(), self._messages()
         replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
         for each in said:
             if "method" in each and "id" in each and json.dumps(each["id"]) not in replied:

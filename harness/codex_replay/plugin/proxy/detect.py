@@ -99,7 +99,7 @@ def detect(seen: Observed) -> FoundProxy:
 def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> str:
     posts = {name: answer for name in ("chat", "responses") if (answer := seen.answers.get(name)) is not None}
     if posts and "chat" in lacks and "responses" in lacks:
-        told = ", ".join(f"POST {PATHS[name]} is answered {_said(answer)}" for name, answer in posts.items())
+        told = ", ".join(f"POST {PATHS[name]} is answered {_shown(answer)}" for name, answer in posts.items())
         return f"The proxy has no route that a client could ask: {told}."
     if any(answer.status in (401, 403) for answer in posts.values()):
         return (
@@ -108,7 +108,7 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
         )
     if posts and not any(answer.served for answer in posts.values()):
         name, answer = next(iter(posts.items()))
-        told = f"failed, {answer.problem}" if answer.problem else f"is answered {_said(answer)}"
+        told = f"failed, {answer.problem}" if answer.problem else f"is answered {_shown(answer)}"
         start = "" if calls or seen.attached else f" {_START}"
         return f"The proxy serves no request: POST {PATHS[name]} {told}.{start}" + (
             seen.stderr and f" Its stderr ends: {seen.stderr}"
@@ -125,7 +125,7 @@ _START = "It must start the codex that CODEX_BIN names, as `$CODEX_BIN app-serve
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "models": "/v1/models"}
 
 
-def _said(answer: Answer) -> str:
+def _shown(answer: Answer) -> str:
     return answer.problem or f"{answer.status}{f': {answer.body}' if answer.body else ''}"
 
 
@@ -148,7 +148,7 @@ def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:
 
 def _lacks(seen: Observed) -> dict[str, str]:
     """Return the capabilities of which the proxy shows no sign, each with the reason."""
-    lacks = {name: f"{_route(name)} is answered {_said(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
+    lacks = {name: f"{_route(name)} is answered {_shown(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
     if (stream := seen.answers.get("stream")) is not None and 0 < stream.status < 500 and not stream.stream:
         lacks["stream"] = f'a request with "stream": true is answered {stream.status}, not as an event stream'
     if (cors := seen.answers.get("cors")) is not None and not cors.allowed:
@@ -160,7 +160,7 @@ def _lacks(seen: Observed) -> dict[str, str]:
     if (title := seen.answers.get("title-intercept")) is not None:
         asked = [method for method in title.methods if method in _OPENING]
         if asked or not title.served:
-            lacks["title-intercept"] = f"a request for a title {f'sends {asked[0]}' if asked else f'is answered {_said(title)}'}"
+            lacks["title-intercept"] = f"a request for a title {f'sends {asked[0]}' if asked else f'is answered {_shown(title)}'}"
     xml = seen.answers.get("obsidian-xml")
     if xml is not None and ("text-tools" in lacks or xml.calls or "<tool_call>" not in xml.text):
         lacks["obsidian-xml"] = "`x-proxy-output-mode: obsidian-xml` does not put the calls into the text"

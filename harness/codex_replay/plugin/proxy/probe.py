@@ -191,7 +191,7 @@ def answer_of(done: Exchange) -> Answer:
         value = json.loads(done.body)
     except (ValueError, RecursionError):
         value = None
-    text, calls = _said(value)
+    text, calls = _text_and_calls(value)
     sent = [call for call in done.calls() if call["method"] not in ("initialize", "initialized")]
     body = "" if 200 <= done.status < 300 else shortened(done.body.decode("utf-8", "replace").strip(), SHOWN)
     return Answer(
@@ -207,7 +207,7 @@ def answer_of(done: Exchange) -> Answer:
     )
 
 
-def _said(value: Any) -> tuple[str, tuple[str, ...]]:
+def _text_and_calls(value: Any) -> tuple[str, tuple[str, ...]]:
     """Return the text and the names of the calls of a whole answer of either endpoint."""
     texts: list[str] = []
     calls: list[str] = []

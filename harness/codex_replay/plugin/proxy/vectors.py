@@ -39,7 +39,7 @@ class Vector:
     outcomes: tuple[Outcome, ...]
     verbatim: tuple[str | None, ...]
 
-    def pieces(self, size: int) -> list[str]:
+    def chunks(self, size: int) -> list[str]:
         """Return the text cut at the vector's own cuts, else into chunks of so many characters; 0 leaves it whole."""
         cuts = self.cuts if self.cuts is not None else range(size, len(self.text), size) if size else ()
         return [self.text[begin:end] for begin, end in pairwise((0, *cuts, len(self.text))) if begin < end]

@@ -19,7 +19,7 @@ from codex_replay.plugin.reporting.spool import Spool, key_of
 from codex_replay.report.data import Case, Report
 from codex_replay.report.files import write_all
 from codex_replay.report.next_steps import next_steps
-from codex_replay.report.traces import TraceText, finite, told
+from codex_replay.report.traces import TraceText, finite, trace_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -130,7 +130,7 @@ class Reporter:
         for number, place in traces.items():
             said, frames = Spool.read(place)
             said["cassette"] = self._relative(said["cassette"]) if said["cassette"] else None
-            yield told(cases[number]["story"] or "", said, frames)
+            yield trace_text(cases[number]["story"] or "", said, frames)
 
     def _relative(self, path: str) -> str:
         root = self._config.rootpath

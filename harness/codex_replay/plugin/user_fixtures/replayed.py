@@ -53,13 +53,13 @@ class Replays:
         for run in runs:
             if run["argv"][1] in self._starts:
                 sent = [entry["got"] for entry in entries if "got" in entry and entry["of"] == run["pid"]]
-                found += self._told(run["argv"], sent)
+                found += self._misses(run["argv"], sent)
         unstarted = last in self._starts and not any(run["argv"][1] == last for run in runs)
-        if unstarted and self._told(["-c", last, self._program, "app-server"], []):
+        if unstarted and self._misses(["-c", last, self._program, "app-server"], []):
             found.append("no client started the app-server, so no recorded frame was sent")
         return found
 
-    def _told(self, argv: Sequence[str], sent: Sequence[str]) -> list[str]:
+    def _misses(self, argv: Sequence[str], sent: Sequence[str]) -> list[str]:
         env, partial = self._starts[argv[1]]
         self._ending.unlink(missing_ok=True)
         done = subprocess.run(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from codex_replay.protocol.behaviour.run_form import Form, Said, blank
+from codex_replay.protocol.behaviour.run_form import Entry, Form, blank
 from codex_replay.protocol.behaviour.values import ABSENT, At, Names, differences
 
 #: The maximum number of pairs to try when events of two runs are matched; above it they are matched in order.
@@ -99,7 +99,7 @@ def changes(before: Kept, after: Kept) -> list[Change]:
 def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> Iterator[Change]:
     end_one = one.end_for(other) if cut_one else None
     end_other = other.end_for(one) if cut_other else None
-    pairs: list[tuple[Said, Said]] = []
+    pairs: list[tuple[Entry, Entry]] = []
     labels = dict.fromkeys(said.label for form in (one, other) for said in form.said)
     for label in labels:
         left, right = ([said for said in form.said if said.label == label] for form in (one, other))
@@ -121,12 +121,16 @@ def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> 
                 yield change
 
 
-def _until(said: list[Said], end: int | None) -> list[Said]:
+def _until(said: list[Entry], end: int | None) -> list[Entry]:
     return said if end is None else [each for each in said if each.seen < end]
 
 
 def _unpaired(
-    label: str, only_left: Sequence[Said], only_right: Sequence[Said], left: Sequence[Said], right: Sequence[Said]
+    label: str,
+    only_left: Sequence[Entry],
+    only_right: Sequence[Entry],
+    left: Sequence[Entry],
+    right: Sequence[Entry],
 ) -> Iterator[Change]:
     for said in only_left:
         yield Change("rarer" if right else "vanished", label, "", said.value, ABSENT)
@@ -135,7 +139,7 @@ def _unpaired(
         yield Change(("doubled" if again else "oftener") if left else "appeared", label, "", ABSENT, said.value)
 
 
-def _inside(one: Said, other: Said, names: Names) -> Iterator[Change]:
+def _inside(one: Entry, other: Entry, names: Names) -> Iterator[Change]:
     left, right = one.value, other.value
     if one.label.startswith("reply to ") and isinstance(left, dict) and isinstance(right, dict):
         refused, accepted = "result" in left and "error" in right, "error" in left and "result" in right
@@ -175,10 +179,10 @@ def _heard(one: Form, other: Form) -> Iterator[Change]:
 # ------------------------------------------------------------------ which event is which
 
 
-def paired(left: Sequence[Said], right: Sequence[Said]) -> tuple[list[tuple[Said, Said]], list[Said], list[Said]]:
+def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[Entry, Entry]], list[Entry], list[Entry]]:
     """Pair the events of one label in their order; return the pairs, and the unpaired events of each side."""
-    pairs: list[tuple[Said, Said]] = []
-    alone: tuple[list[Said], list[Said]] = ([], [])
+    pairs: list[tuple[Entry, Entry]] = []
+    alone: tuple[list[Entry], list[Entry]] = ([], [])
     matcher = SequenceMatcher(None, [said.text for said in left], [said.text for said in right], autojunk=False)
     for tag, from_a, to_a, from_b, to_b in matcher.get_opcodes():
         a, b = left[from_a:to_a], right[from_b:to_b]
@@ -192,7 +196,7 @@ def paired(left: Sequence[Said], right: Sequence[Said]) -> tuple[list[tuple[Said
     return pairs, alone[0], alone[1]
 
 
-def _most_alike(a: Sequence[Said], b: Sequence[Said]) -> list[tuple[int, int]]:
+def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]:
     """Pair as many as there are on the shorter side, in order, so that they share the most."""
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
@@ -229,7 +233,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 # ------------------------------------------------------------------ order
 
 
-def _order(pairs: list[tuple[Said, Said]], one: Form, other: Form) -> Iterator[Change]:
+def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator[Change]:
     """Yield the pairs of labels that are the other way round, where neither version's races allow that."""
     stay = _longest_rising([right.seen for _, right in pairs])
     for index, (left, right) in enumerate(pairs):
@@ -239,14 +243,14 @@ def _order(pairs: list[tuple[Said, Said]], one: Form, other: Form) -> Iterator[C
         for at in near:
             left2, right2 = pairs[at]
             turned = (left.seen < left2.seen) != (right.seen < right2.seen)
-            if turned and left.label != left2.label and _held(left, left2, one) and _held(right, right2, other):
+            if turned and left.label != left2.label and _is_ordered(left, left2, one) and _is_ordered(right, right2, other):
                 first, second = (left, left2) if left.seen < left2.seen else (left2, left)
                 labels = f"{first.label}, {second.label}"
                 yield Change("order", labels, "", f"{first.label}, then {second.label}", f"{second.label}, then {first.label}")
                 break
 
 
-def _held(one: Said, other: Said, form: Form) -> bool:
+def _is_ordered(one: Entry, other: Entry, form: Form) -> bool:
     """Return True if two events of one side must keep their order."""
     same_side = one.mark.lane == other.mark.lane and one.mark.lane.startswith("rpc")
     return same_side and form.order.ordered(form.order.kind_of(one.mark), form.order.kind_of(other.mark))

@@ -39,7 +39,7 @@ def role(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Entry:
     """One event that is compared: its `label`, its normalised `value`, its place in the order as `seen`, and its `mark`."""
 
     label: str
@@ -65,7 +65,7 @@ class Form:
     `closed` is the place of the first frame after the client ended its input, None if it never did.
     """
 
-    said: tuple[Said, ...]
+    said: tuple[Entry, ...]
     client: tuple[int, ...]
     closed: int | None
     last: str
@@ -112,7 +112,7 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
             if event.mark.lane == "http<":
                 continue
             outputs.update(_outputs(value))
-        said.append(Said(_label(event.mark.label), value, index, event.mark, blank(_json(value))))
+        said.append(Entry(_label(event.mark.label), value, index, event.mark, blank(_json(value))))
     last = next((_label(event.mark.label) for event in reversed(seen) if event.mark.lane == "rpc<"), "")
     calls = {}
     for index, reply in replies.items():

@@ -123,7 +123,7 @@ class _Reply:
         self.output[index] = item
         return self.send("response.output_item.done", output_index=index, item=item)
 
-    def pieces(self, item: Mapping[str, Any], text: str) -> list[str]:
+    def chunks(self, item: Mapping[str, Any], text: str) -> list[str]:
         """Split a text into deltas: as the item specifies, else every `delta` characters; an empty text has none."""
         self.characters += len(text)
         if "deltas" in item:
@@ -204,7 +204,7 @@ def _text(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
     part = {"type": "output_text", "text": item["text"], "annotations": annotations, "logprobs": []}
 
     def deltas(at: Mapping[str, Any]) -> Iterator[Step]:
-        for piece in reply.pieces(item, item["text"]):
+        for piece in reply.chunks(item, item["text"]):
             yield reply.send("response.output_text.delta", **at, delta=piece, logprobs=[])
         for number, annotation in enumerate(annotations):
             yield reply.send("response.output_text.annotation.added", **at, annotation_index=number, annotation=annotation)
@@ -215,7 +215,7 @@ def _text(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
 
 def _refusal(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
     def deltas(at: Mapping[str, Any]) -> Iterator[Step]:
-        for piece in reply.pieces(item, item["refusal"]):
+        for piece in reply.chunks(item, item["refusal"]):
             yield reply.send("response.refusal.delta", **at, delta=piece)
         yield reply.send("response.refusal.done", **at, refusal=item["refusal"])
 
@@ -253,7 +253,7 @@ def _function_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterat
     }
     at = {"item_id": call["id"], "output_index": index}
     yield reply.added(index, {**call, "status": "in_progress", "arguments": ""})
-    for piece in reply.pieces(item, arguments):
+    for piece in reply.chunks(item, arguments):
         yield reply.send("response.function_call_arguments.delta", **at, delta=piece)
     yield reply.arguments_done(at, item["name"], arguments)
     yield reply.done(index, {**call, "status": "completed", "arguments": arguments})
@@ -264,7 +264,7 @@ def _custom_tool_call(reply: _Reply, item: Mapping[str, Any], index: int) -> Ite
     call["call_id"] = _call_id(reply, item, index)
     at = {"item_id": call["id"], "output_index": index}
     yield reply.added(index, {**call, "status": "in_progress", "input": ""})
-    for piece in reply.pieces(item, item["input"]):
+    for piece in reply.chunks(item, item["input"]):
         yield reply.send("response.custom_tool_call_input.delta", **at, delta=piece)
     yield reply.send("response.custom_tool_call_input.done", **at, input=item["input"])
     yield reply.done(index, {**call, "status": "completed", "input": item["input"]})
@@ -292,14 +292,14 @@ def _reasoning(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[S
     for number, text in enumerate(summaries):
         here = {**at, "summary_index": number}
         yield reply.send("response.reasoning_summary_part.added", **here, part={"type": "summary_text", "text": ""})
-        for piece in reply.pieces({}, text):
+        for piece in reply.chunks({}, text):
             yield reply.send("response.reasoning_summary_text.delta", **here, delta=piece)
         yield reply.send("response.reasoning_summary_text.done", **here, text=text)
         yield reply.send("response.reasoning_summary_part.done", **here, part={"type": "summary_text", "text": text})
     for number, text in enumerate(contents):
         here = {**at, "content_index": number}
         yield reply.send("response.content_part.added", **here, part={"type": "reasoning_text", "text": ""})
-        for piece in reply.pieces({}, text):
+        for piece in reply.chunks({}, text):
             yield reply.send("response.reasoning_text.delta", **here, delta=piece)
         yield reply.send("response.reasoning_text.done", **here, text=text)
         yield reply.send("response.content_part.done", **here, part={"type": "reasoning_text", "text": text})

@@ -93,14 +93,14 @@ class Session:
         try:
             step()
         except Disconnected as gone:
-            self.gone(str(gone))
+            self.disconnected(str(gone))
 
     def receive(self) -> None:
         """Process a message of the server."""
         if self.connection is not None:
             self._guarded(self.connection.receive)
 
-    def gone(self, why: str) -> None:
+    def disconnected(self, why: str) -> None:
         """The server has exited: report it, end the open turn, and start again with the next prompt."""
         self.close()
         waiting = len(self._prompts) + self._running

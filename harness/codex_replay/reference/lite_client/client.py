@@ -157,7 +157,7 @@ def refusal(status: int, reason: str, body: bytes) -> Problem:
         error = loads(body).get("error")
     except (ValueError, AttributeError):
         error = None
-    detail = reply.said(error) if isinstance(error, dict) else body.decode("utf-8", "replace").strip()[:500]
+    detail = reply.error_text(error) if isinstance(error, dict) else body.decode("utf-8", "replace").strip()[:500]
     kind = Unauthorized if status == 401 else Problem
     problem = kind(f"The backend answered {status} {reason}: {detail or 'it does not say why'}.")
     problem.status = status

@@ -60,7 +60,7 @@ class Reply:
         elif kind == "response.incomplete":
             self.incomplete(event)
         elif kind == "error":
-            raise Problem(f"The backend reports an error: {said(event.get('error') or event)}.")
+            raise Problem(f"The backend reports an error: {error_text(event.get('error') or event)}.")
 
     def delta(self, event: dict[str, Any]) -> None:
         """Keep a piece of a text, of arguments or of an input."""
@@ -85,7 +85,7 @@ class Reply:
 
     def failed(self, event: dict[str, Any]) -> None:
         """Raise the error of `response.failed`."""
-        raise Problem(f"The response failed: {said((event.get('response') or {}).get('error'))}.")
+        raise Problem(f"The response failed: {error_text((event.get('response') or {}).get('error'))}.")
 
     def incomplete(self, event: dict[str, Any]) -> None:
         """Raise the reason of `response.incomplete`."""
@@ -135,7 +135,7 @@ def text_of(item: dict[str, Any]) -> str:
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict))
 
 
-def said(error: object) -> str:
+def error_text(error: object) -> str:
     """Return the message and the code of an error."""
     if not isinstance(error, dict):
         return "no reason is given"

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from codex_replay.reference.proxy.answering.chat import ChatAnswer
-from codex_replay.reference.proxy.answering.chunks import Done, Piece, Text, pieces
+from codex_replay.reference.proxy.answering.chunks import Done, Piece, Text, answer_chunks
 from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
 from codex_replay.reference.proxy.asking import models
 from codex_replay.reference.proxy.asking.intercept import intercepted
@@ -112,7 +112,7 @@ class App:
             raise bad_request("n can only be 1: the app-server gives one answer.", "n")
         exchange = Exchange(asked, self._settings, self._pool)
         try:
-            await _carry(pieces(exchange, asked, mode), asked, shape, answer)
+            await _carry(answer_chunks(exchange, asked, mode), asked, shape, answer)
         finally:
             exchange.close()
 

@@ -29,7 +29,7 @@ def bad_request(message: str, param: str | None = None, code: str | None = None)
     return ProxyError(400, message, code=code, param=param)
 
 
-def gone(message: str) -> ProxyError:
+def app_server_ended(message: str) -> ProxyError:
     """The app-server is not there, or went away in mid-turn."""
     return ProxyError(502, message, code="app_server_gone")
 

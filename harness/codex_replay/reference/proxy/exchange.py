@@ -16,7 +16,7 @@ from typing import Any
 from codex_replay.reference.proxy.answering.events import Began, Ended, Event, Failed, Item, Native, Replies, Usage, read_event
 from codex_replay.reference.proxy.asking import payloads
 from codex_replay.reference.proxy.asking.normalise import Asked
-from codex_replay.reference.proxy.errors import ProxyError, gone, too_slow
+from codex_replay.reference.proxy.errors import ProxyError, app_server_ended, too_slow
 from codex_replay.reference.proxy.settings import Settings
 from codex_replay.reference.proxy.wire.app_server import AppServer, Inbox, Message
 from codex_replay.reference.proxy.wire.json_text import loads
@@ -124,7 +124,7 @@ class Exchange:
             self._server.retired = True
             raise too_slow(f"The app-server has said nothing for {seconds:g} s.") from None
         if message is None:
-            raise gone("The app-server ended before the turn did.")
+            raise app_server_ended("The app-server ended before the turn did.")
         return message
 
     # -- the calls -------------------------------------------------------------------------------------------------------

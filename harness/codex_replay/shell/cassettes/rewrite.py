@@ -42,12 +42,12 @@ class NotRewritten(CassetteError):
         self.secrets = secrets
         literal = " --literal TEXT" if any(one.kind == "literal" for one in secrets) else ""
         super().__init__(
-            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it contains {told(secrets)}, and could not "
+            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it contains {secrets_text(secrets)}, and could not "
             f"be rewritten ({why}); run `codex-replay cassette redact {path}{literal} --out G`, and keep only G."
         )
 
 
-def told(secrets: list[Secret]) -> str:
+def secrets_text(secrets: list[Secret]) -> str:
     """Return the beginning of a sentence on secrets: how many, of what kind, and where; never what they are."""
     kinds = ", ".join(dict.fromkeys(one.kind for one in secrets))
     places = list(dict.fromkeys(f"{one.first} to {one.last}" if one.first != one.last else f"{one.first}" for one in secrets))

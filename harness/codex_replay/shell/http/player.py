@@ -72,22 +72,22 @@ class _Line:
             while isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
                 data += self.sock.recv(1 << 18)
         except (ConnectionError, ssl.SSLError, TimeoutError):
-            self._gone("reset")
+            self._disconnected("reset")
             return
         if data:
             self.watch.server(data)
         else:
-            self._gone("end")
+            self._disconnected("end")
 
-    def _gone(self, how: str) -> None:
+    def _disconnected(self, how: str) -> None:
         self.open = False
-        self.watch.gone("server", how)
+        self.watch.disconnected("server", how)
 
     def leave(self, how: str) -> None:
         """End the connection from our side: "cut", or "reset"."""
         if self.open:
             self.watch.client_ended = how != "reset"
-            self.watch.gone("client", "reset" if how == "reset" else "end")
+            self.watch.disconnected("client", "reset" if how == "reset" else "end")
         self.close(reset=how == "reset")
 
     def close(self, reset: bool = False) -> None:

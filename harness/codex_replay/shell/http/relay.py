@@ -62,7 +62,7 @@ class Relay:
     def _refuse(self) -> None:
         """There is no server: reset the client after its first request, so that the recording has the request."""
         if self._unreachable and self.watch.asked:
-            self.watch.gone("server", "reset")
+            self.watch.disconnected("server", "reset")
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
@@ -98,7 +98,7 @@ class Relay:
             if self.server.connected:
                 self.server.end()
         else:
-            self.watch.gone("server", "end")
+            self.watch.disconnected("server", "end")
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
@@ -106,10 +106,10 @@ class Relay:
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:
-            self.watch.gone(name, "end")
+            self.watch.disconnected(name, "end")
             other.close()
         else:
-            self.watch.gone(name, "cut" if name == "client" and self.watch.client_ended else "reset")
+            self.watch.disconnected(name, "cut" if name == "client" and self.watch.client_ended else "reset")
             other.close(reset=True)
 
     def finish(self, side: Side) -> None:
@@ -127,7 +127,7 @@ class Relay:
 
     def abandon(self) -> None:
         """End both connections now."""
-        self.watch.gone("client", "cut")
+        self.watch.disconnected("client", "cut")
         for side in (self.client, self.server):
             side.abort()
 

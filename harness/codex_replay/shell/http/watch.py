@@ -71,7 +71,7 @@ class Watch:
         if not self.blind:
             self._responses.feed(data)
 
-    def gone(self, sender: str, how: str) -> None:
+    def disconnected(self, sender: str, how: str) -> None:
         """One side's connection has ended ("end") or was reset: end the exchange that is open, if one is."""
         self._requests.broken_off()
         self._responses.broken_off(sender, how)

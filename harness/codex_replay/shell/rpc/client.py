@@ -119,7 +119,7 @@ class Client:
         try:
             self.process.write(data, self.timeout)
         except Disconnected as gone:
-            raise SubjectFailure(self._gone(f"{_short(data)} could not be sent to the server: {gone}")) from None
+            raise SubjectFailure(self._early_end(f"{_short(data)} could not be sent to the server: {gone}")) from None
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
         """Send a notification; `params` is left out unless given."""
@@ -191,10 +191,10 @@ class Client:
                 self._changed.wait(left)
             ended = self._ended
         if ended:
-            raise SubjectFailure(self._gone(f"{what} never came"))
+            raise SubjectFailure(self._early_end(f"{what} never came"))
         raise SubjectFailure(self.tell(timed_out(self.messages(), what, limit)))
 
-    def _gone(self, what: str) -> str:
+    def _early_end(self, what: str) -> str:
         """Return `tell` after a first line with the cause: how the server ended, and its last line on stderr."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:

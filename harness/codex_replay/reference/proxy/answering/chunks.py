@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import NamedTuple
 
 from codex_replay.reference.proxy.answering.dialect import DialectParser
-from codex_replay.reference.proxy.answering.events import Delta, Native, Said, Usage
+from codex_replay.reference.proxy.answering.events import AgentMessage, Delta, Native, Usage
 from codex_replay.reference.proxy.answering.tool_calls import Piece as Parsed
 from codex_replay.reference.proxy.answering.tool_calls import ToolCallParser
 from codex_replay.reference.proxy.asking.instructions import call_markup
@@ -43,7 +43,7 @@ class Done(NamedTuple):
 Piece = Text | Call | Break | Done
 
 
-async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
+async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
     """The answer in pieces, the calls found in its text where there are tools to call. Raises `ProxyError`."""
     sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[P
         elif isinstance(event, Native):
             for piece in sort.call(event.call_id, event.name, event.arguments):
                 yield piece
-        elif isinstance(event, Delta | Said) and (new := _unsaid(sent.setdefault(event.item, []), event)):
+        elif isinstance(event, Delta | AgentMessage) and (new := _unsaid(sent.setdefault(event.item, []), event)):
             if item not in (None, event.item):
                 for piece in [*sort.end(), Break()]:
                     yield piece
@@ -67,10 +67,10 @@ async def pieces(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[P
     yield Done(usage)
 
 
-def _unsaid(sent: list[str], event: Delta | Said) -> str:
+def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
     """What of an agent message is new: a delta, or what its deltas have left out of the whole."""
     new = event.text
-    if isinstance(event, Said):
+    if isinstance(event, AgentMessage):
         so_far = "".join(sent)
         new = new[len(so_far) :] if new.startswith(so_far) else ""
     sent.append(new)

@@ -23,7 +23,7 @@ class Delta(NamedTuple):
     text: str
 
 
-class Said(NamedTuple):
+class AgentMessage(NamedTuple):
     """The whole agent message `item`."""
 
     item: str
@@ -71,7 +71,7 @@ class Item(NamedTuple):
     call: bool
 
 
-Event = Delta | Said | Native | Usage | Failed | Began | Ended | Item
+Event = Delta | AgentMessage | Native | Usage | Failed | Began | Ended | Item
 
 
 class Replies:
@@ -123,7 +123,7 @@ def _native_request(message: Message) -> Native:
 
 def _item_completed(params: Params) -> Event | None:
     item = params.get("item") or {}
-    return Said(str(item.get("id")), str(item.get("text") or "")) if item.get("type") == "agentMessage" else None
+    return AgentMessage(str(item.get("id")), str(item.get("text") or "")) if item.get("type") == "agentMessage" else None
 
 
 #: Calls of tools that Codex runs itself.
@@ -161,7 +161,7 @@ def _v1_item_completed(body: Params) -> Event | None:
     item = body.get("item") or {}
     if item.get("type") != "AgentMessage":
         return None
-    return Said(str(item.get("id")), "".join(str(part.get("text") or "") for part in item.get("content") or []))
+    return AgentMessage(str(item.get("id")), "".join(str(part.get("text") or "") for part in item.get("content") or []))
 
 
 V1: dict[str, Callable[[Params], Event | None]] = {

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from codex_replay.reference.proxy.errors import ProxyError, gone, too_slow
+from codex_replay.reference.proxy.errors import ProxyError, app_server_ended, too_slow
 from codex_replay.reference.proxy.wire.json_text import for_server, loads
 
 TOOL_CALL = "item/tool/call"
@@ -65,7 +65,7 @@ class AppServer:
         try:
             process = await asyncio.create_subprocess_exec(codex, "app-server", stdin=pipe, stdout=pipe)
         except OSError as error:
-            raise gone(f"{codex} cannot be started: {error.strerror}.") from None
+            raise app_server_ended(f"{codex} cannot be started: {error.strerror}.") from None
         server = cls(process, rpc_timeout)
         try:
             client = {"name": "codex-replay-proxy", "title": "reference proxy", "version": "1.0.0"}
@@ -114,7 +114,7 @@ class AppServer:
 
     async def _send(self, value: Any) -> None:
         if self.dead:
-            raise gone("The app-server has ended.")
+            raise app_server_ended("The app-server has ended.")
         stdin = self._process.stdin
         assert stdin is not None
         try:
@@ -125,7 +125,7 @@ class AppServer:
             self.retired = True
             raise too_slow(f"The app-server has not read its input for {self._timeout:g} s.") from None
         except (OSError, RuntimeError):
-            raise gone("The app-server has closed its input.") from None
+            raise app_server_ended("The app-server has closed its input.") from None
 
     # -- in --------------------------------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class AppServer:
             self.dead = True
             for future, _ in list(self._waiting.values()):
                 if not future.done():
-                    future.set_exception(gone("The app-server ended before it answered."))
+                    future.set_exception(app_server_ended("The app-server ended before it answered."))
             for inbox in self._inboxes.values():
                 inbox.put_nowait(None)
 
