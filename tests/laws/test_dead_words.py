@@ -65,14 +65,10 @@ TERMS = {
     "in vain": "the cause of a timeout",
     "fell over": "crashed",
     "falls over": "crashes",
-    "goes wrong": "fails",
     "all the same": "still",
     "to the letter": "exactly",
     "word for word": "exact",
-    "whatever it says": "for every value",
     "hears of": "gets",
-    "nobody": "no program, no user",
-    "put into words": "described",
 }
 #: Names that stay, with the reason.
 KEPT = {

@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
                 self._refuse(414, f"The target is longer than {self._limits.target} bytes.")
 
     def on_header(self, name: bytes, value: bytes | None) -> None:
-        """Keep a header as it came."""
+        """Store a header unchanged."""
         if self._request is not None:
             self._size += len(name) + len(value or b"") + HEADER
             if self._size > self._limits.headers:
@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol):
             self._holding = False
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the client is gone."""
+        """Send bytes, unless the client has disconnected."""
         if data and not self._transport.is_closing():
             self._transport.write(data)
 

@@ -48,7 +48,7 @@ class Wire(Protocol):
     writable: asyncio.Event
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the client is gone."""
+        """Send bytes, unless the client has disconnected."""
 
     def unsent(self) -> int:
         """Return how many written bytes the system has not taken yet."""

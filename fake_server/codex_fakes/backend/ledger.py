@@ -61,7 +61,7 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """How much memory the entry takes, about."""
+        """Return the approximate memory of the entry, in bytes."""
         return _ENTRY + self.request.head_size + len(self.body or b"")
 
     def written(self, redactor: Redactor | None) -> bytes:

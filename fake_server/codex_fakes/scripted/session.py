@@ -252,7 +252,7 @@ class Session:
 
     @property
     def user_agent(self) -> str:
-        """What initialize answered."""
+        """The result of initialize."""
         return self.server.user_agent
 
     @property

@@ -48,7 +48,7 @@ class Killed(BaseException):
 
 
 class Stdio:
-    """What both servers share: the loop, the output, the capture of what the client sent.
+    """The parts that both servers share: the loop, the output, and the capture of the client's messages.
 
     A server overrides `line`, `may_advance`, `advance`, `next_due` and `finish`.
     """

@@ -1,4 +1,4 @@
-"""The `codex-replay` command: each verb is a module of its own, imported only when it is used."""
+"""The `codex-replay` command: each verb is a separate module, imported only when it is used."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
             raise SystemExit(2) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; an interrupt ends it with the status that shells give it, and not with 1, which would be a verdict."""
+        """Run the verb; an interrupt gives the exit status of shells for a signal, because status 1 means a verdict."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

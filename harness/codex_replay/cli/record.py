@@ -127,7 +127,7 @@ def give_back(writer: WholeWriter) -> None:
 
 
 def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redactor) -> HttpRecorder | None:
-    """Return the recorder of the http seam, listening, if one is asked for; ends the program with a sentence if it cannot be."""
+    """Start and return the recorder of the http seam if the options request one; ends the program with a message on failure."""
     if options.upstream is None:
         return None
     from codex_replay.shell.http.recorder import HttpRecorder
@@ -150,7 +150,7 @@ def serve(http: HttpRecorder) -> None:
 
 
 def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
-    """Record CMD, and behind it the http seam if there is one; return its status."""
+    """Record CMD, and its http seam if the options request it; return the exit status of CMD."""
     env = impersonate.original_environment() or dict(os.environb)
     command = list(options.command)
     if http is not None:

@@ -203,7 +203,7 @@ def welcome(url: str, token: str) -> str:
 
 
 class _Printer:
-    """What becomes of each text before it is printed: secrets and control characters leave it, as people redirect it to files."""
+    """Remove secrets and control characters from each text before printing, because people redirect the output to files."""
 
     def __init__(self) -> None:
         home = os.environ.get("HOME", "")

@@ -37,7 +37,7 @@ class Value:
         cls._parts = tuple(dict.fromkeys([*above, *cls.__annotations__]))
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        """Take the parts by place or by name; raises `TypeError` for one that there is not, or that is missing or given twice."""
+        """Set the fields by position or by name; raises `TypeError` for an unknown, missing or repeated field."""
         parts = self.__dict__
         names = self._parts
         parts.update(zip(names, given, strict=False))

@@ -1,7 +1,7 @@
 """The pytest hooks: thin, over the objects of the other modules.
 
-A test is a case when it is below a folder `suites` or uses one of our fixtures that have a subject or are a fake; a run
-without cases is left alone.
+A test is a case if it is below a folder `suites`, or if it uses one of our fixtures for subjects or fakes. The hooks do
+nothing in a run without cases.
 """
 
 from __future__ import annotations

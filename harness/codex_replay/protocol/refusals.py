@@ -1,4 +1,4 @@
-"""What the real app-server answers to a request that it will not take, word for word.
+"""The exact error responses of the real app-server to requests that it refuses.
 
 Covers the errors of the envelope: before and after initialize, the unknown method, absent params, params of a wrong
 type. Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). On fake-codex's

@@ -1,1 +1,1 @@
-"""What a run leaves behind: its data, and the pages made of it. Nothing here knows how a test is run."""
+"""The results of a run: its data, and the pages made from it. No module here depends on how tests run."""

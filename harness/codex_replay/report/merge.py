@@ -1,7 +1,7 @@
 """Several reports joined into one: of the shards of a run, of several machines, of several profiles or Codex versions.
 
 Strategy. The subject distinguishes cases: the same case of the same subject, Codex and profile is one, and the worst of its
-verdicts counts, with all of them listed; with another subject or profile it is another case, and its id shows it. Reports are
+verdicts counts, with all of them listed; a different subject or profile makes a separate case with its own id. Reports are
 small and read whole; traces are streamed, each with the verdict that counts. Pure, except for reading folders.
 """
 

@@ -1,1 +1,1 @@
-"""What a request to the backend must satisfy."""
+"""The rules for requests to the backend."""

@@ -1,4 +1,4 @@
-"""What a request must satisfy, whoever sends it and whatever is scripted: the table of rules.
+"""The table of rules for every request, independent of its client and of the script.
 
 Each rule has an id, a source, the answer that a violation gets, and a function that finds violations. The sources are statements
 of docs/contract, or "known of the real service" for what the service is known to do but no spec states; nothing here was

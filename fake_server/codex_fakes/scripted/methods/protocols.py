@@ -30,7 +30,7 @@ class Session(Protocol):
 
     @property
     def user_agent(self) -> str:
-        """What initialize answered."""
+        """The result of initialize."""
 
     @property
     def client_name(self) -> str:

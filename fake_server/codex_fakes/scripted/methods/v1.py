@@ -113,7 +113,7 @@ def send_user_message(session: Session, request: Any, params: dict[str, Any]) ->
 
 
 def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn with settings of its own, which stay."""
+    """Start a turn with new settings, which remain in force for the thread."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     thread.settings.change(params, "v1")
@@ -133,7 +133,7 @@ def _item_v2(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def interrupt_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Abort what runs; with nothing running there is no answer."""
+    """Abort the running turn; without a running turn there is no response."""
     interrupt(session.thread(params["conversationId"], "v1"), request, "v1")
 
 

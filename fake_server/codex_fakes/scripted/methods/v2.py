@@ -224,7 +224,7 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Abort what runs, whatever turn is named; with nothing running there is no answer."""
+    """Abort the running turn, for any turn id; without a running turn there is no response."""
     interrupt(session.thread(params["threadId"]), request, "v2")
 
 

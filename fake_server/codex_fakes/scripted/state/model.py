@@ -115,7 +115,7 @@ class Model:
 
     @property
     def account(self) -> Any:
-        """Who is logged in at the start."""
+        """The account that is logged in at the start."""
         return self._script.account if self._script is not None else None
 
     @property

@@ -195,7 +195,7 @@ class Thread:
 
     @property
     def waits(self) -> Any:
-        """What the running turn waits for; None when no turn runs."""
+        """The condition that the running turn waits for; None when no turn runs."""
         return self._waits if self._run is not None else None
 
     def step(self) -> None:
@@ -225,7 +225,7 @@ class Thread:
         self.end()
 
     def replace(self) -> None:
-        """End the running turn, if there is one, for another that takes its place."""
+        """End the running turn, if there is one, because another turn replaces it."""
         if self._run is not None:
             self._run.close()
             self.emit("turn-replaced")

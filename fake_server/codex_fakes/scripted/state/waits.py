@@ -54,7 +54,7 @@ class Gate:
 
 
 class Never:
-    """What never comes, such as the reply that the client answered with an error. Only an interrupt ends it."""
+    """A wait that never ends, such as for a reply that was an error. Only an interrupt ends it."""
 
     __slots__ = ()
 

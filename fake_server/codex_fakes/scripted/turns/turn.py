@@ -108,7 +108,7 @@ class Turn:
     # -- one request to the model -------------------------------------------------------------------------------------
 
     def _sample(self, sampling: Sampling) -> Run:
-        """Ask the model until a reply is whole; `sampling` is the last attempt. Sets the turn's error when it must give up."""
+        """Ask the model until a reply is whole; `sampling` is the last attempt. If no retry is left, set the turn's error."""
         requests, streams = self.thread.settings.retries()
         requested = streamed = 0
         thread = self.thread

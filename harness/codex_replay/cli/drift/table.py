@@ -42,7 +42,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], bar: str, form: str = "{}"
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return how wide each column is: as its longest cell, or if there is no room for that, the longest cut alike."""
+    """Return the width of each column: the longest cell, or less for the longest columns if there is no room."""
     widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
     while sum(widths) > room and max(widths) > LEAST:
         widest = max(widths)

@@ -156,7 +156,7 @@ def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
 
 
 def _refuse_secret(subject: str) -> None:
-    """Refuse a command that has a secret in it: it would be written into the configuration. `{key}` is none."""
+    """Refuse a command that has a secret in it: it would be written into the configuration. `{key}` is not a secret."""
     from codex_replay.core.redact.redactor import Redactor
 
     try:

@@ -26,7 +26,7 @@ JOBS = "2"
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """What came of it: `baseline` is the text of the list, None if the run stopped early; `causes` are sentences."""
+    """The result of a first run: `baseline` is the text of the list, None if the run stopped early; `causes` are sentences."""
 
     verdict: str
     cases: int

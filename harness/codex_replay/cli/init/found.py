@@ -1,4 +1,4 @@
-"""What `codex-replay init` finds out about a subject, in one form for all roles: lines for people, data for programs."""
+"""The findings of `codex-replay init` about a subject, in one form for all roles: lines for people, data for programs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What all verbs share with their user: sentences, tables, stdout, progress."""
+"""Functions that all verbs use for output: sentences, tables, stdout, progress."""

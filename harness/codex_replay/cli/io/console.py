@@ -1,4 +1,4 @@
-"""What all verbs share with their user: sentences for errors, colours only on a terminal, progress only when it takes long."""
+"""Functions that all verbs use for output: error messages, colours only on a terminal, progress only when it takes long."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class _Patient(io.FileIO):
     failure: OSError | None = None
 
     def write(self, data: Buffer, /) -> int:
-        """Write, or drop, and return how many bytes were taken; raises `OSError` once, unless it is the reader that has gone."""
+        """Write or drop the bytes, and return their number; raises `OSError` once, except when the reader has disconnected."""
         try:
             return super().write(data)
         except OSError as error:

@@ -11,7 +11,7 @@ from codex_replay.plugin.base.places import installed_suites
 
 
 class BadUse(click.UsageError):
-    """What was asked for makes no sense; the status is the one that pytest has for usage errors."""
+    """The arguments are invalid; the exit status is pytest's status for usage errors."""
 
     exit_code = 4
 

@@ -1,4 +1,4 @@
-"""A frame as a person reads it: one line of a timeline, or the whole of it."""
+"""Format a frame for people: as one line of a timeline, or in full."""
 
 from __future__ import annotations
 

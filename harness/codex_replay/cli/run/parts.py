@@ -1,4 +1,4 @@
-"""What `codex-replay run` runs: the suites and options of the command line, completed by the configuration of the project.
+"""The parts of `codex-replay run`: the suites and options of the command line, completed by the configuration of the project.
 
 A subject of the configuration may have a profile and a baseline of its own. Suites whose subjects differ in them run one after
 another, each in a pytest process of its own.
@@ -63,6 +63,6 @@ def _options(role: str | None, given: Mapping[str, str | None], own: Configurati
 
 
 def _with_report(part: Part, report: str) -> Part:
-    """Give one of several parts a folder of its own below the report folder of the run."""
+    """Give one of several parts a separate folder below the report folder of the run."""
     name = "-".join(suite.replace("/", "-").partition("::")[0] for suite in part.suites)
     return Part(part.suites, {**part.options, "report": str(Path(report) / name)})

@@ -24,7 +24,7 @@ UUID_FORM = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{1
 
 
 class _Pattern:
-    """What one entry of "strings" looks for in a text, and what is put in its place."""
+    """One entry of "strings": the pattern to find in a text, and its replacement."""
 
     __slots__ = ("_compiled", "_form", "_replace")
 

@@ -125,7 +125,7 @@ def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 class _Sides(NamedTuple):
-    """The rules of a table that a label stands in, as bits: on the two sides of a race, as cause and as effect."""
+    """The rules of a table that contain a label, as bits: on the two sides of a race, as cause and as effect."""
 
     left: int
     right: int

@@ -60,7 +60,7 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def fields(raw: bytes, encoding: str) -> dict[str, Any]:
-    """Return BODY (see `httpframes`) for a frame that will be `redacted`: as it came; a body that cannot be decoded is left out.
+    """Return BODY (see `httpframes`) for a frame that will be `redacted`: unchanged; a body that cannot be decoded is omitted.
 
     Of a secret in chunks one chunk may look like a whole secret; if it were redacted before all are joined, the rest would
     stay.

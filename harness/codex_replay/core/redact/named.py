@@ -158,7 +158,7 @@ def _bare_end(data: bytes, start: int) -> int:
 
 
 def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """`["--api-key","X"]`, `[["authorization","X"],...]` and `{"name":"cookie","value":"X"}`: the name is a string of its own."""
+    """`["--api-key","X"]`, `[["authorization","X"],...]` and `{"name":"cookie","value":"X"}`: the name is a separate string."""
     if not found["open"]:
         return
     value = _NEXT_VALUE.match(data, found.start("open"))
@@ -187,7 +187,7 @@ _COOKIE_ATTRIBUTES = (b"path", b"domain", b"expires", b"max-age", b"samesite", b
 
 
 def secret_parts(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
-    """Cut what is no secret off a value: the scheme of an authorization, the names and attributes of cookies."""
+    """Remove the parts of a value that are not secret: the scheme of an authorization, the names and attributes of cookies."""
     text = data[start:end]
     if kind == "bearer":
         scheme = _SCHEME.match(text)

@@ -1,4 +1,4 @@
-"""What a secret becomes: a placeholder of the same shape, so that a reader, a schema and a JWT parser still accept it.
+"""The placeholders of secrets: each has the form of its secret, so that a reader, a schema and a JWT parser accept it.
 
 One secret has one placeholder within one `Placeholders`, however it is escaped and under whatever name it is: identity is
 kept. A placeholder never counts as a secret again, whoever made it.
@@ -112,7 +112,7 @@ class Placeholders:
         return made
 
     def home(self, name: bytes) -> bytes:
-        """Return the name that stands for a user's home directory: user, user-2, ..."""
+        """Return the placeholder for a user's home directory: user, user-2, ..."""
         name = canonical(name)
         if name not in self._homes:
             number = len(self._homes) + 1

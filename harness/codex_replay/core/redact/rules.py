@@ -1,4 +1,4 @@
-"""What counts as a secret: the names that mark a value as one, and the shapes that give one away. Data, and two questions to it.
+"""The rules for secrets: names that mark a value as secret, and forms of secrets. Data, and two functions that use it.
 
 Sources: auth.json and the token refresh in REAL-07 and REAL-15, the headers of REAL-24, and the published
 prefixes of the common key issuers.

@@ -1,4 +1,4 @@
-"""What a sentence for a person may hold: no secrets, and no character that a terminal acts on.
+"""Remove secrets and control characters from a sentence for a person.
 
 It quotes what clients, servers, files and cassettes say. Every text that a program of ours writes to stderr comes through here.
 """

@@ -105,7 +105,7 @@ _NO_DOMAIN = re.compile(
 
 
 def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield e-mail addresses; `git@host` names no person, and a URL's user information is another finder's."""
+    """Yield email addresses, except `git@host`, which names no person, and the user information of a URL (another finder)."""
     for found in pattern.finditer(data):
         start = word_start(data, found.start(), _LOCAL)
         while data[start : start + 1] and data[start : start + 1] in _CONTINUATION:

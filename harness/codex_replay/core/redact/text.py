@@ -39,9 +39,9 @@ _PERCENT_REST = re.compile(rb"[0-9a-fA-F]{2}")
 
 
 def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
-    """Return where the word that reaches to `end` begins.
+    """Return the start of the word that ends at `end`.
 
-    The letters of an escape before it (`\\n`, `%3F`, a terminal's colour) are not its own.
+    The letters of an escape before it (`\\n`, `%3F`, a terminal's colour) do not belong to the word.
     """
     window = data[max(0, end - 64) : end]
     start = end - len(window) + len(window.rstrip(letters))

@@ -39,7 +39,7 @@ class Triggers:
         self._size = 0
 
     def finds(self, low: bytes) -> list[Callable[[bytes, bytes], Iterator[Span]]]:
-        """Return the finders whose trigger is in a text, which is given in lower case; in their order."""
+        """Return, in order, the finders with a trigger in the text; `low` is the text in lower case."""
         # A str is searched and parted, because that is twice as fast as bytes.
         parts = set(low.decode("latin-1").split('"')).difference(self._clean)
         if not parts:

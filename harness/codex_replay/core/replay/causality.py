@@ -1,4 +1,4 @@
-"""What each server frame of a recording waits for when it is replayed.
+"""The conditions that each server frame of a recording waits for in a replay.
 
 A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, normalising"):
 
@@ -37,7 +37,7 @@ UNKNOWN = 0
 
 
 class _Thread:
-    """What is known so far about one thread (or v1 conversation) of the recording."""
+    """The state of one thread (or v1 conversation) of the recording so far."""
 
     __slots__ = ("asking", "interrupts", "new_replies", "opener", "submissions", "turns", "unclaimed")
 

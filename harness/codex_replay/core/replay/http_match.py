@@ -93,7 +93,7 @@ class HttpMiss:
 
     @property
     def path(self) -> str | None:
-        """Where the smallest difference is."""
+        """The place of the smallest difference."""
         return _shown(self.differences[0].path) if self.differences else None
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ class HttpPlayer:
         return self._miss(payload, live, candidates)
 
     def use(self, conn: int, one: Recorded, payload: dict[str, Any]) -> None:
-        """Take an exchange that was found: it is played, and its ids stand for those of the live request from now on."""
+        """Mark a matched exchange as played, and bind its ids to those of the live request."""
         one.used = True
         self._follows[conn] = (one.track, one.conn)
         ours, theirs = self.over.view(one.request.payload), self.over.view(payload)

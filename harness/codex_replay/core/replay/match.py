@@ -1,4 +1,4 @@
-"""Whether a live client frame is the recorded one, what differs if not, and which live values stand for recorded ones.
+"""Match a live client frame against the recorded one: differences, and bindings of live values to recorded values.
 
 Two levels, as vcrpy's match_on: `method` (same sort of message, same method) and `exact` (the same content after masking what
 changes from run to run; uuids are paired at first sight and must stay paired). Replies to server requests are always compared
@@ -34,7 +34,7 @@ _UUID = 36  # characters of a uuid
 
 
 class Difference:
-    """One place where a live frame is not the recorded one; `path` is its JSON path, `<absent>` stands for a missing side."""
+    """One difference between a live frame and the recorded one; `path` is its JSON path, `<absent>` marks a missing side."""
 
     __slots__ = ("live", "path", "recorded")
 
@@ -50,7 +50,7 @@ class Difference:
 
 
 class Bindings:
-    """Recorded values and the live ones that stand for them: uuids and paths, each bound once and for good."""
+    """Bindings of recorded values to live values: uuids and paths, each bound permanently at its first occurrence."""
 
     def __init__(self) -> None:
         self._live: dict[str, str] = {}

@@ -110,7 +110,7 @@ def _dropped(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 
 
 def without_numbers(value: Any) -> Any:
-    """Return a value with the numbers of its placeholders taken out: which secret it was cannot be known."""
+    """Return a value without the numbers of its placeholders, because a placeholder does not identify its secret."""
     if type(value) is dict:
         return {key: without_numbers(inner) for key, inner in value.items()}
     if type(value) is list:

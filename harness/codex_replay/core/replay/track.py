@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from codex_replay.core.replay.causality import Lane, Methods
 
     class Source(Protocol):
-        """Where a track's lines come from."""
+        """The source of a track's lines."""
 
         def read_line(self) -> bytes:
             """Return the next line, b"" at the end."""

@@ -1,4 +1,4 @@
-"""What the real server's JSON reader (serde_json) makes of a client's line where Python's reader makes something else of it.
+"""The result of the real server's JSON reader (serde_json) for a client's line, if Python's reader returns another result.
 
 serde_json refuses a whole line for a lone surrogate, for a number beyond the range of a double, and for values nested more than
 127 deep, wherever they are. It refuses a message for a doubled member that the message's type has, it reads `-0` as a float,

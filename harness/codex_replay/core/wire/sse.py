@@ -14,7 +14,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Block(Value):
-    """What is between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
+    """The lines between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
 
     `event` is the event's name ("" when none is given: a browser would say "message"), `data` the joined data lines or
     None when there was none (then nothing is to be dispatched), `id` and `retry` as sent or None, `comments` without

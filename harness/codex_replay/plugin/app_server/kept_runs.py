@@ -106,7 +106,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to keep, if that is asked for."""
+    """Start to keep the runs, if the options request it."""
     folder = config.getoption("keep_behaviour")
     if folder:
         config.pluginmanager.register(Inner(), "codex-replay-behaviour-inner")

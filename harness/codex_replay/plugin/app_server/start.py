@@ -1,4 +1,4 @@
-"""How a case starts its servers, and what it may declare of them: `AppServer` is what the `app_server` fixture is.
+"""Start the servers of a case, with the settings that a case may declare; `AppServer` is the type of the fixture `app_server`.
 
 Live subjects get a hermetic home and a session of the fake Responses backend with the case's script; the others get the case's
 cassette.

@@ -91,7 +91,7 @@ def _live(server: Server) -> tuple[list[core.Frame], bool]:
 
 
 def _ledger(server: Server) -> Iterator[core.Frame]:
-    """What a live server asked of its model, as our backend has it; the answers are those of the script."""
+    """The requests of a live server to its model, from the ledger of our backend; the answers are those of the script."""
     if server.upstream is None:
         return
     try:

@@ -53,7 +53,7 @@ def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request got; `asked` is its first line."""
+    """The response to one request; `asked` is the first line of the request."""
 
     asked: str
     status: int

@@ -92,7 +92,7 @@ def pytest_runtest_makereport(
 
 
 def backend_frames(backend: Backend) -> Iterator[Frame]:
-    """What a case asked of a backend, and was answered."""
+    """The requests of a case to a backend, and their responses."""
     start = backend.said[0].started if backend.said else 0.0
     for conn, one in enumerate(backend.said, 1):
         yield request_frame(one.started - start, conn, one.method, one.path, one.headers.items(), one.body)
@@ -156,7 +156,7 @@ class Programs:
 
 @pytest.fixture(scope="session")
 def backend_programs() -> Iterator[Programs]:
-    """What runs the program under test."""
+    """The interface of the fixtures that run the program under test."""
     programs = Programs()
     yield programs
     programs.close()

@@ -54,7 +54,7 @@ class Configuration:
     table: Mapping[str, Any] = field(default_factory=dict)
 
     def subjects(self, role: str) -> dict[str, dict[str, Any]]:
-        """Return the subjects of a role by name; raises `BadConfiguration` for one that is no table."""
+        """Return the subjects of a role by name; raises `BadConfiguration` for a subject that is not a table."""
         found = self.table.get(role)
         if not isinstance(found, dict):
             return {}

@@ -1,4 +1,4 @@
-"""Holds the folder of a report while its run lives, so that of two runs at once none puts its report in the other's place.
+"""Lock the folder of a report during its run, so that two runs at once never overwrite each other's report.
 
 A lock on a file in the folder, and so gone with the process: a run that was killed leaves nothing in the way.
 """

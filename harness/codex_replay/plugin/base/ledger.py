@@ -55,7 +55,7 @@ class Request:
 
     @property
     def line(self) -> str:
-        """What was asked, and what it got, on one line."""
+        """Return one line with the request and its response."""
         why = f" ({self.sentence})" if self.sentence else ""
         return f"{self.method} {self.path} -> {self.status or 'no answer'}{why}"
 

@@ -73,7 +73,7 @@ def role_of(item: pytest.Item) -> str | None:
 
 
 def _suite(path: Path, root: Path) -> str:
-    """Return the suite of a module. The rooms of a suite are no part of it: a case that moves to another keeps its name."""
+    """Return the suite of a module. Subfolders do not count, so a case keeps its name if it moves to another subfolder."""
     if below := below_suites(path):
         return below[0]
     folders = path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]

@@ -70,7 +70,7 @@ _SHARD = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one run was asked for; `wait` in seconds."""
+    """The options of one run; `wait` is in seconds."""
 
     app_server: str
     lite_client: str

@@ -1,4 +1,4 @@
-"""Where the suites are that came with this package, and how a case of theirs is called."""
+"""The folders of the suites in this package, and the names of their cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How our own small programs are started, of which a run starts hundreds.
+"""Start our own small programs fast, because a run starts hundreds of them.
 
 They are the taps, the server in the hand of a test, and the references; `python -m MODULE` starts the same, only later.
 """

@@ -1,4 +1,4 @@
-"""How a run ends when it is interrupted or terminated: with its report, and with no process left.
+"""End an interrupted or terminated run with its report and without remaining processes.
 
 Strategy. One process decides, the one that ends the run (with pytest-xdist the controller). From its start until it collects, its
 signals are blocked, so that an interrupt finds pytest ready to write a report. A termination is an interrupt with another exit

@@ -1,4 +1,4 @@
-"""What the options of subjects name: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
+"""The subjects that options name: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
 
 One parser serves all of them. A `SubjectOption` lists the forms that one option takes; each subject makes of a `Choice` what it
 starts or asks.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BadSubject(ValueError):
-    """An option names no subject; the text is a sentence that ends with what it may name."""
+    """The value of an option is not a subject; the text is a sentence that ends with the allowed values."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def usage_errors() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an option names.
+    """The subject that an option names.
 
     | kind | | argv | value |
     |---|---|---|---|

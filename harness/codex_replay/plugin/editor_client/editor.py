@@ -47,7 +47,7 @@ class Turn:
 
     @property
     def output(self) -> str:
-        """What commands and changes have printed."""
+        """Return the output of commands and changes."""
         return "".join(report["text"] for report in self.of("output"))
 
     @property

@@ -38,7 +38,7 @@ def _no_backend() -> BackendProcess:
 
 
 def try_editor(command: str, wait: float) -> FoundEditor:
-    """Start the editor, give it a prompt, and end it; `wait` seconds are one report's. Raises `pytest.UsageError`."""
+    """Start the editor, give it a prompt, and end it; `wait` limits one report, in seconds. Raises `pytest.UsageError`."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
         begun = time.monotonic()

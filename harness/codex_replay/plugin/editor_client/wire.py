@@ -36,7 +36,7 @@ class Wire:
         raise NotImplementedError
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What the server has taken down so far, in order; see `codex_fakes.stdio.byte_server` and
+        """Return the ledger of the server so far, in order; see `codex_fakes.stdio.byte_server` and
         `codex_replay.shell.rpc.wire_tap`."""
         try:
             lines = self._ledger_path.read_bytes().split(b"\n")

@@ -17,7 +17,7 @@ DOCUMENT = "docs/lite-client.md has the variables and the output of a lite clien
 
 @dataclass(frozen=True, slots=True)
 class FoundLite:
-    """What a lite client did: its requests as "POST /path 200", and how long it took in seconds.
+    """The behaviour of a lite client: its requests as "POST /path 200", and how long it took in seconds.
 
     `wrong` is a sentence if it cannot be judged at all.
     """

@@ -1,4 +1,4 @@
-"""What a proxy is, read off what it did when it was tried: its profile, capabilities, readiness and how many clients it bears.
+"""Detect the properties of a proxy from its behaviour: its profile, capabilities, readiness and number of parallel clients.
 
 Pure functions over an `Observed`, which `probe.py` makes. A capability counts as absent only if the proxy shows no sign of it.
 One that it has and gets wrong is for the suite to judge.
@@ -26,7 +26,7 @@ SLOW = 1 / 4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of a proxy: status 0 is none, `problem` says why. `methods` are the requests that its app-server got."""
+    """One answer of a proxy; status 0 means no answer, for the reason in `problem`. `methods` are the app-server's requests."""
 
     status: int = 0
     problem: str = ""
@@ -40,13 +40,13 @@ class Answer:
 
     @property
     def served(self) -> bool:
-        """Whether it is a success."""
+        """True if the answer is a success."""
         return 200 <= self.status < 300 and not self.problem
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was seen of a proxy.
+    """The observed behaviour of a proxy.
 
     `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is how long the first answer took to come.
     `without_key` is the status of a request without a bearer.
@@ -66,7 +66,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class FoundProxy:
-    """What a proxy is. `profile` is None where nothing shows it; `lacks` has the reason for each absent capability."""
+    """The properties of a proxy. `profile` is None if it is unknown; `lacks` has the reason for each absent capability."""
 
     profile: str | None
     calls: tuple[str, ...]

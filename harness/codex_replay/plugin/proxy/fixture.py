@@ -67,7 +67,7 @@ class Proxy:
 
     @property
     def attached(self) -> bool:
-        """Return True if the proxy runs already (`--proxy URL`): it has an app-server of its own, whose frames cannot be seen."""
+        """Return True if the proxy already runs (`--proxy URL`): then the frames of its app-server are not visible."""
         return self._subject.url is not None
 
     def prompt(self, text: str = "Hello") -> str:
@@ -136,7 +136,7 @@ class Proxy:
         return done
 
     def _claimed(self, needed: list[str]) -> None:
-        """Skip the case if the proxy does not claim what a request needs: that it answers is no failure, nor is it a pass."""
+        """Skip the case if the proxy does not claim what a request needs: an answer is then neither a failure nor a pass."""
         self.needs += [each for each in needed if each not in self.needs]
         if lacking := [each for each in needed if each not in self._subject.capabilities]:
             self.unclaimed = lacking

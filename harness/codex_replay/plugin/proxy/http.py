@@ -78,7 +78,7 @@ class Exchange:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the answer calls itself a stream of events."""
+        """True if the Content-Type of the answer is an event stream."""
         return (self.header("content-type") or "").split(";")[0].strip() == "text/event-stream"
 
     @property

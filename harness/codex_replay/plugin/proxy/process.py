@@ -46,7 +46,7 @@ INCLUDED = {"speaks-v2": "works-on-0.92"}
 
 
 def profile_in(chosen: str, names: Container[str]) -> bool:
-    """Return True if a run of the profile `chosen` has a case that bears these names."""
+    """Return True if a run of the profile `chosen` has a case with these names."""
     return chosen in names or INCLUDED.get(chosen) in names
 
 

@@ -16,7 +16,7 @@ PATH = Path(__file__).parents[2] / "protocol" / "data" / "tool-calls.ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What may come of a vector: calls as (name, arguments) and the text next to them; or, with `error`, an error."""
+    """One allowed outcome of a vector: calls as (name, arguments) and the text next to them; or, with `error`, an error."""
 
     calls: tuple[tuple[str, Any], ...] = ()
     output: str = ""

@@ -45,7 +45,7 @@ class WireFrame:
 
     @cached_property
     def kind(self) -> str:
-        """What the line is in JSON-RPC: request, notification, response, error or other."""
+        """The JSON-RPC kind of the line: request, notification, response, error or other."""
         return kind(self.value)
 
     def child_runs(self) -> bool:

@@ -1,4 +1,4 @@
-"""Run chosen cases again alone: in a pytest process of its own, one after another, with nothing beside them.
+"""Run chosen cases again alone: in a separate pytest process, one after another and not in parallel.
 
 The child is told by CODEX_REPLAY_ALONE where to write its results, a line of JSON for each case; what a case says is redacted
 before it is written. A fixture that keeps processes for several cases starts new ones for each case there (`is_alone`).

@@ -42,7 +42,7 @@ class Change:
 
     @property
     def tries(self) -> int:
-        """How often it is run alone, at most."""
+        """The maximum number of times that a case runs alone."""
         return self.rate.tries if self.kind == "racy" else 1
 
     @property

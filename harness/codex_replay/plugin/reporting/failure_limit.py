@@ -76,7 +76,7 @@ class FailureLimit:
 
 
 class _Between:
-    """What is asked after the failures were printed and before the list of them is."""
+    """The question after the failures and before their list."""
 
     def __init__(self, limit: FailureLimit) -> None:
         self._limit = limit

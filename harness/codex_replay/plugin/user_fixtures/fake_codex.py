@@ -113,7 +113,7 @@ class FakeCodex:
         self._write()
 
     def fault(self, name: str) -> None:
-        """Go wrong in a way that FAKE_CODEX_FAULT knows, as `"dies-in-turn:3"`. ValueError for another."""
+        """Make one fault of FAKE_CODEX_FAULT, such as `"dies-in-turn:3"`; raises ValueError for an unknown fault."""
         listed = subprocess.run(
             [self._program, "app-server"],
             env={"PATH": "/usr/bin:/bin", "FAKE_CODEX_FAULT": "list"},

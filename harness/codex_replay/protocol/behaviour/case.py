@@ -38,7 +38,7 @@ class Change:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The other run, compared with allowance for the differences between two runs of one version."""
+        """Compare the other run, and allow the differences that two runs of one version may have."""
         return (self.rule, self.label, self.path)
 
 
@@ -279,5 +279,5 @@ def _text(value: Any) -> str:
 
 
 def labels(kept: Kept) -> Iterable[str]:
-    """Return every label that a run of a case has shown."""
+    """Return the labels of all events in a run of a case."""
     return {said.label for server in kept.servers for said in server.said}

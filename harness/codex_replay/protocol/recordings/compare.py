@@ -153,7 +153,7 @@ def _key(value: Any) -> bytes:
 def ruler(version: str, other: str) -> tuple[Any, str]:
     """Return the table by which runs of two versions are compared, and a sentence if it is not the own table of both.
 
-    Two runs are comparable only if one table normalises both: the first one's, or else the other one's.
+    Two runs are comparable only if one table normalises both: the table of the first version or, if there is none, of the other.
     """
     if version == other:
         table, note = data_tables.choose("normalise", version)

@@ -44,7 +44,7 @@ class Effect:
 def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
     """Return what these frames would have a live server do, each thing once, in their order.
 
-    The http frames count as the answers of the model: give none that will not be served. `script` is the script that answers in
+    The http frames count as the model's answers, so pass only frames that will be served. `script` is the script that answers in
     their place, `config` the configuration of the server, both from the cassette's header; None for none.
     """
     found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]

@@ -1,4 +1,4 @@
-"""One event of a Responses stream against its type: the shapes of the `openai` package, and what only the Codex backend sends.
+"""Validate one event of a Responses stream: by the types of the `openai` package, and the additions of the Codex backend.
 
 The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay next to the Codex
 version adds what Codex's own backend sends. Objects are closed: a key that no type knows is a problem, because a client that

@@ -44,7 +44,7 @@ class Address:
 
 
 class Reader:
-    """Bytes of a connection, by line and by number."""
+    """Read a connection by lines or by numbers of bytes."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""What can go wrong, as the HTTP client shall see it: a status, a type, a code and a sentence in OpenAI's error object."""
+"""The errors that the HTTP client gets: a status, a type, a code and a sentence in OpenAI's error object."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """One HTML file that shows a whole report, or one cassette: no network, no framework, nothing to build.
 
 Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is the joined files of `page/` named in
-`SCRIPTS`. The data are next to them as text that no browser runs: what the lists need as one JSON text, and chunks (JSON,
-deflated, base64) of `BLOCK` cases or of one trace, which the script opens only when its reader does. So a page of thousands of
-cases is there at once. Failed, known and skipped cases have their traces in the page, and so have `PASSED` of the passed ones.
+`SCRIPTS`. The data are inactive text: one JSON text for the lists, and chunks (JSON, deflated, base64) of `BLOCK` cases or of
+one trace. The script decodes a chunk only when its reader opens it, so a page of thousands of cases loads at once. The page has
+the traces of failed, known and skipped cases, and of `PASSED` passed cases.
 
 Everything in frames and messages is untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can end its
 element; the script makes text nodes of it and never markup; and the page's content security policy allows the one script and
@@ -171,7 +171,7 @@ def _finished(name: str, packed: Future[bytes]) -> tuple[str, str]:
 
 
 def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, bytes]], title: str, path: Path) -> Path:
-    """Write the page, and put it in its place only when it is whole."""
+    """Write the page to a draft, and rename the draft when it is complete."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with named(str(partial), str(path)):

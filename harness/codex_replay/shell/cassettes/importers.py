@@ -25,7 +25,7 @@ class ImportFailed(Exception):
 
 
 class Source:
-    """The count of what an import leaves out: `skipped` lines without traffic, by reason."""
+    """The number of lines that an import omits: `skipped` lines without traffic, by reason."""
 
     def __init__(self, path: str) -> None:
         self.path = path

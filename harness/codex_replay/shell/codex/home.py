@@ -128,7 +128,7 @@ class HermeticHome:
 
     @property
     def auth_file(self) -> Path:
-        """Where auth.json is, or would be."""
+        """The path of auth.json, which may not exist."""
         return self.home / "auth.json"
 
     def write_auth(self, value: Mapping[str, object]) -> None:

@@ -73,7 +73,7 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """Where this run is kept."""
+        """The folder of this kept run."""
         return cache_folder() / "behaviour" / key(self)
 
 

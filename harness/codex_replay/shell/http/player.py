@@ -1,9 +1,9 @@
 """Play the recorded client of the http seam to a backend, and keep the answers as frames.
 
-A request goes out when all that stood before it in the recording and ended there has ended live: exchanges that were open at once
-are open at once again. Where the recorded client left in mid-answer, this one leaves after as many pieces. Ids that the backend
-made up take the place of the recorded ones in what is sent after them. What passes is watched by the recorder's own eyes
-(`http_watch`), so that the answers become the same frames as in the recording.
+A request goes out when every exchange that ended before it in the recording has ended live: exchanges that overlapped in the
+recording overlap again. If the recorded client disconnected during an answer, this one does so after as many chunks. Ids that
+the backend created replace the recorded ones in later requests. The recorder's `http_watch` observes the traffic, so the
+answers become the same frames as in a recording.
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ class HttpPlayer:
 
     @property
     def frames(self) -> list[Frame]:
-        """What passed, in the form of a recording, redacted."""
+        """Return the traffic in the form of a recording, redacted."""
         return self._kept.frames if self._kept is not None else []
 
     def play(self, frames: Iterable[Frame]) -> str | None:
-        """Send every request of a recording in its turn; raises OSError when the backend cannot be reached."""
+        """Send every request of a recording in order; raises OSError if the backend cannot be reached."""
         recorded = self.recorded = [frame for frame in frames if frame.seam == "http"]
         literals = self._literals(recorded)
         redactor = Redactor(literals=literals)

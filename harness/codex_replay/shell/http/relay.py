@@ -60,7 +60,7 @@ class Relay:
         self.client.read_on()
 
     def _refuse(self) -> None:
-        """There is no server: reset the client after its first request, so that the recording has the request."""
+        """If there is no server, reset the client after its first request, so that the recording has the request."""
         if self._unreachable and self.watch.asked:
             self.watch.disconnected("server", "reset")
             self.client.close(reset=True)
@@ -102,7 +102,7 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """One side's connection is gone; so is the other's, in the same way."""
+        """Close the connection of the other side in the same way as this side's connection ended."""
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:

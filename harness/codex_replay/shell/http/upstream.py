@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Upstream:
-    """Where requests go: host, port, whether by TLS, and the path that is before the client's own. Raises ValueError."""
+    """The upstream of requests: host, port, TLS or not, and the path before the client's path. Raises ValueError."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)

@@ -190,7 +190,7 @@ class Process:
 
     @property
     def stderr_bytes(self) -> int:
-        """How many bytes the program has written to stderr."""
+        """Return the number of bytes that the program has written to stderr."""
         with self._lock:
             return self._stderr_bytes
 

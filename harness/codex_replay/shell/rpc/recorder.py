@@ -119,7 +119,7 @@ class Lane:
         self._settle()
 
     def drop(self) -> None:
-        """Give the lane up: its reader is gone."""
+        """Stop the lane, because its reader has disconnected."""
         self.waiting.clear()
         self.end()
         self.waiting.clear()

@@ -25,7 +25,7 @@ class ChatAnswer:
         self._usage: Usage | None = None
 
     def begin(self) -> Iterable[bytes]:
-        """The first chunk: whose answer it is."""
+        """Return the first chunk, which has the role of the message."""
         yield self._chunk({"role": "assistant", "content": ""})
 
     def feed(self, piece: Piece) -> Iterable[bytes]:

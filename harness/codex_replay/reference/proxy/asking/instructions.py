@@ -34,7 +34,7 @@ If no tool is needed, respond with plain text."""
 
 
 def tool_instructions(tools: Tools) -> str:
-    """The whole text for these tools; empty if there are none."""
+    """Return the whole text for these tools; empty without tools."""
     if not tools.definitions:
         return ""
     schemas = [f"- {function['name']}: {text(schema_of(function))}" for function in tools.functions]

@@ -25,7 +25,7 @@ class Tools(NamedTuple):
 
     @property
     def functions(self) -> list[dict[str, Any]]:
-        """What is under `function` in each definition."""
+        """Return the value of `function` for each definition."""
         return [definition["function"] for definition in self.definitions]
 
     @property

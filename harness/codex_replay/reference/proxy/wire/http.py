@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The client has gone."""
+        """The client has disconnected."""
         self._connections.discard(self)
         self.abandon()
 
@@ -190,7 +190,7 @@ class Connection(asyncio.Protocol):
             raise Disconnected
 
     def abandon(self) -> None:
-        """The client is gone: cancel the work for it."""
+        """Cancel the work for a client that has disconnected."""
         self._gone = True
         self._may_write.set()
         self._waiting.clear()

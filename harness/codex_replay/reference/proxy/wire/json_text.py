@@ -14,7 +14,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def loads(data: bytes | str) -> Any:
-    """Decode; raises ValueError for what is not JSON (NaN and Infinity neither)."""
+    """Decode a JSON text; raises ValueError for invalid JSON, including NaN and Infinity."""
     if isinstance(data, bytes):
         data = data.decode(json.detect_encoding(data), "surrogatepass")
     return _DECODER.decode(data)

@@ -37,7 +37,7 @@ class Pool:
         self._sweep()
 
     def running(self) -> int:
-        """How many servers are fit for use."""
+        """Return the number of usable servers."""
         return sum(not server.retired and not server.dead for server in self._servers)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""What is between the tags of a call: is it one, and what does it call?
+"""Parse the text between the tags of a call: whether it is a call, and of which tool.
 
 Strategy: the arguments are passed on as the very characters that the model wrote; decoding and encoding them again would lose
 doubled keys, `1.0` and long numbers.
