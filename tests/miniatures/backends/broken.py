@@ -362,11 +362,13 @@ def ascii_only() -> None:
 
 
 MODULES = {
+    "answers": "backend.answers",
     "auth": "backend.rules.auth",
     "bodies": "backend.bodies",
     "body": "backend.rules.body",
     "default": "model.default",
     "exchange": "backend.exchange",
+    "play": "backend.play",
     "routes": "backend.routes",
     "server": "backend.server",
     "table": "backend.rules.table",
@@ -548,13 +550,13 @@ def vague_errors() -> None:
 @variant
 def errors_as_text() -> None:
     """Gives errors the wrong content type."""
-    server.routes.JSON_TYPE = ("content-type", "text/plain")
+    server.answers.JSON_TYPE = server.play.JSON_TYPE = ("content-type", "text/plain")
 
 
 @variant
 def plain_content_type() -> None:
     """Gives streams the wrong content type."""
-    server.routes.STREAM_TYPE = ("content-type", "text/plain")
+    server.play.STREAM_TYPE = ("content-type", "text/plain")
 
 
 @variant
