@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from codex_replay.shell.http.recorder import HttpRecorder
 
 UNKNOWN = "unknown"
+MAX_BODY = 16 << 20  # as `shell.http.bodies`, which is imported for the http seam alone
 SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server")
 
 
@@ -45,6 +46,7 @@ class Options(NamedTuple):
     command: tuple[str, ...]
     literals: Mapping[str, str]
     hosts: tuple[str, ...] = ()
+    max_body: int = MAX_BODY
 
     @property
     def unstarted(self) -> str:
@@ -133,7 +135,7 @@ def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redacto
     from codex_replay.shell.http.recorder import HttpRecorder
 
     try:
-        return HttpRecorder(options.upstream, options.listen, log, redactor, options.say, options.hosts)
+        return HttpRecorder(options.upstream, options.listen, log, redactor, options.say, options.hosts, options.max_body)
     except ValueError as error:
         give_back(writer)
         options.stop(2, f"{error}. {options.unstarted}")
@@ -227,6 +229,14 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
     "--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="The address that receives requests."
 )
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
+@click.option(
+    "--max-body",
+    default=MAX_BODY,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="BYTES",
+    help="Leave out a longer decoded body.",
+)
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
 @LITERAL
 @click.option("--env-secrets", is_flag=True, help="Also redact the values of secret-looking environment variables.")
@@ -241,6 +251,7 @@ def command(
     upstream: str | None,
     listen: str,
     hosts: tuple[str, ...],
+    max_body: int,
     origin: tuple[str, ...],
     literals: tuple[str, ...],
     env_secrets: bool,
@@ -259,7 +270,7 @@ def command(
     if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
         raise click.UsageError("--listen receives requests for --upstream: add --upstream URL, or remove --listen.")
     texts = environment(named(literals)) if env_secrets else named(literals)
-    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, texts, hosts)
+    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, texts, hosts, max_body)
     for seam in options.origin:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"

@@ -97,6 +97,23 @@ def test_what_decodes_to_much_but_not_too_much_is_recorded_in_its_order(tmp_path
     assert len(frames[2].payload["view"]["text"]) == 4 * MB
 
 
+@pytest.mark.parametrize(("limit", "kept"), [("1000", False), ("4000000", False), ("5000000", True)])
+def test_the_limit_of_a_decoded_body_is_an_option(tmp_path: Path, limit: str, kept: bool) -> None:
+    body = gzip.compress(b'{"text":"' + b"abcdefgh" * (MB // 2) + b'"}')
+
+    def serve(made: Backend, sock: socket.socket) -> None:
+        read_request(sock)
+        sock.sendall(packed(body, "gzip"))
+
+    with backend(serve) as made, recording(tmp_path, made.port, words=("--max-body", limit)) as run:
+        with run.connect() as sock:
+            sock.sendall(post(b"x"))
+            assert read_exactly(sock, len(packed(body, "gzip"))) == packed(body, "gzip")
+        frames = run.finish()
+    assert ("omitted" not in frames[2].payload) == kept
+    assert (b"Set another limit with --max-body." in run.stderr) != kept
+
+
 def test_frames_wait_for_the_one_before_them_and_their_sender_does_not() -> None:
     go, written = threading.Event(), []
 

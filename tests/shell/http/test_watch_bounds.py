@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codex_replay.cli.record import MAX_BODY
 from codex_replay.shell.http import bodies, watch
 from tests.shell.http.test_http_watch import watching
 
@@ -47,11 +48,9 @@ def test_a_long_body_of_a_client_is_not_kept_beside_what_is_logged() -> None:
 
 @pytest.mark.parametrize("piece", [1, 7, 100, 5000])
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
-def test_an_event_that_is_too_long_is_left_out_and_the_others_stay(
-    piece: int, end: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bodies, "MAX_DECODED", 1000)
+def test_an_event_that_is_too_long_is_left_out_and_the_others_stay(piece: int, end: bytes) -> None:
     made, notes, said = watching("http://up:9")
+    made.limit = 1000
     made.client(ASK)
     long = b"data: " + b"q" * 4000 + end
     sent = OK + b"data: 1" + end + long + b"data: 2" + end + b"data: 3" + end
@@ -68,9 +67,9 @@ def test_an_event_that_is_too_long_is_left_out_and_the_others_stay(
         assert len(kinds) == 4  # it came whole, and was held at no time
 
 
-def test_an_event_that_never_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "MAX_DECODED", 1000)
+def test_an_event_that_never_ends_is_left_out() -> None:
     made, notes, _ = watching("http://up:9")
+    made.limit = 1000
     made.client(ASK)
     made.server(OK)
     for _ in range(100):
@@ -78,3 +77,4 @@ def test_an_event_that_never_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -
     made.disconnected("server", "end")
     assert [(frame.kind, frame.payload) for frame in notes.frames][2:] == [("chunk", {"omitted": 10600}), ("close", "end")]
     assert watch.MAX_HEAD == bodies.MAX_HEAD
+    assert MAX_BODY == bodies.MAX_DECODED

@@ -15,8 +15,9 @@ from codex_replay.shell.http.deferred import Deferred
 Redact = Callable[[bytes], bytes]
 PAUSE = 0.02  # seconds: in a body without chunks, a longer wait counts as the end of a chunk
 PART = 8 << 20  # bytes: a body that is not an event stream is logged in parts of this size
-#: Bytes: a compressed body that decodes to more than the first is decoded off the loop, beyond the second it is left out. A body
-#: in one piece (a request, or a compressed body) is left out if it is longer than the third as sent.
+#: Bytes: a compressed body that decodes to more than the first is decoded off the loop, beyond the second (unless told
+#: otherwise) it is left out. A body in one piece (a request, or a compressed body) is left out if it is longer than the third
+#: as sent.
 AT_ONCE, MAX_DECODED, MAX_SENT = 1 << 20, 16 << 20, 64 << 20
 MAX_HEAD = 1 << 20  # bytes: after a longer head the connection is passed on, but not recorded
 _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
@@ -43,6 +44,10 @@ class Watch(Protocol):
     @property
     def log(self) -> Log | Deferred:
         """The recording."""
+
+    @property
+    def limit(self) -> int:
+        """The bytes that a decoded body, or an event, may have in the cassette."""
 
     @property
     def later(self) -> bool:
@@ -88,7 +93,7 @@ class EventBody:
         ready = self._decoder.feed(data)
         self._ready += ready
         self._waits = self._waits + len(data) - sum(len(block.raw) for block in ready)
-        if self._waits > MAX_DECODED and self._tail is None:
+        if self._waits > self._watch.limit and self._tail is None:
             self._flush()
             self._decoder, self._tail = Decoder(), data[-3:]
         if not self._chunked:

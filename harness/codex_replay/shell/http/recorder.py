@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.cassettes.record_log import Log
+from codex_replay.shell.http.bodies import MAX_DECODED
 from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.relay import Relay
 from codex_replay.shell.http.upstream import Upstream
@@ -29,8 +30,9 @@ class HttpRecorder:
     """Listens at `listen` ("host:port", port 0 for any), passes all on to `upstream`, logs it.
 
     It listens from the beginning; `url` is where. Serve with `start` and `stop` (a thread of its own) or with `run` (until a
-    signal). The target of `log` must redact whole frames (`hidden.redacted`): they arrive with possible parts of a
-    secret as it was. Raises OSError when it cannot listen there, ValueError when `listen` or `upstream` is no such thing.
+    signal). The target of `log` must redact whole frames (`hidden.redacted`): they arrive with possible parts of a secret as
+    it was. A body that decodes to more than `limit` bytes is left out. Raises OSError when it cannot listen there, ValueError
+    when `listen` or `upstream` is no such thing.
     """
 
     def __init__(
@@ -41,7 +43,9 @@ class HttpRecorder:
         redactor: Redactor,
         say: Callable[[str], None],
         hosts: Iterable[str] = (),
+        limit: int = MAX_DECODED,
     ) -> None:
+        self._limit = limit
         self._upstream = Upstream(upstream)
         # Requests go on with the server's own Host: a web page that the server refuses must not get there through us.
         self._guard = WebGuard(urlsplit(f"//{listen}").hostname or "", hosts)
@@ -89,7 +93,10 @@ class HttpRecorder:
         self._count += 1
         # What the log writes to redacts a frame as a whole, and what was streamed in chunks when all are there.
         watch = Watch(
-            self._count, self._log, self._redactor, self._upstream.rewrite, self._say_once, later=True, guard=self._guard
+            *(self._count, self._log, self._redactor, self._upstream.rewrite, self._say_once),
+            later=True,
+            guard=self._guard,
+            limit=self._limit,
         )
         relay = Relay(watch, self._upstream, self._context, self._say_once, self._relays.discard)
         self._relays.add(relay)

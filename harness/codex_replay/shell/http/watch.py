@@ -45,8 +45,10 @@ class Watch:
         *,
         later: bool = False,
         guard: WebGuard | None = None,
+        limit: int = MAX_DECODED,
     ) -> None:
         self.conn = conn
+        self.limit = limit
         self.guard = guard
         #: Why the connection is to be ended with a refusal, None while it may go on; of a refused request nothing is logged.
         self.refused: str | None = None
@@ -91,12 +93,13 @@ class Watch:
     def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
         """Return the cassette entry for a body that is too long, and report it."""
         packed = f" after decoding {encoding!r}" if encoding else ""
-        self._say(f"a body is longer than {MAX_DECODED >> 20} MB{packed}; it is not in the cassette.")
+        limit = f"{self.limit >> 20} MB" if self.limit >= 1 << 20 else f"{self.limit} bytes"
+        self._say(f"a body is longer than {limit}{packed}; it is not in the cassette. Set another limit with --max-body.")
         return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
         """Return what is in the cassette for an answer's body."""
-        if decodes_to_more(raw, encoding, MAX_DECODED):
+        if decodes_to_more(raw, encoding, self.limit):
             return self.left_out(len(raw), encoding)
         fields = encoded_body.fields(raw, encoding) if self.later else http_frames.body_fields(raw, encoding, self.redact)
         return self.looked_into(fields, encoding)
@@ -222,7 +225,7 @@ class Requests:
         encoding = http_frames.header(headers, "content-encoding")
 
         def payload() -> dict[str, Any]:
-            if size > MAX_SENT or decodes_to_more(body, encoding, MAX_DECODED):
+            if size > MAX_SENT or decodes_to_more(body, encoding, watch.limit):
                 bare = http_frames.request_payload(method, path, watch.headers(headers), b"", version)
                 last = {"version": bare.pop("version")} if "version" in bare else {}
                 return {**bare, **watch.left_out(size, encoding), **last}
