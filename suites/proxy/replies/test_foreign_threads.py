@@ -183,7 +183,7 @@ def test_an_earlier_turn_that_nobody_reads(proxy: Proxy, endpoint: str) -> None:
         {"messages": [{"role": "user", "content": next_prompt}]} if endpoint == "chat" else {"input": next_prompt}
     )
     done = proxy.post(endpoint, {**body, "stream": True}, script=script, ok=False)
-    assert proxy.running is not None
+    assert proxy.running is not None, "The proxy must still be running after the answer."
     frames = proxy.running.wire.frames
     own, foreign = thread_of(frames, next_prompt), thread_of(frames, proxy.marker)
     only_its_own(done, own, foreign, "an earlier request, whose client hung up", TEXT, WORDS)

@@ -31,7 +31,7 @@ HEALTH = ("/healthz", "/readyz")
 def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """A connection stays open after an answer, or the answer says `Connection: close`."""
     proxy.post(endpoint, {"stream": stream})
-    assert proxy.running is not None
+    assert proxy.running is not None, "The proxy must still be running after the answer."
     parts = urlsplit(proxy.running.url)
     prompt = proxy.prompt()
     body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}

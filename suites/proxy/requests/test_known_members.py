@@ -58,7 +58,7 @@ def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
 
 @pytest.mark.spec("known-handshake", "REAL-45")
 def test_the_handshake_has_no_unknown_members(proxy: Proxy) -> None:
-    """`initialize`, of every app-server that the proxy has started so far."""
+    """Return the `initialize` requests to all app-servers that the proxy has started so far."""
     seen(proxy)
     proxy.ask("GET", "/v1/models")
     if not [*proxy.handshakes()]:  # a proxy may start its app-server with the first request
