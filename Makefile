@@ -59,8 +59,8 @@ defects: $(STAMP) ## the known classes of defects in three proxies, alone: DEFEC
 fuzz: $(STAMP) ## hostile input of every kind; resumable: FUZZ="--seed 2 backend_bodies"
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-mutants: $(STAMP) ## machine-made mutants of what the reference proxy sends: each must be found by a check, or be allowed by the table
-	$(BIN)/python -m pytest suites/proxy $(LEAN) -p tests.mutants.plugin --mutants-jobs $(JOBS) $(if $(MUTANTS),--mutants '$(MUTANTS)') $(if $(JSON),--mutants-report '$(JSON)')
+mutants: $(STAMP) ## machine-made mutants of what the references and the fakes send: each must be found by a check, or be allowed by the table
+	$(BIN)/python -m pytest suites/$(SUITE) --ignore suites/schema $(LEAN) -p tests.mutants.plugin --mutants-jobs $(JOBS) $(if $(MUTANTS),--mutants '$(MUTANTS)') $(if $(JSON),--mutants-report '$(JSON)')
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -22,7 +22,7 @@ settings.load_profile("ci" if os.environ.get("CODEX_REPLAY_CI") else "any machin
 
 HERE = Path(__file__).parent
 #: Folders whose tests run whole suites. They start first: a long test that starts last runs alone.
-LONG = ("plugin", "project", "strength")
+LONG = ("mutants", "plugin", "project", "strength")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -131,6 +131,17 @@ def test_names_of_headers_in_any_case(backend: Backend) -> None:
 )
 def test_a_refusal_has_the_shape_of_the_api(backend: Backend) -> None:
     """Every refusal has `error.message` and `error.code`."""
-    for answer in (backend.ask(body(), {"authorization": None}), backend.ask(b"{")):
-        assert set(refused(answer, 400, 401)) >= {"message", "type", "param", "code"}
+    answers = [backend.ask(body(), {"authorization": None}), backend.ask(body(), {"originator": None}), backend.ask(b"{")]
+    if not backend.live:
+        answers += [backend.refresh({}), backend.refresh({"grant_type": "refresh_token", "refresh_token": "refresh-1"})]
+        backend.login("api_key")
+        answers += [backend.ask(body(), {"authorization": None}), backend.ask(body(model=...)), backend.ask(b"{")]
+    for answer in answers:
+        error = refused(answer, 400, 401)
+        assert set(answer.value) == {"error"}
+        assert set(error) >= {"message", "type", "param", "code"}
+        assert isinstance(error["type"], str)
+        assert error["type"].strip() == error["type"] != ""
+        for name in ("param", "code"):
+            assert error[name] is None or (isinstance(error[name], str) and error[name].strip() == error[name] != ""), name
         assert answer.header("content-type").startswith("application/json")

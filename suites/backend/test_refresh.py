@@ -30,6 +30,7 @@ def test_the_answer_of_a_refresh(backend: Backend) -> None:
     """The response to a refresh has three tokens, all of them strings."""
     answer = backend.refresh(REQUEST)
     assert answer.status == 200, answer.tell()
+    assert answer.header("content-type").partition(";")[0] == "application/json"
     assert all(
         isinstance(answer.value.get(name), str) and answer.value[name] for name in ("access_token", "refresh_token", "id_token")
     )

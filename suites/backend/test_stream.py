@@ -11,6 +11,13 @@ from codex_replay.plugin.backend.conversation import Answer, Backend, event_prob
 from suites.backend.expected import CALL_ADD, SEARCH, body, completed, user
 from suites.lite_protocol import FUNCTION_TOOL, WEB_SEARCH_TOOL
 
+#: Replies that do not come to a good end.
+BROKEN: dict[str, list[Any]] = {
+    "failed": ["half", {"type": "failed", "code": "server_error"}],
+    "incomplete": ["half", {"type": "incomplete", "reason": "max_output_tokens"}],
+}
+#: What of a response changes while it is made.
+MOVING = {"status", "output", "usage", "error", "incomplete_details", "completed_at"}
 #: One reply of each kind, for cases that need a fake with a script.
 KINDS: dict[str, list[Any]] = {
     "text": ["Hello é✓ there, all of you."],
@@ -45,9 +52,12 @@ def kinds(answer: Answer) -> list[str]:
     return [str(event.get("type")) for event in answer.events]
 
 
+@pytest.mark.parametrize("mode", ["chatgpt", "api_key"])
 @pytest.mark.spec("stream-content-type", "LITE-48")
-def test_it_is_an_event_stream(backend: Backend) -> None:
+def test_it_is_an_event_stream(backend: Backend, mode: str) -> None:
     """The Content-Type of the response is text/event-stream."""
+    if not backend.live:
+        backend.login(mode)
     assert greeted(backend).header("content-type").partition(";")[0].strip() == "text/event-stream"
 
 
@@ -269,6 +279,69 @@ def test_the_events_of_a_stream_hang_together(backend: Backend, kind: str) -> No
     """The events of a stream are consistent: `added` before `done`, deltas between them, joined deltas equal to the whole."""
     backend.says(*KINDS[kind])
     assert stream_problems(completed(backend.ask(body())).events) == []
+
+
+@pytest.mark.spec("events-broken", source="openai 3.52.0, the types of its events", says="each event is what its type says")
+@pytest.mark.parametrize("kind", BROKEN)
+def test_every_event_of_a_broken_stream_is_what_its_type_says(backend: Backend, kind: str) -> None:
+    """A reply that fails, or that is cut short, has events as good as any."""
+    backend.says(*BROKEN[kind])
+    events = backend.ask(body()).events
+    assert [problem for event in events for problem in event_problems(event)] == []
+    assert stream_problems(events) == []
+    must_be_one_response(events)
+    must_add_up(events)
+    assert events[-1]["response"]["output"] == [event["item"] for event in events if event["type"] == "response.output_item.done"]
+
+
+@pytest.mark.spec("events-add-up", source="openai 3.52.0, its client", says="how a stream is put together")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_adds_up(backend: Backend, kind: str) -> None:
+    """Items and parts are added empty, and a part is done with what its deltas have brought: so clients put it together."""
+    backend.says(*KINDS[kind])
+    must_add_up(completed(backend.ask(body())).events)
+
+
+def must_add_up(events: list[dict[str, Any]]) -> None:
+    """Hold what is added to be empty, and what is done to be its deltas."""
+    joined: dict[Any, str] = {}
+    for event in events:
+        kind = event["type"]
+        place = (event.get("item_id"), event.get("content_index"), event.get("summary_index"))
+        if kind == "response.output_item.added":
+            item = event["item"]
+            assert [item[name] for name in ("arguments", "input", "content", "summary") if item.get(name)] == [], item
+        elif kind.endswith("_part.added"):
+            assert text_of(event["part"]) == "", event
+        elif kind.endswith(".delta"):
+            joined[place] = joined.get(place, "") + event["delta"]
+        elif kind.endswith("_part.done"):
+            assert text_of(event["part"]) == joined.get(place, ""), event
+
+
+def text_of(part: dict[str, Any]) -> Any:
+    """Return the text of a part, or its refusal."""
+    return part.get("text", part.get("refusal"))
+
+
+@pytest.mark.spec("events-one-response", source="openai 3.52.0, the types of its events", says="Response")
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_events_are_about_one_response(backend: Backend, kind: str) -> None:
+    """Those that have the response have the same one: only its progress differs."""
+    backend.says(*KINDS[kind])
+    must_be_one_response(completed(backend.ask(body())).events)
+
+
+def must_be_one_response(events: list[dict[str, Any]]) -> None:
+    """Hold the responses of all events to that of the first."""
+    found = [(event["type"], event["response"]) for event in events if "response" in event]
+    first = {key: value for key, value in found[0][1].items() if key not in MOVING}
+    for kind, response in found:
+        assert {key: value for key, value in response.items() if key not in MOVING} == first, f"{kind} has another response"
+        if kind in ("response.created", "response.in_progress"):
+            assert (response["status"], response["output"], response.get("usage")) == ("in_progress", [], None), kind
+        if kind != "response.failed":
+            assert response.get("error") is None, kind
 
 
 @pytest.mark.spec("events-parallel", "LITE-68")

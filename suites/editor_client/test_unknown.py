@@ -56,8 +56,9 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
     assert answer["id"] == number
     assert type(answer["id"]) is type(number)
     if "result" not in answer or not method.startswith("item/tool/"):
-        assert isinstance(answer["error"]["code"], int)
+        assert type(answer["error"]["code"]) is int
         assert isinstance(answer["error"]["message"], str)
+        assert answer["error"]["message"].strip(), "the error has no message"
         assert "result" not in answer
 
 

@@ -59,6 +59,29 @@ def test_reasoning_goes_back(lite_client: LiteClient) -> None:
     assert [item["encrypted_content"] for item in items(run.turns[1], "reasoning")] == ["b3BhcXVl"]
 
 
+@pytest.mark.spec("follow-up-items", "LITE-33", "LITE-40", source="OpenAI API reference, Responses", says="input: items")
+def test_what_goes_back_are_items_as_they_came(lite_client: LiteClient) -> None:
+    """What the model thought and said goes back in the form of the API: who said it, and each part with its type.
+
+    A client may leave out the type of a message, and may send its text as it is.
+    """
+    thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
+    run = lite_client(script=[{"items": [thought, "I add.", call()]}, "done"], tools=ADD)
+    assert run.text() == "done"
+    found = run.turns[1].body["input"]
+    assert [item.get("summary") for item in found if item.get("type") == "reasoning"] == [
+        [{"type": "summary_text", "text": "Adding"}]
+    ]
+    messages = [item for item in found if item.get("type", "message") == "message"]
+    assert [message.get("role") for message in messages] == ["user", "assistant"]
+    content = messages[1]["content"]
+    parts = [{"type": "output_text", "text": content}] if isinstance(content, str) else content
+    assert [(part.get("type"), part.get("text")) for part in parts] == [("output_text", "I add.")]
+    for part in parts:
+        for name in ("annotations", "logprobs"):
+            assert part.get(name, []) == [], f"{name} of the model's text must go back as they came, or not at all"
+
+
 @pytest.mark.spec("follow-up-error-text", "LITE-59")
 def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
     """The output of a failed call is plain text: `err: ` and the error of the canned result."""

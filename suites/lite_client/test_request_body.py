@@ -88,6 +88,7 @@ def test_output_schema(lite_client: LiteClient) -> None:
     text = body(lite_client, schema=SCHEMA)["text"]
     text["format"].pop("name", None)
     assert text == {"verbosity": VERBOSITY, "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}
+    assert text["format"]["strict"] is True, "strict must be true; 1 is another type"
 
 
 @pytest.mark.spec("body-text-plain", "LITE-42")

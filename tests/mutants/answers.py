@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from codex_replay.plugin.proxy.http import Exchange
 from tests.mutants.operators import Change
-from tests.mutants.recording import Mutation, Recording
-from tests.mutants.sites import Mutant, Sites, change_in
+from tests.mutants.recording import Mutation, Recording, answer_kind
+from tests.mutants.sites import OPAQUE, Mutant, Sites, change_in
 
-
-def answer_kind(done: Exchange) -> str:
-    """Return which answer it is: the route, its status, whole or stream."""
-    outcome = "error" if done.status >= 400 else "stream" if done.is_stream else "whole"
-    return f"{done.method} {done.path} {outcome}"
+#: What an answer repeats of the client's request: one value each, and not a place for each member below it.
+REPEATED = OPAQUE | {"tools", "tool_choice", "reasoning", "format"}
+#: Members of which each word is a site; any other text is one site.
+WORDS = {"type", "object", "status", "role", "finish_reason"}
+#: Events whose response is that of response.completed at another time: what may differ there, and nothing below it.
+EARLIER = ("response.created", "response.in_progress", "response.failed")
+MOVING = {"response", "response.id", "response.object", "response.created_at", "response.status", "response.error"}
+MOVING |= {"response.model", "response.output", "response.usage"}
+#: Headers of the connection: a client does not see them, or has no answer without them.
+CONNECTION = {"connection", "content-length", "date", "keep-alive", "transfer-encoding"}
 
 
 def chunk_kind(value: Any) -> str:
     """Return which event of a stream it is: its type, or what a chunk of chat carries."""
     if not isinstance(value, dict):
-        return "other"
+        return "[DONE]"
     if "type" in value:
         return str(value["type"])
     choices = value.get("choices")
     if not choices:
-        return "usage chunk" if choices == [] else "other"
+        return "usage chunk" if choices == [] else "error"
     delta = choices[0].get("delta") or {}
     name = next((key for key in ("role", "tool_calls", "content") if key in delta), "")
     return f"{name} chunk" if name else "last chunk"
 
 
-def blocks(done: Exchange) -> list[bytes]:
-    """Return the events of a stream, each with the blank line that ends it."""
-    return [block + b"\n\n" for block in done.body.split(b"\n\n") if block]
+@lru_cache(maxsize=4096)
+def events_of(body: bytes) -> tuple[tuple[bytes, str], ...]:
+    """Return the events of a stream, each with the blank line that ends it and with its kind."""
+    return tuple((block + b"\n\n", chunk_kind(event_value(block))) for block in body.split(b"\n\n") if block)
 
 
 def event_value(block: bytes) -> Any:
     """Return the data of an event decoded; None if it is no JSON."""
-    data = b"\n".join(line[6:] for line in block.splitlines() if line.startswith(b"data: "))
+    return decoded(b"\n".join(line[6:] for line in block.splitlines() if line.startswith(b"data: ")))
+
+
+def decoded(text: bytes) -> Any:
+    """Return JSON decoded; None if it is no JSON."""
     try:
-        return json.loads(data)
+        return json.loads(text)
     except ValueError:
         return None
 
@@ -63,28 +73,29 @@ def answer_mutants(recordings: Iterable[Recording]) -> Iterator[Mutant]:
         if not done.status:
             continue
         name = answer_kind(done)
-        headers.setdefault(name, set()).update(key.lower() for key, _ in done.headers)
+        headers.setdefault(name, set()).update({key.lower() for key, _ in done.headers} - CONNECTION)
         if done.is_stream:
-            for block in blocks(done):
+            for block, kind in events_of(done.body):
                 if (value := event_value(block)) is not None:
-                    events.setdefault((name, chunk_kind(value)), Sites()).add(value)
-        elif done.body:
-            with contextlib.suppress(ValueError):
-                bodies.setdefault(name, Sites()).add(json.loads(done.body))
+                    words = () if "error" in value else WORDS
+                    events.setdefault((name, kind), Sites(REPEATED, words)).add(value)
+        elif (value := decoded(done.body)) is not None:
+            bodies.setdefault(name, Sites(REPEATED, () if done.status >= 400 else WORDS)).add(value)
     for name, found in bodies.items():
         for path, wanted, what, change in found.all():
             yield Mutant("answers", f"{name} {path}", f"({wanted}) {what}", _in_body(name, path, str(wanted), change), name)
     for (name, event), found in events.items():
         for path, wanted, what, change in found.all():
-            yield Mutant(
-                "answers", f"{name} {event} {path}", f"({wanted}) {what}", _in_event(name, event, path, str(wanted), change), name
-            )
+            if event in EARLIER and path.startswith("response") and path not in MOVING:
+                continue
+            mutation = _in_event(name, event, path, str(wanted), change)
+            yield Mutant("answers", f"{name} {event} {path}", f"({wanted}) {what}", mutation, name)
         for what, alter in EVENTS.items():
             yield Mutant("answers", f"{name} {event}", what, _in_blocks(name, event, alter), name)
     for name in sorted({name for name, _ in events}):
         if "chat" in name:
             for what, alter in EVENTS.items():
-                yield Mutant("answers", f"{name} [DONE]", what, _in_blocks(name, "other", alter), name)
+                yield Mutant("answers", f"{name} [DONE]", what, _in_blocks(name, "[DONE]", alter), name)
     for name, keys in headers.items():
         for key in sorted(keys):
             for what, value in (("is missing", None), ("has another value", "x-other")):
@@ -113,11 +124,8 @@ def _in_body(name: str, path: str, wanted: str, change: Change) -> Mutation:
     def mutation(done: Exchange) -> Exchange:
         if done.is_stream or not done.body or answer_kind(done) != name:
             return done
-        try:
-            value = json.loads(done.body)
-        except ValueError:
-            return done
-        if not change_in(value, path, wanted, change):
+        value = decoded(done.body)
+        if value is None or not change_in(value, path, wanted, change):
             return done
         return replace(done, body=json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
@@ -128,11 +136,12 @@ def _in_event(name: str, event: str, path: str, wanted: str, change: Change) -> 
     def mutation(done: Exchange) -> Exchange:
         if not done.is_stream or answer_kind(done) != name:
             return done
-        all_, found = blocks(done), False
-        for at, block in enumerate(all_):
-            value = event_value(block)
-            if value is not None and chunk_kind(value) == event and change_in(value, path, wanted, change):
-                all_[at], found = event_of(block, value), True
+        all_, found = [], False
+        for block, kind in events_of(done.body):
+            value = event_value(block) if kind == event else None
+            changed = value is not None and change_in(value, path, wanted, change)
+            all_.append(event_of(block, value) if changed else block)
+            found = found or changed
         return replace(done, body=b"".join(all_)) if found else done
 
     return mutation
@@ -142,10 +151,11 @@ def _in_blocks(name: str, event: str, alter: Callable[[list[bytes], int], None])
     def mutation(done: Exchange) -> Exchange:
         if not done.is_stream or answer_kind(done) != name:
             return done
-        all_ = blocks(done)
-        at = next((n for n, block in enumerate(all_) if chunk_kind(event_value(block)) == event), None)
+        kinds = events_of(done.body)
+        at = next((n for n, (_, kind) in enumerate(kinds) if kind == event), None)
         if at is None:
             return done
+        all_ = [block for block, _ in kinds]
         alter(all_, at)
         body = b"".join(all_)
         return replace(done, body=body) if body != done.body else done

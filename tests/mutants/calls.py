@@ -11,10 +11,9 @@ from typing import Any
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.plugin.proxy.wire import WireFrame
 from tests.mutants.operators import Change, text_changes
-from tests.mutants.recording import Mutation, Recording, frame_of
+from tests.mutants.recording import CALLS, Mutation, Recording, frame_of
 from tests.mutants.sites import Mutant, Sites, change_in
 
-CALLS = ("newConversation", "sendUserTurn", "sendUserMessage")
 #: The developer instructions that begin so are the tool text; texts with longer lines are not taken apart.
 TOOL_TEXT, LONGEST_LINE = "Tool calling", 600
 CONDITIONAL = ("Tool choice is", "Strict tools:")

@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import pytest
 from _pytest.outcomes import Exit, OutcomeException, Skipped
 
-from codex_replay.plugin.proxy.fixture import marker_of
-from codex_replay.plugin.proxy.http import Exchange
-from tests.mutants.answers import answer_kind
-from tests.mutants.calls import CALLS
-from tests.mutants.recording import NotReplayable, Recording, Replayed
+from tests.mutants.recording import NotReplayable
 from tests.mutants.sites import Mutant
 
 
-class Case:
-    """One case of the suite, with its recording."""
+class Recorded(Protocol):
+    """What the subject of one case sent."""
 
-    def __init__(self, item: Any, recording: Recording) -> None:
+    @property
+    def fixture(self) -> str:
+        """The fixture that a case sees it by."""
+
+    @property
+    def passes(self) -> set[str]:
+        """The kinds of all that it sent."""
+
+    def stand_in(self, nodeid: str, mutant: Mutant | None) -> Any:
+        """Return what takes the fixture's place, None if the mutant changes nothing in this case."""
+
+    def finish(self, stand_in: Any) -> None:
+        """Check what the suite checks at the end of each case."""
+
+
+class Case:
+    """One case of a suite, with its recording."""
+
+    def __init__(self, item: Any, recording: Recorded) -> None:
         self.item, self.recording = item, recording
         mark = item.get_closest_marker("spec")
         self.check: str = mark.args[0] if mark else item.name
         callspec = getattr(item, "callspec", None)
         params = dict(callspec.params) if callspec is not None else {}
-        self.given = {name: params[name] for name in item._fixtureinfo.argnames if name != "proxy" and name in params}
-        self.whole = set(item._fixtureinfo.argnames) == {*self.given, "proxy"}
-        sent = [
-            f for f in [*recording.handshake, *(f for done in recording.exchanges for f in done.frames)] if f.sender == "client"
-        ]
-        methods = {str(f.value.get("method")) for f in sent if isinstance(f.value, dict)}
-        specified = recording.profile == "as-specified"
-        answers = {answer_kind(done) for done in recording.exchanges if done.status}
-        self.passes = answers | (methods & {*CALLS, "initialize", "initialized"} if specified else set())
+        names = item._fixtureinfo.argnames
+        self.given = {name: params[name] for name in names if name != recording.fixture and name in params}
+        self.whole = set(names) == {*self.given, recording.fixture}
+        self.passes = recording.passes
 
     def run(self, mutant: Mutant | None) -> str | None:
         """Return why the case is red on the mutant, "" if it is green, None if the mutant changes nothing in it."""
-        handshake, answers = self.recording.handshake, self.recording.exchanges
-        if mutant is not None:
-            answers = [mutant.mutation(done) for done in answers]
-            hands = Exchange("", "", None, frames=handshake)
-            changed = mutant.mutation(hands) if mutant.passes.startswith("initialize") else hands
-            if changed is hands and all(a is b for a, b in zip(answers, self.recording.exchanges, strict=True)):
-                return None
-            handshake = changed.frames
-        proxy = Replayed(self.recording, marker_of(self.item.nodeid), handshake, answers)
         try:
-            self.item.obj(proxy=proxy, **self.given)
+            subject = self.recording.stand_in(self.item.nodeid, mutant)
+            if subject is None:
+                return None
+            self.item.obj(**{self.recording.fixture: subject}, **self.given)
+            self.recording.finish(subject)
         except (NotReplayable, Skipped):
             return None
         except Exit:
@@ -60,7 +65,7 @@ class Case:
 class Judge:
     """Judges mutants; the order of the cases follows what has killed before."""
 
-    def __init__(self, items: list[pytest.Item], recordings: dict[str, Recording]) -> None:
+    def __init__(self, items: list[pytest.Item], recordings: Mapping[str, Recorded]) -> None:
         self.left_out: list[str] = []
         self._cases: dict[str, list[Case]] = defaultdict(list)
         for item in items:
@@ -76,7 +81,7 @@ class Judge:
     def kill(self, mutant: Mutant) -> tuple[str, str, str] | int:
         """Return (check, case, why) of the first red case; else the number of green ones, 0 if nothing changes."""
         seen: Counter[str] = Counter()
-        cases = []
+        cases: list[tuple[int, int, int, Case]] = []
         for case in self._cases[mutant.passes]:
             cases.append((seen[case.check], -self._kills[case.check], len(cases), case))
             seen[case.check] += 1

@@ -1,19 +1,21 @@
-"""The run of the mutants: record every case of the suite for proxies once, then judge every mutant on the recordings.
+"""The run of the mutants: record every case of the suites once, then judge every mutant on the recordings.
 
-`python -m pytest suites/proxy -p tests.mutants.plugin` (or `make mutants`) loads this plugin. The first pass runs the suite on
-the honest proxy as ever, and keeps what the proxy sent. Then forks judge the mutants, `--mutants-jobs` at a time. Each verdict is
-one line of the progress file, so that a run that was ended goes on where it was. The file begins anew when a source of the suite,
-of the proxy or of the mutants has changed.
+`python -m pytest suites/proxy -p tests.mutants.plugin` (or `make mutants`, all suites) loads this plugin. The first pass runs the
+cases on the honest subjects as ever, and keeps what they sent. Then forks judge the mutants, `--mutants-jobs` at a time. Each
+verdict is one line of the progress file, so that a run that was ended goes on where it was. The file begins anew when a source of
+the suites, of the subjects or of the mutants has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import random
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,17 @@ import pytest
 
 from tests.mutants.answers import answer_mutants
 from tests.mutants.calls import call_mutants
+from tests.mutants.clients import EditorAdapter, LiteAdapter
+from tests.mutants.fakes import AppServerAdapter, BackendAdapter
 from tests.mutants.judge import Judge
+from tests.mutants.messages import Adapter, Conversations, message_mutants
 from tests.mutants.recording import Recording, record
 from tests.mutants.sites import Mutant
 from tests.mutants.table import Row, load
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("suites/proxy", "harness/codex_replay/reference/proxy", "harness/codex_replay/plugin/proxy", "tests/mutants")
+SOURCES = ("suites", "harness/codex_replay/reference", "harness/codex_replay/plugin", "fake_server", "tests/mutants")
+ADAPTERS: tuple[Adapter, ...] = (LiteAdapter(), EditorAdapter(), BackendAdapter(), AppServerAdapter())
 #: Progress is printed after so many mutants of one fork.
 STEP = 250
 
@@ -98,20 +104,25 @@ class Run:
         if reporter is not None:
             reporter.write_line(text)
 
-    def _record(self, session: pytest.Session) -> dict[str, Recording]:
+    def _record(self, session: pytest.Session) -> dict[str, Any]:
         from _pytest.runner import runtestprotocol
 
-        recordings: dict[str, Recording] = {}
-        end = record(recordings, lambda: self.current)
+        recordings: dict[str, Any] = {}
+
+        def kept(adapter: Adapter) -> Callable[[], list[Any]]:
+            return lambda: recordings.setdefault(self.current, Conversations(adapter)).found
+
+        ends = [record(recordings, lambda: self.current), *(adapter.record(kept(adapter)) for adapter in ADAPTERS)]
         try:
             for item in session.items:
                 self.current = item.nodeid
                 for report in runtestprotocol(item, log=False, nextitem=session):  # type: ignore[arg-type]
                     if report.failed:
                         session.testsfailed += 1
-                        self._say(f"RED ON THE HONEST PROXY  {item.nodeid}: {report.longreprtext[-300:]}")
+                        self._say(f"RED ON THE HONEST SUBJECT  {item.nodeid}: {report.longreprtext[-300:]}")
         finally:
-            end()
+            for end in ends:
+                end()
             session._setupstate.teardown_exact(None)
         return recordings
 
@@ -172,10 +183,14 @@ class Run:
         )
 
 
-def mutants(recordings: dict[str, Recording]) -> list[Mutant]:
+def mutants(recordings: dict[str, Any]) -> list[Mutant]:
     """Return all mutants, each once, in a fixed order."""
     found: dict[str, Mutant] = {}
-    for one in [*call_mutants(recordings.values()), *answer_mutants(recordings.values())]:
+    proxies = [one for one in recordings.values() if isinstance(one, Recording)]
+    others = [one for one in recordings.values() if isinstance(one, Conversations)]
+    made: list[Iterable[Mutant]] = [call_mutants(proxies), answer_mutants(proxies)]
+    made += [message_mutants(adapter, [one for one in others if one.adapter is adapter]) for adapter in ADAPTERS]
+    for one in itertools.chain(*made):
         found.setdefault(one.id, one)
     return list(found.values())
 
@@ -219,5 +234,6 @@ def fingerprint() -> str:
     found = hashlib.sha256()
     for folder in SOURCES:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            found.update(path.read_bytes())
+            if path.name != "test_mutants.py":
+                found.update(path.read_bytes())
     return found.hexdigest()

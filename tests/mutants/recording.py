@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure
+from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure, marker_of
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.plugin.proxy.subject import ProxySubject
 from codex_replay.plugin.proxy.wire import WireFrame
 
+CALLS = ("newConversation", "sendUserTurn", "sendUserMessage")
 #: Changes one exchange into another; the same object if there is nothing to change in it.
 Mutation = Callable[[Exchange], Exchange]
 
@@ -36,6 +37,41 @@ class Recording:
     model_calls: list[list[Any]] = field(default_factory=list)
     key: str = ""
     profile: str = ""
+
+    @property
+    def fixture(self) -> str:
+        """The fixture that the stand-in is for."""
+        return "proxy"
+
+    @property
+    def passes(self) -> set[str]:
+        """The kinds of answers and, as-specified, the methods of what the proxy sends."""
+        sent = [f for f in [*self.handshake, *(f for done in self.exchanges for f in done.frames)] if f.sender == "client"]
+        methods = {str(f.value.get("method")) for f in sent if isinstance(f.value, dict)}
+        answers = {answer_kind(done) for done in self.exchanges if done.status}
+        specified = self.profile == "as-specified"
+        return answers | (methods & {*CALLS, "initialize", "initialized"} if specified else set())
+
+    def stand_in(self, nodeid: str, mutant: Any) -> Replayed | None:
+        """Return the fixture's stand-in, None if the mutant changes nothing in this case."""
+        handshake, answers = self.handshake, self.exchanges
+        if mutant is not None:
+            answers = [mutant.mutation(done) for done in answers]
+            hands = Exchange("", "", None, frames=handshake)
+            changed = mutant.mutation(hands) if mutant.passes.startswith("initialize") else hands
+            if changed is hands and all(a is b for a, b in zip(answers, self.exchanges, strict=True)):
+                return None
+            handshake = changed.frames
+        return Replayed(self, marker_of(nodeid), handshake, answers)
+
+    def finish(self, stand_in: Replayed) -> None:
+        """Nothing is checked behind a case."""
+
+
+def answer_kind(done: Exchange) -> str:
+    """Return which answer it is: the route, its status, whole or stream."""
+    outcome = "error" if done.status >= 400 else "stream" if done.is_stream else "whole"
+    return f"{done.method} {done.path} {outcome}"
 
 
 def record(recordings: dict[str, Recording], current: Callable[[], str]) -> Callable[[], None]:

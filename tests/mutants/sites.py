@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.mutants.operators import Change, changes, kind
-from tests.mutants.recording import Mutation
 
 #: The keys of tools whose values are the client's own schemas: one value each, and not a place for each keyword.
 OPAQUE = {
@@ -39,7 +38,7 @@ class Mutant:
     subject: str
     site: str
     what: str
-    mutation: Mutation
+    mutation: Callable[[Any], Any]
     passes: str
 
     @property
@@ -50,27 +49,32 @@ class Mutant:
 # -- places in a value -----------------------------------------------------------------------------------------------------
 
 
-def places(value: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, parent, key) of every member and element below a value."""
+def places(value: Any, path: str = "", opaque: Collection[str] = OPAQUE) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path, parent, key) of every member and element below a value, except below the `opaque` members."""
     items: Iterable[tuple[Any, Any]] = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, each in list(items):
         at = f"{path}[]" if isinstance(value, list) else f"{path}.{key}" if path else str(key)
         yield at, value, key
-        if key not in OPAQUE:
-            yield from places(each, at)
+        if key not in opaque:
+            yield from places(each, at, opaque)
 
 
 class Sites:
-    """Collects the places of many values of one kind, and how each looks there."""
+    """Collects the places of many values of one kind, and how each looks there.
 
-    def __init__(self) -> None:
+    Nothing below the `opaque` members is a place. If `worded` is given, these members alone have a look for each of their
+    words; any other has one for each type, and none for null where it is something else too.
+    """
+
+    def __init__(self, opaque: Collection[str] = OPAQUE, worded: Collection[str] | None = None) -> None:
+        self._opaque, self._worded = opaque, worded
         self.seen: dict[str, dict[str, Any]] = {}
         self.members: set[str] = set()
 
     def add(self, value: Any) -> None:
-        for path, parent, key in places(value):
+        for path, parent, key in places(value, opaque=self._opaque):
             looks = self.seen.setdefault(path, {})
             looks.setdefault(look(parent[key]), parent[key])
             if isinstance(parent, dict):
@@ -79,11 +83,16 @@ class Sites:
     def all(self) -> Iterator[tuple[str, str | None, str, Change]]:
         """Yield (path, look, what, change) of each mutant: a place that has several looks is changed in one of them."""
         for path, looks in self.seen.items():
+            member = path.rpartition(".")[2].removesuffix("[]")
             texts = [name for name in looks if name.startswith('"')]
-            if len(texts) > MOST_VALUES or (texts and path.rpartition(".")[2].removesuffix("[]") in FREE):  # free text: one look
+            if self._worded is not None and member not in self._worded:
+                found = {_any(value): value for value in sorted(looks.values(), key=lambda it: len(json.dumps(it)))}
+                looks = {name: value for name, value in found.items() if value is not None} or {"null": None}
+            elif texts and (len(texts) > MOST_VALUES or member in FREE):  # free text: one look
                 looks = {**{name: value for name, value in looks.items() if name not in texts}, "a text": looks[texts[0]]}
             for name, value in looks.items():
-                for what, change in changes(value, path in self.members, path.rpartition(".")[2] in OPAQUE).items():
+                ordered = path.rpartition(".")[2] in OPAQUE
+                for what, change in changes(value, path in self.members, ordered).items():
                     yield path, name, what, change
 
 
@@ -98,9 +107,14 @@ def look(value: Any) -> str:
     return kind(value)
 
 
+def _any(value: Any) -> str:
+    """Return the look that each value of a type has."""
+    return "any " + kind(value).split(" ")[-1]
+
+
 def fits(value: Any, wanted: str) -> bool:
-    """Return True if a value has the look; free text has that of any text."""
-    return look(value) == wanted or (wanted == "a text" and isinstance(value, str))
+    """Return True if a value has the look; free text has that of any text, `any TYPE` that of each value of the type."""
+    return look(value) == wanted or (wanted == "a text" and isinstance(value, str)) or _any(value) == wanted
 
 
 def change_in(value: Any, path: str, wanted: str, change: Change) -> bool:

@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +15,13 @@ import pytest
 
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.plugin.proxy.wire import WireFrame
+from codex_replay.shell.rpc.client import SubjectFailure
 from tests.mutants import plugin, table
 from tests.mutants.judge import Judge
+from tests.mutants.logged import Log, log_calls
+from tests.mutants.messages import Conversations, Message, Messages, default_opaque, message_mutants, slots
 from tests.mutants.operators import changes, kind, other_name, text_changes
-from tests.mutants.recording import Recording
+from tests.mutants.recording import NotReplayable, Recording
 from tests.mutants.sites import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,7 +116,7 @@ def test_a_check_kills_the_mutants_of_what_it_asserts() -> None:
     found = judged(asks_for_the_model, asks_for_the_text)
     wrong = found["calls: newConversation.params.model (a text) is longer"]
     assert wrong[0] == "asks_for_the_model"
-    assert found["answers: POST /v1/responses whole text (a text) is missing"][0] == "asks_for_the_text"
+    assert found["answers: POST /v1/responses whole text (any text) is missing"][0] == "asks_for_the_text"
     assert found["calls: newConversation.params.cwd (null) is a text"] == 2
     assert found["calls: newConversation has an unknown null member in params"] == 2
     assert found["calls: newConversation is omitted"][0] == "asks_for_the_model"
@@ -151,26 +155,140 @@ def test_the_figures_and_the_rows_that_allow_nothing(monkeypatch: pytest.MonkeyP
     assert (found["stale"], found["kills"]) == (["calls: z *"], {"a-check": ["calls: a is missing"]})
 
 
-def test_a_sample_of_the_mutants_is_found(tmp_path: Path) -> None:
-    """`make mutants` judges all; this is a part of the payloads' mutants, judged by the cases of the modules about payloads."""
+# -- messages: every other subject -------------------------------------------------------------------------------------------
+
+
+class Letters:
+    """An adapter for a subject that sends what is in a list."""
+
+    subject: str = "letters"
+    fixture: str = "letters"
+    opaque: Collection[str] = default_opaque()
+    words: Collection[str] = ()
+
+    def record(self, kept: Any) -> Any:
+        raise NotImplementedError
+
+    def messages(self, one: list[Any]) -> Messages:
+        return tuple(
+            Message(kind, json.dumps(value), (("X-Id", "1"),), 200, at)
+            for at, (kind, value) in enumerate(one, 1)
+            if kind != "note"
+        )
+
+    def changed(self, one: list[Any], messages: Messages) -> list[Any]:
+        return [(each.kind, each.value, dict(each.headers), each.status) for each in messages]
+
+    def leaves_out(self, kind: str, path: str, what: str) -> bool:
+        return path == "left.out"
+
+    def stand_in(self, nodeid: str, found: list[Any]) -> Any:
+        return found
+
+    def finish(self, stand_in: Any) -> None:
+        assert stand_in[0], "nothing was sent"
+
+
+def verdicts_of(function: Any) -> dict[str, Any]:
+    """Judge one case about letters on all mutants of two messages."""
+    one = item("letters-check", function)
+    one._fixtureinfo.argnames = ("letters",)
+    sent = [("a", {"method": "a", "id": 1, "name": "x", "left": {"out": 1}}), ("b", {"n": [1, 2]})]
+    case = Conversations(Letters(), [sent])
+    judge = Judge([one], {"letters-check": case})
+    assert judge.left_out == []
+    return {mutant.id: judge.kill(mutant) for mutant in message_mutants(Letters(), [case])}
+
+
+def test_messages_have_mutants_of_members_headers_status_and_order() -> None:
+    def expects_the_name(letters: Any) -> None:
+        assert [each[1]["name"] for each in letters[0] if each[0] == "a"] == ["x"]
+
+    found = verdicts_of(expects_the_name)
+    red = {name for name, verdict in found.items() if not isinstance(verdict, int)}
+    assert "letters: a name (any text) is longer" in red
+    assert {"letters: a is omitted", "letters: a comes twice", "letters: b n (any array) is reversed"} <= found.keys()
+    assert "letters: b n (any array) is reversed" not in red
+    assert found["letters: a header x-id is missing"] == found["letters: a status is 404"] == 1
+    assert not any("left.out" in name for name in found)
+    assert "letters: a id (any number) is one more" not in found  # the answer would have that id too
+    assert "letters: a id (any number) is missing" in found
+
+
+def test_what_is_moved_takes_the_places_that_there_are() -> None:
+    one, two = Message("a", '"a"', place=3), Message("b", '"b"', place=7)
+    assert slots((two, one)) == {3: ['"b"'], 7: ['"a"']}
+    assert slots((one, one, two)) == {3: ['"a"', '"a"'], 7: ['"b"']}
+    assert slots((two,)) == {7: ['"b"']}
+
+
+def test_a_logged_call_is_given_once_more_in_its_order() -> None:
+    class Live:
+        def ask(self) -> int:
+            return self.tell() + 1
+
+        def tell(self) -> int:
+            return 1
+
+        def fail(self) -> None:
+            raise SubjectFailure("no")
+
+    live = Live()
+    end = log_calls(Live, ("ask", "tell", "fail"), lambda _: 5)
+    live.ask()
+    with pytest.raises(SubjectFailure):
+        live.fail()
+    end()
+    live.ask()
+    log = Log(live)
+    assert (log.take("ask"), log.length) == (2, 5)
+    with pytest.raises(NotReplayable):
+        log.take("tell")
+    with pytest.raises(SubjectFailure, match="no"):
+        log.take("fail")
+
+
+# -- a sample ----------------------------------------------------------------------------------------------------------------
+
+REQUESTS = "envelope environment input instructions new_conversation tools_payload user_message user_turn"
+#: What is judged -> the modules whose cases judge it, the mutants, how many of them.
+PARTS: dict[str, tuple[list[str], str, int]] = {
+    "calls": (
+        ["proxy/replies/test_models.py", *(f"proxy/requests/test_{name}.py" for name in REQUESTS.split())],
+        "calls*",
+        400,
+    ),
+    "instructions": (["proxy/requests/test_instructions.py"], "instructions*", 400),
+    "answers": (
+        [f"proxy/replies/test_{name}.py" for name in ["auth", "chat_shape", "models", "responses_shape", "types"]],
+        "answers*",
+        400,
+    ),
+    "lite_client": (
+        [f"lite_client/test_{name}.py" for name in ["follow_up", "headers", "request_body", "tools"]],
+        "lite_client: POST responses*",
+        200,
+    ),
+    "editor_client": (
+        [f"editor_client/test_{name}.py" for name in ["approvals", "handshake", "interrupt", "turns"]],
+        "editor_client*",
+        200,
+    ),
+    "backend": (["backend"], "backend*", 400),
+    "app_server": (["app_server/conversation/test_v2.py", "app_server/tools/test_approvals.py"], "app_server*", 400),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_sample_of_the_mutants_is_found(part: str, tmp_path: Path) -> None:
+    """`make mutants` judges all; this is a sample of each subject's, judged by the modules that are about it."""
     report = tmp_path / "mutants.json"
-    names = "envelope environment input instructions new_conversation tools_payload user_message user_turn"
-    modules = ["suites/proxy/replies/test_models.py", *(f"suites/proxy/requests/test_{name}.py" for name in names.split())]
-    options = ["-p", "tests.mutants.plugin", "--mutants", "calls*", "--mutants", "instructions*", "--mutants-sample", "1500"]
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *modules,
-        "-q",
-        "-p",
-        "no:hypothesispytest",
-        *options,
-        "--mutants-report",
-        str(report),
-    ]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    modules, pattern, size = PARTS[part]
+    options = ["-p", "tests.mutants.plugin", "--mutants", pattern, "--mutants-sample", str(size), "--mutants-jobs", "1"]
+    argv = [sys.executable, "-m", "pytest", *(f"suites/{name}" for name in modules), "-q", "-p", "no:hypothesispytest", *options]
+    done = subprocess.run([*argv, "--mutants-report", str(report)], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:]
     found = json.loads(report.read_text(encoding="utf-8"))
-    assert found["killed"] > 1300
-    assert found["allowed"] < 0.05 * found["mutants"]
+    assert found["subjects"].keys() == {part}
+    assert found["killed"] > 0.8 * size
+    assert found["killed"] + found["allowed"] == found["mutants"]

@@ -99,13 +99,22 @@ def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
     proxy.post(endpoint)
 
 
+@pytest.mark.parametrize(
+    "kind", ["whole", "stream", "refused", "unknown-path", pytest.param("models", marks=pytest.mark.needs("models"))]
+)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("request-id", "HAND-02")
-def test_request_ids(proxy: Proxy, endpoint: str) -> None:
+def test_request_ids(proxy: Proxy, endpoint: str, kind: str) -> None:
     """Every answer has a request id in a header, and all request ids are different."""
     names = ("x-request-id", "request-id", "x-proxy-request-id")
     ids = []
-    for done in (proxy.post(endpoint), proxy.post(endpoint)):
+    for _ in range(2):
+        if kind in ("whole", "stream"):
+            done = proxy.post(endpoint, {"stream": kind == "stream"})
+        elif kind == "models":
+            done = proxy.ask("GET", "/v1/models")
+        else:
+            done = proxy.ask("POST", PATHS[endpoint] if kind == "refused" else "/v1/nothing", b"{")
         ids.append(next((value for name in names if (value := done.header(name))), None))
         had = ", ".join(name for name, _ in done.headers)
         assert ids[-1], (

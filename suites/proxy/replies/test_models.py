@@ -34,13 +34,13 @@ def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("model", [ALIAS, "gpt-5.2"])
 @pytest.mark.proxy_profile(AS_SPECIFIED, WORKS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-requested", "PAY-09")
-def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, model: str, stream: bool) -> None:
+def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, endpoint: str, model: str, stream: bool) -> None:
     """The response has the model name of the request."""
-    done = proxy.responses({"model": model, "stream": stream})
-    told = (
-        [event.value["response"] for event in done.events if event.value and "response" in event.value] if stream else [done.json]
-    )
+    done = proxy.post(endpoint, {"model": model, "stream": stream})
+    values = [event.value for event in done.events if event.value] if stream else [done.json]
+    told = [value["response"] for value in values if "response" in value] if stream and endpoint == "responses" else values
     assert told, "no event of the stream has a `response`"
     must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in told}, {model})
 

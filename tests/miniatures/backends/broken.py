@@ -150,6 +150,26 @@ def wrong_total(events: list[Event]) -> Iterable[Event]:
 
 
 @stream
+def added_with_something(events: list[Event]) -> Iterable[Event]:
+    """Adds items and parts with something in them, and says it once more in deltas."""
+    for event in events:
+        for name in ("text", "refusal"):
+            if event["type"].endswith("_part.added") and name in event["part"]:
+                event["part"][name] = "x"
+        for name in ("arguments", "input"):
+            if event["type"] == "response.output_item.added" and name in event["item"]:
+                event["item"][name] = "x"
+    return events
+
+
+@stream
+def another_model_at_the_end(events: list[Event]) -> Iterable[Event]:
+    """Ends with a response of another version of the model."""
+    events[-1]["response"]["model"] += "-2"
+    return events
+
+
+@stream
 def another_model(events: list[Event]) -> Iterable[Event]:
     """Says that another model answered."""
     for event in events:

@@ -38,6 +38,12 @@ def forgets_its_thoughts() -> None:
 
 
 @variant
+def forgets_what_its_thoughts_said() -> None:
+    """Sends the reasoning back without its summary."""
+    in_follow_up(lambda items: [{**item, "summary": []} if item.get("type") == "reasoning" else item for item in items])
+
+
+@variant
 def thinks_afterwards() -> None:
     """Sends the reasoning behind the calls that it led to."""
     in_follow_up(lambda items: sorted(items, key=lambda item: item.get("type") == "reasoning"))
