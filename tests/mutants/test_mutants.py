@@ -265,7 +265,7 @@ PARTS: dict[str, tuple[list[str], str, int]] = {
         400,
     ),
     "lite_client": (
-        [f"lite_client/test_{name}.py" for name in ["follow_up", "headers", "request_body", "tools"]],
+        [f"lite_client/test_{name}.py" for name in ["auth", "follow_up", "headers", "request_body", "tools"]],
         "lite_client: POST responses*",
         200,
     ),
