@@ -12,7 +12,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.plugin.app_server.server import Server
 from codex_replay.plugin.app_server.start import AppServer
-from codex_replay.plugin.backend.conversation import LOGIN, Answer, Backend, Said, credentials
+from codex_replay.plugin.backend.conversation import LOGIN, Answer, Backend, RecordedRequest, credentials
 from codex_replay.plugin.base.checking import judge, make_checkers
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.rpc.client import SubjectFailure
@@ -118,7 +118,7 @@ class ReplayedBackend(Backend):
 
     def _send(self, method: str, path: str, data: bytes | None, headers: Any) -> Answer:
         answer: Answer = self._given.next()
-        self.said.append(Said(method, path, headers, data, 0.0, 0.0, answer))
+        self.said.append(RecordedRequest(method, path, headers, data, 0.0, 0.0, answer))
         self.answers.append(answer)
         return answer
 
