@@ -200,6 +200,20 @@ def test_a_subject_whose_first_cases_all_fail_gets_no_list(tmp_path: Path) -> No
     assert "baseline" not in (tmp_path / "codex-replay.toml").read_text()
 
 
+def test_the_python_skeleton_can_report_an_approval(tmp_path: Path) -> None:
+    """An approval has a field `kind`, which must not be taken for the kind of the report."""
+    run(tmp_path, "init", "editor", "--kind", "python")
+    path = tmp_path / "codex-replay-driver.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace('report("error", message=', 'report("approval", id="1", kind="command", message='), encoding="utf-8"
+    )
+    command = '{"do":"prompt","text":"Hi"}\n'
+    done = subprocess.run([sys.executable, str(path), "codex"], input=command, capture_output=True, text=True, check=True)
+    first = json.loads(done.stdout.splitlines()[0])
+    assert (first["report"], first["kind"]) == ("approval", "command")
+
+
 @pytest.mark.parametrize(("kind", "program"), [("python", "python3"), pytest.param("node", "node", marks=NODE)])
 def test_the_skeleton_of_a_driver_keeps_the_contract_and_says_what_to_connect(kind: str, program: str, tmp_path: Path) -> None:
     data = found(tmp_path, "editor", "--kind", kind)

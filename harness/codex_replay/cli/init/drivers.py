@@ -61,7 +61,7 @@ import sys
 CODEX = sys.argv[1]  # start it as `CODEX app-server`, in the working directory
 
 
-def report(kind, **fields):
+def report(kind, /, **fields):
     """Tell the suite what the user sees."""
     print(json.dumps({"report": kind, **fields}), flush=True)
 
