@@ -153,7 +153,7 @@ class Bytewise(Offsets):
     """The offsets, found by feeding each byte alone."""
 
     def __init__(self, raw: bytes) -> None:
-        self.ended = self.passed = self._at = 0
+        self.ended = self.passed = self.chunk = self._at = 0
         parser = httptools.HttpRequestParser(self)
         try:
             for self._at in range(1, len(raw) + 1):
@@ -169,7 +169,7 @@ def test_offsets_in_blocks_are_those_of_single_bytes() -> None:
     for _ in range(60):
         raw = b"".join(source.choice(wholes) for _ in range(source.randint(1, 5)))
         found, expected = Offsets(raw), Bytewise(raw)
-        assert (found.ended, found.passed) == (expected.ended, expected.passed)
+        assert (found.ended, found.passed, found.chunk) == (expected.ended, expected.passed, expected.chunk)
 
 
 class Counting(Offsets):

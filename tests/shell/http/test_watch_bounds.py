@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codex_replay.cli.record import MAX_BODY
 from codex_replay.shell.http import bodies, watch
@@ -44,6 +46,55 @@ def test_a_long_body_of_a_client_is_not_kept_beside_what_is_logged() -> None:
     assert out.count(body) == 1
     assert out.endswith(b"\r\n\r\n")
     assert [frame.payload["path"] for frame in notes.frames] == ["/a", "/"]
+
+
+CHUNKED = b"POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("chunk", [100, 70_000, 3_000_000])
+def test_a_long_body_in_chunks_is_not_kept_beside_what_is_logged(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "KEPT", 20_000)
+    made, notes, _ = watching("http://up:9")
+    body = b"z" * 3_000_000
+    chunks = b"".join(b"%x\r\n%b\r\n" % (chunk, body[at : at + chunk]) for at in range(0, len(body) // chunk * chunk, chunk))
+    sent = CHUNKED + chunks + b"0\r\n\r\n" + ASK
+    out = b""
+    for at in range(0, len(sent), 7000):
+        out += made.client(sent[at : at + 7000])
+        assert len(made._requests._raw) <= 30_000
+    assert out.count(b"z") == len(body) // chunk * chunk
+    assert out.endswith(b"\r\n\r\n")
+    assert [frame.payload["path"] for frame in notes.frames] == ["/a", "/"]
+
+
+def test_trailers_that_never_end_are_passed_on_and_not_kept() -> None:
+    made, notes, said = watching("http://up:9")
+    sent = CHUNKED + b"1\r\nq\r\n0\r\n" + b"".join(b"x-%d: %b\r\n" % (n, b"y" * 1000) for n in range(2000))
+    out = b"".join(made.client(sent[at : at + 65536]) for at in range(0, len(sent), 65536))
+    assert out.endswith(sent[len(CHUNKED) + len(b"1\r\nq\r\n") :])
+    assert made.blind
+    assert "connection 1: a chunk size or the trailers of a request are longer than 1024 KB" in said[0]
+    assert notes.frames == []
+
+
+@given(data=st.data())
+def test_a_body_in_chunks_goes_on_alike_however_little_of_it_is_kept(data: st.DataObject) -> None:
+    """Also if it ends in bytes that are not HTTP: what was not passed on yet follows as it came."""
+    sizes = data.draw(st.lists(st.integers(1, 60), max_size=6), "sizes")
+    chunks = b"".join(b"%x%b\r\n%b\r\n" % (size, b";e=1" if size % 3 == 0 else b"", b"z" * size) for size in sizes)
+    end = data.draw(st.sampled_from([b"0\r\n\r\n", b"0\r\nx: y\r\n\r\n" + ASK, b"zz\r\nnoise", b"5\r\nabcdeX", b""]), "end")
+    sent = CHUNKED + chunks + end
+    cuts = sorted(data.draw(st.lists(st.integers(len(CHUNKED), len(sent)), max_size=8), "cuts"))
+    results = []
+    for kept in (1 << 20, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            made, notes, said = watching("http://up:9")
+            out = made.client(CHUNKED)
+            patch.setattr(watch, "KEPT", kept)
+            ends = [*cuts, len(sent)]
+            out += b"".join(made.client(sent[start:stop]) for start, stop in zip([len(CHUNKED), *cuts], ends, strict=True))
+            results.append((out, [frame.payload for frame in notes.frames], [text.partition("(")[0] for text in said]))
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("piece", [1, 7, 100, 5000])

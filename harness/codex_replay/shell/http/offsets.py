@@ -14,14 +14,14 @@ _BLOCK = 4096
 
 
 class Offsets:
-    """Where the last whole request `ended`, and up to where the bytes were `passed` on, rewritten."""
+    """Where the last whole request `ended`, up to where the bytes were `passed` on, and where the open `chunk` begins."""
 
     def __init__(self, raw: bytes | bytearray) -> None:
-        self.ended = self.passed = self._at = 0
+        self.ended = self.passed = self.chunk = self._at = 0
         if len(raw) > _BLOCK:
             self._feed(raw, ())
-            fine = {(at - 1) // _BLOCK for at in (self.ended, self.passed) if at}
-            self.ended = self.passed = 0
+            fine = {(at - 1) // _BLOCK for at in (self.ended, self.passed, self.chunk) if at}
+            self.ended = self.passed = self.chunk = 0
         else:
             fine = {0}
         self._feed(raw, fine)
@@ -37,7 +37,7 @@ class Offsets:
 
     def on_headers_complete(self) -> None:
         """Note the end of a head."""
-        self.passed = self._at
+        self.passed = self.chunk = self._at
 
     def on_body(self, _: bytes) -> None:
         """Note a byte of a body."""
@@ -45,8 +45,26 @@ class Offsets:
 
     def on_chunk_complete(self) -> None:
         """Note the end of an HTTP chunk."""
-        self.passed = self._at
+        self.passed = self.chunk = self._at
 
     def on_message_complete(self) -> None:
         """Note the end of a request."""
         self.passed = self.ended = self._at
+
+
+_HEAD = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+def shortened(raw: bytes | bytearray) -> bytes:
+    """Return the beginning of a request that can go on as `raw` can, without the chunks whose bytes were passed on.
+
+    `raw` begins with a request and ends in its chunked body. The result is short unless a size line or the trailers are long.
+    """
+    rest = bytes(raw[Offsets(raw).chunk :])
+    line, complete, data = rest.partition(b"\r\n")
+    size = int(line.partition(b";")[0], 16) if complete else 0
+    if not size:
+        return _HEAD + rest  # within a size line, or among the trailers
+    if len(data) < size:
+        return _HEAD + b"%x\r\n" % (size - len(data))
+    return _HEAD + b"1\r\n" + data[size - 1 :]

@@ -24,9 +24,11 @@ from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.cassettes.record_log import Log
 from codex_replay.shell.http.bodies import AT_ONCE, MAX_DECODED, MAX_HEAD, MAX_SENT, EventBody, WholeBody, decodes_to_more
 from codex_replay.shell.http.deferred import Deferred
-from codex_replay.shell.http.offsets import Offsets
+from codex_replay.shell.http.offsets import Offsets, shortened
 
 Pairs = list[tuple[str, str]]
+#: Bytes of a chunked body that are kept, for what is left to pass on if it breaks off into other bytes.
+KEPT = 256 << 10
 
 
 class Watch:
@@ -152,6 +154,11 @@ class Requests:
             self._raw.clear()  # all of it has been passed on
         elif self._ended:
             del self._raw[: Offsets(self._raw).ended]
+        elif self._open and len(self._raw) > KEPT:
+            self._raw[:] = shortened(self._raw)
+            if len(self._raw) > MAX_HEAD:
+                self._watch.stop_looking(f"a chunk size or the trailers of a request are longer than {MAX_HEAD >> 10} KB")
+                return self._take() + bytes(self._raw[Offsets(self._raw).passed :])
         if self._begun and not self._open and len(self._raw) > MAX_HEAD and self._watch.refused is None:
             self._watch.stop_looking(f"the head of a request is longer than {MAX_HEAD >> 10} KB")
             return self._take() + bytes(self._raw)
