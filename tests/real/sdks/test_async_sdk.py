@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.real.sdks.client_venv import python_with
+from tests.support.suite_run import QUICK
 
 pytest_plugins = ["pytester"]
 
@@ -24,7 +25,6 @@ async def client(codex_backend):
         yield client
 
 
-@pytest.mark.asyncio
 async def test_a_stream(client, codex_backend):
     codex_backend.script(["Hello, world."])
     stream = await client.responses.create(model="m", input="Hi", stream=True)
@@ -33,14 +33,12 @@ async def test_a_stream(client, codex_backend):
     assert codex_backend.requests[0].header("authorization") == "Bearer sk-1"
 
 
-@pytest.mark.asyncio
 async def test_side_by_side(client, codex_backend):
     codex_backend.script([{"match": f"<{n}>", "items": [f"answer {n}"]} for n in range(8)])
     found = await asyncio.gather(*(client.responses.create(model="m", input=f"<{n}>") for n in range(8)))
     assert [response.output_text for response in found] == [f"answer {n}" for n in range(8)]
 
 
-@pytest.mark.asyncio
 async def test_cancelled_in_mid_stream(client, codex_backend):
     held = {"match": "left", "items": ["never", {"type": "gate", "name": "middle"}, "whole"]}
     codex_backend.script([held, {"match": "stays", "items": ["Still here."]}])
@@ -68,4 +66,5 @@ def test_the_async_client_in_a_project_of_its_own(pytester: pytest.Pytester, mon
     pytester.makeconftest(f"import sys\nsys.path.append({where!r})\n")
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", QUICK)
     pytester.run(sys.executable, "-m", "pytest", "-q").assert_outcomes(passed=3)
