@@ -205,7 +205,8 @@ def test_the_verdict_and_the_report_are_the_last_words(suite: pytest.Pytester, h
     command = codex_replay("test_it.py", "--app-server", subject(suite), "-n", jobs, how)
     done = subprocess.run(command, cwd=suite.path, capture_output=True, text=True, timeout=120, check=False)
     lines = (done.stdout if how == "--plain" else done.stderr).splitlines()
-    assert lines[-5].startswith("FAILED: 1 of 2 cases; "), done.stdout
+    assert lines[-6].startswith("FAILED: 1 of 2 cases; "), done.stdout
+    assert lines[-5].startswith("No frame was validated: ")
     assert lines[-4] == "Do this next:"
     assert lines[-1].startswith("Report: ")
     assert lines[-1].endswith("report.json")
@@ -214,7 +215,7 @@ def test_the_verdict_and_the_report_are_the_last_words(suite: pytest.Pytester, h
 def test_under_pytest_the_verdict_stands_below_the_list_of_failures(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_other").replace("== {}", "== 5"))
     lines = run(suite).outlines
-    assert lines[-6].startswith("FAILED: 1 of 2 cases; ")
+    assert lines[-7].startswith("FAILED: 1 of 2 cases; ")
     assert lines[-2].startswith("Report: ")
     assert "1 failed, 1 passed" in lines[-1]
 

@@ -45,13 +45,13 @@ def project(folder: Path, planted: str) -> None:
     suite = folder / "suites" / "mine"
     suite.mkdir(parents=True)
     (suite / "test_it.py").write_text(CASES)
-    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\nasyncio_default_fixture_loop_scope = function\n")
+    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
     (folder / "planted.py").write_text(PLANTED[planted])
     (folder / "conftest.py").write_text(NOTES)
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-m", "pytest", "suites", "-p", "codex_replay.suites", "-p", "planted", "-p", "no:syrupy"]
+    argv = [sys.executable, "-m", "pytest", "suites", "-p", "codex_replay.suites", "-p", "planted"]
     argv += ["--report", "out", *words]
     env = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}  # of the run of this test
     return subprocess.Popen(

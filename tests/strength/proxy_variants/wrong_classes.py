@@ -7,7 +7,7 @@ from typing import Any
 
 from codex_replay.reference.proxy import app, errors
 from codex_replay.reference.proxy.answering import events
-from codex_replay.reference.proxy.answering.events import Delta, Said
+from codex_replay.reference.proxy.answering.events import AgentMessage, Delta
 from codex_replay.reference.proxy.app import App
 from codex_replay.reference.proxy.asking import payloads
 from codex_replay.reference.proxy.exchange import Exchange
@@ -70,7 +70,7 @@ def repeated_starts_lost() -> None:
                 text, new = event.text, event.text.removeprefix(before)
                 before = text
                 yield event._replace(text=new)
-            elif not isinstance(event, Said):
+            elif not isinstance(event, AgentMessage):
                 yield event
 
     Exchange.events = following
