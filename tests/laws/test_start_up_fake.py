@@ -4,6 +4,7 @@ is imports, nearly all.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -24,6 +25,7 @@ SLOW = {
     *("typing", "dataclasses", "inspect", "enum", "re", "json", "os", "signal", "random", "functools", "collections"),
     *("collections.abc", "contextlib", "tomllib", "datetime", "uuid", "copy", "hashlib", "pathlib", "subprocess"),
 }
+PLACE = {"codex_fakes": "fake_server", "codex_replay": "harness"}
 IMPORTED = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
 INITIALIZE = {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "another", "title": None, "version": "9"}}}
 ITEMS: list[Any] = [
@@ -141,7 +143,7 @@ def test_a_turn_that_loads_more_is_noticed(case: Any, own: str, module: str, tmp
 
 
 #: All that is loaded before the first answer, beyond what an interpreter loads of itself. A module more costs each start about
-#: 0.1 ms, a package more 0.2 ms: its folder is listed and its `__init__` read. So one that is added here pays for itself.
+#: 0.1 ms, and so does a package: its folder is listed. So one that is added here pays for itself.
 FIRST_ANSWER = {
     *("__future__", "_json", "gc", "select"),
     *("codex_fakes", "codex_fakes.fake_codex", "codex_fakes.replaying", "codex_fakes.replaying.app_server"),
@@ -195,6 +197,18 @@ def test_a_first_answer_that_loads_more_is_noticed(tmp_path: Path) -> None:
     early = f"sys.path += {roots!r}\nfrom codex_replay.protocol.data_tables import load; load('turn')"
     modules, _ = before_the_first_answer(environ, early)
     assert {"codex_replay.protocol.data_tables", "codex_replay.shell.files.version_data"} <= modules - FIRST_ANSWER
+
+
+def test_the_packages_that_are_entered_unread_hold_a_docstring_alone() -> None:
+    """The launcher enters all packages below the two roots that the first answer needs, and no other."""
+    parts = re.findall(r"""^    \((codex_\w+), "([\w. ]+)"\),$""", LAUNCHER.read_text(), re.MULTILINE)
+    entered = {f"{root}.{name}" for root, names in parts for name in names.split()}
+    folders = {name: ROOT / PLACE[name.partition(".")[0]] / name.replace(".", "/") for name in FIRST_ANSWER if "." in name}
+    assert entered == {name for name, folder in folders.items() if folder.is_dir()}
+    for name in sorted(entered):
+        (only,) = ast.parse((folders[name] / "__init__.py").read_text()).body
+        assert isinstance(only, ast.Expr), name
+        assert isinstance(only.value, ast.Constant), name
 
 
 def test_a_last_line_that_cannot_be_written_is_not_lost_silently() -> None:
