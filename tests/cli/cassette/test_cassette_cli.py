@@ -117,6 +117,8 @@ IN_BASE64 = encode_frame(Frame(1, 0.0, "rpc", "client", "msg", b"\xff token=" + 
 NOTICE = encode_frame(Frame(2, 0.1, "rpc", "server", "msg", b'{"method":"y"}\n'))
 TOLD = encode_frame(Frame(2, 0.1, "rpc", "client", "msg", b'{"method":"initialized"}\n'))
 CLOSE = encode_frame(Frame(1, 0.0, "http", "server", "close", b"", "end", 1))
+UPGRADED = encode_frame(Frame(2, 0.0, "http", "server", "response", b"", {"status": 101, "headers": []}, 1))
+CLOSED = encode_frame(Frame(3, 0.0, "http", "server", "close", b"", "end", 1))
 SLOWLY = encode_frame(Frame(2, 0.0, "http", "server", "close", b"", "slowly", 1))
 OF_0_92 = encode_header(Header("0.92.0", bundle_of("0.92.0"), "c", {"rpc": "authored"}))
 OF_NONE = encode_header(Header("0.92.0", "sha256:" + "0" * 64, "c", {"rpc": "authored"}))
@@ -143,6 +145,7 @@ UNSOUND: dict[str, tuple[str, list[bytes]]] = {
     "a connection that begins with an answer": ("connection", [HEADER, CLOSE, encode_footer(Footer(1))]),
     "a version that is not its bundle's": ("version", [OF_0_92.replace(b'"0.92.0"', b'"0.116.0"'), ASK, ANSWER, END]),
     "a bundle that is not its version's": ("version", [OF_NONE, ASK, ANSWER, END]),
+    "an upgrade without its messages": ("unrecorded", [HEADER, REQUEST, UPGRADED, CLOSED, encode_footer(Footer(3))]),
     "an unknown way to close": ("schema", [HEADER, REQUEST, SLOWLY, END]),
 }  # fmt: skip
 

@@ -25,6 +25,10 @@ class Notes:
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.time = 0.0
+        self.whole = True
+
+    def partial(self) -> None:
+        self.whole = False
 
     def now(self) -> float:
         return self.time
@@ -200,19 +204,35 @@ def test_after_an_upgrade_the_rest_passes_unrecorded_and_that_is_said() -> None:
     watch.server(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x05token")
     assert watch.client(b"\x81\x85masked") == b"\x81\x85masked"
     assert "not recorded" in said[0]
+    assert not notes.whole
     watch.disconnected("server", "reset")
     assert [frame.kind for frame in notes.frames] == ["request", "response", "close"]
 
 
+def test_a_log_that_misses_traffic_gets_no_footer(tmp_path: Path) -> None:
+    said: list[str] = []
+    path = tmp_path / "run.ndjson"
+    log = Log(CassetteWriter(str(path), Header("0.169.0", "unknown", "c", {"http": "recorded"})), said.append)
+    watch = Watch(1, log, Redactor(), Upstream("http://up").rewrite, said.append)
+    watch.client(b"GET /ws HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+    watch.server(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nhello")
+    log.close()
+    with CassetteReader(str(path)) as reader:
+        assert [frame.kind for frame in reader] == ["request", "response", "close"]
+        assert reader.truncated
+    assert "no footer" in said[0]
+
+
 @pytest.mark.parametrize(("who", "noise"), [("client", b"\x16\x03\x01 hello"), ("server", b"SSH-2.0\r\n")])
 def test_what_is_no_http_passes_unrecorded_and_that_is_said(who: str, noise: bytes) -> None:
-    watch, _, said = watching()
+    watch, notes, said = watching()
     if who == "client":
         assert watch.client(noise) == noise
     else:
         watch.client(GET)
         watch.server(noise)
     assert "does not speak HTTP" in said[0]
+    assert not notes.whole
 
 
 @pytest.mark.parametrize("before", [GET, POST, CHUNKED_POST, GET + POST])

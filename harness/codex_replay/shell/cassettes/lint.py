@@ -109,6 +109,7 @@ class _Linter:
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (sender, id) -> requests without a reply
         self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
         self._conns: dict[int | None, str] = {}  # connection -> kind of its latest frame
+        self._upgraded: dict[int | None, tuple[int, Frame]] = {}  # connection -> line and frame of a 101 with no message yet
         self._seen: set[str] = set()  # "rpc.client" and so on
 
     def run(self, reader: CassetteReader) -> None:
@@ -240,10 +241,21 @@ class _Linter:
             )
             self._add("error", "connection", number, frame, text)
         self._conns[frame.conn] = frame.kind
+        if frame.kind == "response" and frame.payload["status"] == 101:
+            self._upgraded[frame.conn] = (number, frame)
+        elif frame.kind == "ws":
+            self._upgraded.pop(frame.conn, None)
+
+    def _unrecorded(self) -> None:
+        """Report the connections that were upgraded, and whose messages are not there."""
+        for conn, (number, frame) in self._upgraded.items():
+            text = f"connection {conn} was upgraded (101), but the cassette has none of its messages: it is not the whole traffic"
+            self._add("error", "unrecorded", number, frame, text)
 
     def _end(self, reader: CassetteReader) -> None:
         report = self._report
         self._streamed()
+        self._unrecorded()
         if not report.frames:
             self._add("note", "empty", reader.line, None, "the cassette has no frame, so it proves nothing")
         if reader.truncated:

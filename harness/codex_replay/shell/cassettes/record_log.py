@@ -36,6 +36,7 @@ class Log:
 
     def __init__(self, writer: Writer, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self.on = True
+        self._whole = True
         self._writer = writer
         self._say = say
         self._clock = clock
@@ -68,6 +69,10 @@ class Log:
             except Exception as error:  # above all a redactor that fails: a frame must never be written unredacted
                 self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
 
+    def partial(self) -> None:
+        """Note that some traffic is not recorded: recording continues, but the cassette gets no footer."""
+        self._whole = False
+
     def give_up(self, why: str) -> None:
         """Stop recording; the cassette stays without a footer."""
         with self._lock:
@@ -80,11 +85,14 @@ class Log:
             self._say(f"{why} Recording stops here; the traffic continues.")
 
     def close(self) -> None:
-        """Write the footer, unless the recording is broken."""
+        """Write the footer, unless the recording is broken or partial."""
         with self._lock:
             if not self.on:
                 return
             self.on = False
+            if not self._whole:
+                self._writer.abandon()
+                return
             try:
                 self._writer.close()
             except CassetteError as error:

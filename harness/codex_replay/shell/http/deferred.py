@@ -29,6 +29,10 @@ class Deferred:
         """Return the seconds since the start."""
         return self._log.now()
 
+    def partial(self) -> None:
+        """Note that some traffic is not recorded (`Log.partial`)."""
+        self._log.partial()
+
     def built(self, build: Build) -> None:
         """Log the frame that `build` returns, at once if no frame before it is still being built."""
         with self._lock:

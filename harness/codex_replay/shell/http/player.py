@@ -47,6 +47,9 @@ class Kept:
         """Return the seconds since the start."""
         return time.monotonic() - self._start
 
+    def partial(self) -> None:
+        """Take no note of traffic that is not recorded: the comparison shows what is missing."""
+
     def built(self, build: Callable[[], Frame]) -> None:
         """Keep the frame that `build` returns."""
         frame = build()

@@ -116,10 +116,14 @@ class Watch:
         return payload
 
     def stop_looking(self, why: str) -> None:
-        """Pass on the rest of the connection unrecorded."""
+        """Pass on the rest of the connection unrecorded, and leave the footer out: the cassette is not the whole traffic."""
         if not self.blind:
             self.blind = True
-            self._say(f"connection {self.conn}: {why}; the rest is passed on, but not recorded.")
+            self.log.partial()
+            self._say(
+                f"connection {self.conn}: {why}; the rest is passed on, but not recorded, so the cassette gets no footer: "
+                "tools report it as cut short."
+            )
 
 
 class Requests:
