@@ -58,6 +58,7 @@ KINDS: dict[str, Any] = {
     "object": OBJECT,
     "list": {"type": "array"},
     "strings": TEXTS,
+    "objects": {"type": "array", "items": OBJECT},
     "text or texts": {"anyOf": [STRING, TEXTS]},
     "arguments": {"type": ["object", "string"]},
     "auth": {"anyOf": [{"enum": ["auto", "none", "api_key", "chatgpt"]}, OBJECT]},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codex_replay.protocol.script.script import Turn
 
 #: Items that are part of a stream and of nothing else.
-_STREAM_ITEMS = ("event", "raw", "comment")
+_STREAM_ITEMS = ("queued", "audio", "event", "raw", "comment")
 #: Faults that act on a body of JSON; the others are about events.
 _AT_PLACE: dict[Any, type[Cut | Reset | Idle]] = {
     "cut": Cut,

@@ -41,8 +41,18 @@ def text(response: dict[str, Any]) -> str:
 
 def test_the_builder_writes_every_item_and_key() -> None:
     script = ScriptBuilder(otherwise="default")
-    turn = script.turn().text("a", deltas=["a"], phase="commentary").refusal("no").call("f", a=1).call("g", "{", call_id="c")
+    turn = (
+        script.turn()
+        .queued()
+        .text("a", deltas=["a"], phase="commentary")
+        .refusal("no")
+        .call("f", a=1)
+        .call("g", "{", call_id="c")
+    )
     turn.custom_call("p", "x").search("cats").reasoning(["a", "b"], content="c", encrypted_content="e").item({"type": "x"})
+    turn.file_search("q").code_interpreter("1").image().mcp_tools("s", {"name": "f"}).mcp_call("f", {"a": 1}, error={"type": "x"})
+    turn.mcp_approval("f").computer().local_shell("ls").shell("ls").shell_output({"stdout": "a"}).compaction().audio("AAAA", "Hi")
+    turn.apply_patch({"type": "delete_file", "path": "a"})
     turn.event({"type": "e"}).raw("r").comment("c").wait(1).gate("g").error("server_error", "m")
     match = {"prompt": ["a"], "user": "u", "pattern": "p", "tool": "t", "instructions": "i", "turn": 2, "model": "m"}
     turn.when(**match).expect(model="m").fault("cut", after=3)  # type: ignore[arg-type]
@@ -53,7 +63,7 @@ def test_the_builder_writes_every_item_and_key() -> None:
     parsed = parse(script.as_json())
     assert {item["type"] for turn in parsed.turns for item in turn.items} == set(ITEM_KEYS)
     first = parsed.turns[0]
-    assert first.items[2] == {"type": "function_call", "name": "f", "arguments": {"a": 1}}
+    assert first.items[3] == {"type": "function_call", "name": "f", "arguments": {"a": 1}}
     assert first.match == match
     assert (first.times, first.delta, first.fault) == (None, 3, {"name": "cut", "after": 3})
     assert (parsed.otherwise, parsed.turns[3].status) == ("default", 500)

@@ -1,6 +1,7 @@
 """Drive the OpenAI SDK against a backend, as strictly as it can; runs in an environment of its own and prints JSON.
 
 python sdk_probe.py URL COUNT           each of the prompts <0>, <1>, ... by create and stream, sync and async
+python sdk_probe.py URL COUNT events    the raw events of each prompt, judged by the types of the package
 python sdk_probe.py URL agents          one run of the openai-agents package with a function tool
 """
 
@@ -92,6 +93,42 @@ async def concurrently(settings: dict[str, Any], count: int) -> list[Any]:
     return list(await asyncio.gather(*(one(i) for i in range(count))))
 
 
+def events(url: str, count: int) -> dict[str, Any]:
+    """Judge the streams by the types of the package, and read them with the strict client; leave out those with newer items."""
+    from typing import get_args
+    from urllib.request import Request, urlopen
+
+    from openai.types.responses import ResponseOutputItem, ResponseStreamEvent
+    from pydantic import TypeAdapter, ValidationError
+
+    def types(union: Any) -> set[str]:
+        return {word for kind in get_args(get_args(union)[0]) for word in get_args(kind.model_fields["type"].annotation)}
+
+    judge: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    known, items = types(ResponseStreamEvent), types(ResponseOutputItem)
+    client = openai.OpenAI(base_url=url, api_key="sk-1", max_retries=0, _strict_response_validation=True)
+    report: dict[str, Any] = {"known": sorted(known), "sent": set(), "read": set(), "newer": set(), "wrong": []}
+    for i in range(count):
+        ask: dict[str, Any] = {"model": "gpt-5.2-codex", "input": f"<{i}>", "include": ["reasoning.encrypted_content"]}
+        headers = {"authorization": "Bearer sk-1", "content-type": "application/json"}
+        with urlopen(Request(f"{url}/responses", json.dumps({**ask, "stream": True}).encode(), headers)) as answer:
+            lines = answer.read().decode().split("\n")
+        found = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+        sent = {event["type"] for event in found}
+        report["sent"] |= sent
+        if newer := (sent - known) | ({event["item"]["type"] for event in found if "item" in event} - items):
+            report["newer"] |= newer
+            continue
+        for event in found:
+            try:
+                judge.validate_python(event)
+            except ValidationError as error:
+                report["wrong"].append(f"{str(error)[-600:]} {event}")
+        if "error" not in sent and not report["wrong"]:
+            report["read"] |= {event.type for event in client.responses.create(**ask, stream=True)}
+    return {key: sorted(value) for key, value in report.items()}
+
+
 def agents(url: str) -> dict[str, Any]:
     from agents import Agent, Runner, function_tool, set_default_openai_client, set_tracing_disabled
 
@@ -108,4 +145,7 @@ def agents(url: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(agents(sys.argv[1]) if sys.argv[2] == "agents" else plain(sys.argv[1], int(sys.argv[2]))))
+    if sys.argv[2] == "agents":
+        print(json.dumps(agents(sys.argv[1])))
+    else:
+        print(json.dumps((events if "events" in sys.argv else plain)(sys.argv[1], int(sys.argv[2]))))

@@ -15,6 +15,8 @@ import pytest
 
 from codex_replay.protocol import versions
 from codex_replay.shell.http.backend_process import BackendProcess
+from tests.protocol.responses.test_hosted import HOSTED
+from tests.protocol.responses.test_responses import ITEMS as SCRIPTED
 from tests.real.sdks.client_venv import python_with
 
 PROBE = Path(__file__).with_name("sdk_probe.py")
@@ -74,6 +76,21 @@ def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, client: str, ve
     assert report["state"] == [["message"], "completed", *kinds, True, 404, "gpt-5.2-codex"]
     assert report["models"] == ["gpt-5.2-codex"]
     assert session.problems(but=[404]) == []
+
+
+@pytest.mark.parametrize(("client", "known"), [("openai-3", 59), ("openai-2", 53), ("openai-1", 53)])
+def test_every_event_of_the_sdk_comes_from_items_and_is_valid(backend: BackendProcess, client: str, known: int) -> None:
+    # The package's types lack the error codes that are Codex's own.
+    groups = [items for name, items in {**SCRIPTED, **HOSTED}.items() if name != "failed as codex"]
+    turns = [{"match": f"<{i}>", "items": items, "times": "always"} for i, items in enumerate(groups)]
+    report = probe(client, backend.session(f"events {client}", {"turns": turns}).url + "/v1", str(len(groups)), "events")
+    assert report["wrong"] == []
+    assert len(report["known"]) == known
+    assert set(report["known"]) <= set(report["sent"])
+    assert len(report["sent"]) == 59
+    assert all("shell_call" in newer or "compact" in newer or newer == "apply_patch_call" for newer in report["newer"])
+    assert (report["newer"] == []) == (client == "openai-3")
+    assert set(report["known"]) - set(report["read"]) == {"error"}, "the strict client reads all but the error, which it raises"
 
 
 def test_the_agents_sdk_runs_a_tool(backend: BackendProcess) -> None:

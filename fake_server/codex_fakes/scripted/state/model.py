@@ -243,6 +243,8 @@ def _error_body(turn: Turn) -> str:
 
 def _results(turn: Turn, label: str) -> dict[str, Any]:
     """Return call id -> the script's result of the call (the `result` of its item)."""
+    from codex_replay.protocol.script.keys import OUTPUT_KINDS
+
     results: dict[str, Any] = {}
     place = 0
     for item in turn.items:
@@ -250,11 +252,8 @@ def _results(turn: Turn, label: str) -> dict[str, Any]:
             results[item.get("call_id") or f"call_{label}_{place}"] = item["result"]
         if item["type"] == "item" and item.get("result") is not None:
             results[str(item["item"].get("call_id"))] = item["result"]
-        place += item["type"] in _NUMBERED
+        place += item["type"] in OUTPUT_KINDS
     return results
-
-
-_NUMBERED = ("text", "refusal", "function_call", "custom_tool_call", "web_search_call", "reasoning", "item")
 
 
 def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait
+from codex_replay.protocol.script.keys import FINAL_KINDS, OUTPUT_KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def reply(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) 
 
 class _Reply:
     """One reply in the making: numbers the events, collects the finished items, counts the tokens."""
+
+    waits = False  # the response is queued before it begins
 
     def __init__(self, turn: Turn, body: Mapping[str, Any], label: str) -> None:
         self.turn = turn
@@ -74,13 +77,17 @@ class _Reply:
         return self.turn.items
 
     def steps(self) -> list[Step]:
-        steps: list[Step] = [
-            self.send("response.created", response=self.response),
-            self.send("response.in_progress", response=self.response),
-        ]
-        for item in self.items():
+        items = self.items()
+        steps: list[Step] = []
+        if self.waits or (items and items[0]["type"] == "queued"):
+            queued = {**self.response, "status": "queued"}
+            steps += [self.send("response.created", response=queued), self.send("response.queued", response=queued)]
+        else:
+            steps.append(self.send("response.created", response=self.response))
+        steps.append(self.send("response.in_progress", response=self.response))
+        for item in items:
             steps += self.item(item)
-            if item["type"] in _ENDS:
+            if item["type"] in FINAL_KINDS:
                 return steps
         if self.turn.end:
             steps.append(self.send("response.completed", response=self.finished("completed")))
@@ -88,14 +95,19 @@ class _Reply:
 
     def item(self, item: Mapping[str, Any]) -> Iterator[Step]:
         kind = item["type"]
-        if kind in _ENDS:
+        if kind in OUTPUT_KINDS:
+            index = len(self.output)
+            self.output.append({})
+            yield from _ITEMS.get(kind, _hosted)(self, item, index)
+        elif kind in _ENDS:
             yield _ENDS[kind](self, item)
         elif kind in _CONTROLS:
             yield _CONTROLS[kind](self, item)
-        else:
-            index = len(self.output)
-            self.output.append({})
-            yield from _ITEMS[kind](self, item, index)
+        elif kind == "audio":
+            from codex_replay.protocol.responses import hosted
+
+            for type_, fields in hosted.audio(item, self.chunks):
+                yield self.send(type_, **fields)
 
     def send(self, type_: str, **fields: Any) -> Send:
         event = {"type": type_, **fields, "sequence_number": self.number}
@@ -162,6 +174,7 @@ class _WholeReply(_Reply):
         self.response |= {"completed_at": None, **settings.settings(body)}
         self._shows_reasoning = settings.shows_reasoning(body)
         self._items = settings.within(turn.items, body)
+        self.waits = body.get("background") is True
         self._cut = False  # the item in the making is the last one of an incomplete response
 
     def items(self) -> Sequence[Mapping[str, Any]]:
@@ -174,10 +187,10 @@ class _WholeReply(_Reply):
     def _last_before_incomplete(self) -> Mapping[str, Any] | None:
         if not self._items or self._items[-1]["type"] != "incomplete":
             return None
-        return next((item for item in reversed(self._items) if item["type"] in _ITEMS), None)
+        return next((item for item in reversed(self._items) if item["type"] in OUTPUT_KINDS), None)
 
     def done(self, index: int, item: dict[str, Any]) -> Send:
-        if self._cut and item.get("status") == "completed":
+        if self._cut and item.get("status") == "completed" and item["type"] not in _NEVER_INCOMPLETE:
             item = {**item, "status": "incomplete"}
         return super().done(index, item)
 
@@ -316,6 +329,18 @@ def _texts(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
+def _hosted(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
+    from codex_replay.protocol.responses import hosted  # few scripts have one
+
+    id_ = reply.id(hosted.KINDS[item["type"]].prefix, item, index)
+    whole = hosted.finished(item, id_, _call_id(reply, item, index))
+    at = {"item_id": id_, "output_index": index}
+    yield reply.added(index, hosted.begun(whole))
+    for type_, fields in hosted.progress(whole, item, reply.chunks):
+        yield reply.send(type_, **(at if not type_.startswith(hosted.WITHOUT_ID) else {"output_index": index}), **fields)
+    yield reply.done(index, whole)
+
+
 def _any_item(reply: _Reply, item: Mapping[str, Any], index: int) -> Iterator[Step]:
     given = dict(item["item"])
     yield reply.added(index, given)
@@ -351,6 +376,9 @@ FAILURES = {
     "invalid_prompt": "The prompt was not accepted.",
 }
 
+#: Items whose types know no such status.
+_NEVER_INCOMPLETE = ("image_generation_call", "apply_patch_call")
+#: Item -> its events; those of the other kinds are in the table of `codex_replay.protocol.responses.hosted`.
 _ITEMS: dict[str, Callable[[_Reply, Mapping[str, Any], int], Iterator[Step]]] = {
     "text": _text,
     "refusal": _refusal,

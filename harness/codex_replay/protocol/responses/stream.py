@@ -18,6 +18,8 @@ JOINED = {
     "response.refusal.delta": ("response.refusal.done", "refusal"),
     "response.function_call_arguments.delta": ("response.function_call_arguments.done", "arguments"),
     "response.custom_tool_call_input.delta": ("response.custom_tool_call_input.done", "input"),
+    "response.mcp_call_arguments.delta": ("response.mcp_call_arguments.done", "arguments"),
+    "response.code_interpreter_call_code.delta": ("response.code_interpreter_call_code.done", "code"),
     "response.reasoning_summary_text.delta": ("response.reasoning_summary_text.done", "text"),
     "response.reasoning_text.delta": ("response.reasoning_text.done", "text"),
 }
@@ -31,6 +33,7 @@ class StreamChecker:
     def __init__(self) -> None:
         self.count = 0
         self.end: str | None = None
+        self._queued = False
         self._added: dict[int, Mapping[str, Any]] = {}
         self._done: dict[int, Mapping[str, Any]] = {}
         self._parts: set[tuple[Any, ...]] = set()
@@ -65,8 +68,10 @@ class StreamChecker:
             problems.append(f"sequence_number is {event.get('sequence_number')!r}, expected {self.count}.")
         if self.end is not None:
             problems.append(f"It follows {self.end}, which ends the stream.")
-        first = {0: "response.created", 1: "response.in_progress"}.get(self.count)
-        if first is not None and kind != first:
+        first = {0: "response.created", 1 + self._queued: "response.in_progress"}.get(self.count)
+        if kind == "response.queued" and self.count == 1:
+            self._queued = True
+        elif first is not None and kind != first:
             problems.append(f"Expected {first} here.")
         return problems
 
@@ -101,8 +106,10 @@ class StreamChecker:
         wholes: list[str] = []
         if item.get("type") == "message":
             wholes = [str(part.get("text", part.get("refusal", ""))) for part in item.get("content") or []]
-        elif item.get("type") == "function_call":
+        elif item.get("type") in ("function_call", "mcp_call"):
             wholes = [str(item.get("arguments"))]
+        elif item.get("type") == "code_interpreter_call":
+            wholes = [str(item.get("code"))]
         elif item.get("type") == "custom_tool_call":
             wholes = [str(item.get("input"))]
         else:

@@ -78,6 +78,83 @@ class TurnBuilder:
         texts = {"summary": _text_or_list(summary), "content": _text_or_list(content)}
         return self._add("reasoning", **texts, encrypted_content=encrypted_content)
 
+    def file_search(
+        self,
+        *queries: str,
+        results: Sequence[Mapping[str, Any]] | None = None,
+        status: Literal["completed", "failed"] | None = None,
+    ) -> Self:
+        """Add a file search with its progress."""
+        return self._add("file_search_call", queries=list(queries), results=_list(results), status=status)
+
+    def code_interpreter(
+        self, code: str = "", *, outputs: Sequence[Mapping[str, Any]] | None = None, container_id: str | None = None
+    ) -> Self:
+        """Add a run of the code interpreter; its code streams."""
+        return self._add("code_interpreter_call", code=code, outputs=_list(outputs), container_id=container_id)
+
+    def image(self, result: str | None = None, *, partial_images: Sequence[str] | None = None, **more: str) -> Self:
+        """Add a generated image (base64; default: one pixel); `more` are revised_prompt, size, quality, background, status."""
+        return self._add("image_generation_call", result=result, partial_images=_list(partial_images), **more)
+
+    def mcp_tools(self, server_label: str | None = None, *tools: Mapping[str, Any], error: Any = None) -> Self:
+        """Add the list of an MCP server's tools, each with its name."""
+        return self._add("mcp_list_tools", server_label=server_label, tools=list(tools), error=error)
+
+    def mcp_call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        output: str | None = None,
+        error: Any = None,
+        server_label: str | None = None,
+        status: Literal["completed", "failed", "incomplete"] | None = None,
+    ) -> Self:
+        """Add a call of an MCP server's tool with its output, or its error (then `status` is "failed")."""
+        made = {"name": name, "arguments": arguments, "output": output, "error": error}
+        return self._add(
+            "mcp_call", **made, server_label=server_label, status=status or ("failed" if error is not None else None)
+        )
+
+    def mcp_approval(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, *, server_label: str | None = None
+    ) -> Self:
+        """Ask whether a tool of an MCP server may be called."""
+        return self._add("mcp_approval_request", name=name, arguments=arguments, server_label=server_label)
+
+    def computer(self, action: Mapping[str, Any] | None = None, *, call_id: str | None = None) -> Self:
+        """Add an action of computer use (default: a screenshot)."""
+        return self._add("computer_call", action=action, call_id=call_id)
+
+    def local_shell(self, *command: str, call_id: str | None = None) -> Self:
+        """Add a command for the local shell, in words."""
+        return self._add("local_shell_call", action={"command": list(command)}, call_id=call_id)
+
+    def shell(self, *commands: str, call_id: str | None = None) -> Self:
+        """Add commands for the shell tool; they stream."""
+        return self._add("shell_call", action={"commands": list(commands)}, call_id=call_id)
+
+    def shell_output(self, *output: Mapping[str, Any], call_id: str | None = None) -> Self:
+        """Add the output of a hosted shell: `stdout`, `stderr` and `outcome` of each command."""
+        return self._add("shell_call_output", output=list(output), call_id=call_id)
+
+    def apply_patch(self, operation: Mapping[str, Any], *, call_id: str | None = None) -> Self:
+        """Add a call of the patch tool: `type` (create_file, update_file, delete_file), `path`, `diff`."""
+        return self._add("apply_patch_call", operation=operation, call_id=call_id)
+
+    def compaction(self, encrypted_content: str | None = None) -> Self:
+        """Add a compacted conversation."""
+        return self._add("compaction", encrypted_content=encrypted_content)
+
+    def audio(self, data: str = "", transcript: str = "") -> Self:
+        """Send audio (base64) and what is said in it; it is no item of the response."""
+        return self._add("audio", data=data, transcript=transcript)
+
+    def queued(self) -> Self:
+        """Let the response be queued first; this must be the first item."""
+        return self._add("queued")
+
     def item(self, item: Mapping[str, Any]) -> Self:
         """Add any other output item, sent unchanged."""
         return self._add("item", item=dict(item))

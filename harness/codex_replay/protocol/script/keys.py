@@ -46,6 +46,9 @@ TURN_KEYS: dict[str, tuple[Any, bool]] = {
     "end": ("boolean", False),
     "about": ("string", False),
 }
+_ID: tuple[Any, bool] = ("string", False)
+_FAILS = ("completed", "failed", "incomplete")
+_CALL: dict[str, tuple[Any, bool]] = {"status": (("completed", "incomplete"), False), "call_id": _ID, "id": _ID}
 ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
     "text": {
         "text": ("string", True),
@@ -83,16 +86,72 @@ ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
         "encrypted_content": ("string", False),
         "id": ("string", False),
     },
+    # What the service runs itself (codex_replay.protocol.responses.hosted has the defaults).
+    "file_search_call": {"queries": ("strings", False), "results": ("list", False), "status": (_FAILS, False), "id": _ID},
+    "code_interpreter_call": {
+        "code": ("string", False),
+        "outputs": ("list", False),
+        "container_id": ("string", False),
+        "deltas": ("strings", False),
+        "status": (_FAILS, False),
+        "id": _ID,
+    },
+    "image_generation_call": {
+        "result": ("string", False),
+        "partial_images": ("strings", False),
+        "revised_prompt": ("string", False),
+        "size": ("string", False),
+        "quality": ("string", False),
+        "background": ("string", False),
+        "output_format": ("string", False),
+        "status": (("completed", "failed"), False),
+        "id": _ID,
+    },
+    "mcp_list_tools": {"tools": ("objects", False), "server_label": ("string", False), "error": ("any", False), "id": _ID},
+    "mcp_call": {
+        "name": ("string", True),
+        "arguments": ("arguments", False),
+        "output": ("string", False),
+        "error": ("any", False),
+        "server_label": ("string", False),
+        "approval_request_id": ("string", False),
+        "deltas": ("strings", False),
+        "status": (_FAILS, False),
+        "id": _ID,
+    },
+    "mcp_approval_request": {
+        "name": ("string", True),
+        "arguments": ("arguments", False),
+        "server_label": ("string", False),
+        "id": _ID,
+    },
+    "computer_call": {
+        "action": ("object", False),
+        "actions": ("list", False),
+        "pending_safety_checks": ("list", False),
+        **_CALL,
+    },
+    "local_shell_call": {"action": ("object", True), **_CALL},
+    "shell_call": {"action": ("object", True), "environment": ("object", False), **_CALL},
+    "shell_call_output": {"output": ("objects", False), "max_output_length": ("size", False), **_CALL},
+    "apply_patch_call": {"operation": ("object", True), "call_id": _ID, "id": _ID},
+    "compaction": {"encrypted_content": ("string", False), "id": _ID},
     "item": {"item": ("object", True), "result": ("object", False)},
     "failed": {"code": ("string", True), "message": ("string", False)},
     "incomplete": {"reason": ("string", False)},
     "error": {"code": ("string", False), "message": ("string", False), "param": ("string", False)},
+    "queued": {},
+    "audio": {"data": ("string", False), "transcript": ("string", False), "deltas": ("strings", False)},
     "event": {"event": ("object", True)},
     "raw": {"data": ("string", True)},
     "comment": {"text": ("string", False)},
     "wait": {"ms": ("duration", True)},
     "gate": {"name": ("string", True)},
 }
+#: Items that end a reply: nothing may follow them, because no server sends anything after them.
+FINAL_KINDS = ("failed", "incomplete", "error")
+#: Items that stand in the `output` of a response; each has a place there, which its ids contain.
+OUTPUT_KINDS = frozenset(ITEM_KEYS) - {*FINAL_KINDS, "queued", "audio", "event", "raw", "comment", "wait", "gate"}
 
 
 def _is_int(value: object) -> bool:
@@ -129,6 +188,7 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "object": ("an object", lambda v: isinstance(v, dict)),
     "list": ("a list", lambda v: isinstance(v, list)),
     "strings": ("a list of strings", _is_strings),
+    "objects": ("a list of objects", lambda v: isinstance(v, list) and all(isinstance(one, dict) for one in v)),
     "text or texts": ("a string or a list of strings", lambda v: isinstance(v, str) or _is_strings(v)),
     "arguments": ("an object, or a string that is sent unchanged", lambda v: isinstance(v, dict | str)),
     "auth": ('"auto", "none", "api_key", "chatgpt" or an object', lambda v: isinstance(v, dict | str)),

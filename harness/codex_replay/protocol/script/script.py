@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from codex_replay.core.value import EMPTY, Value
 from codex_replay.protocol.script.expect import vocabulary_error
-from codex_replay.protocol.script.keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, listed, named, near, wrong_key
+from codex_replay.protocol.script.keys import FINAL_KINDS, ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, listed, named, near, wrong_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,10 +67,6 @@ class Script(Value):
     git: Mapping[str, Any] = EMPTY
 
 
-#: Items that end a reply: nothing may follow them, because no server sends anything after them.
-FINAL_KINDS = ("failed", "incomplete", "error")
-
-
 def parse(value: object) -> Script:
     """Read a decoded script; raises `BadScript` (a sentence) when it is not one.
 
@@ -113,6 +109,8 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
             raise BadScript(
                 f'{where}.items[{i}] is "{item["type"]}", which ends a reply, but more items follow: make it the last item.'
             )
+    if any(item["type"] == "queued" for item in items[1:]):
+        raise BadScript(f'{where}: a "queued" item must be the first one, because a response is queued before it begins.')
     if turn.get("status", 200) == 200 and (turn.get("error") is not None or turn.get("body") is not None):
         raise BadScript(f'{where} has an "error" or a "body" but no "status". Add the HTTP status, for example 500.')
     if items and turn.get("status", 200) != 200:
@@ -132,6 +130,18 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
     return Turn(**fields)
 
 
+#: Item with deltas -> the key of the text that they join to.
+_STREAMED = {
+    "text": "text",
+    "refusal": "refusal",
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "code_interpreter_call": "code",
+    "mcp_call": "arguments",
+    "audio": "transcript",
+}
+
+
 def _item(value: object, where: str) -> Mapping[str, Any]:
     if isinstance(value, str):
         return {"type": "text", "text": value}
@@ -145,7 +155,7 @@ def _item(value: object, where: str) -> Mapping[str, Any]:
         )
     rest = {key: given for key, given in item.items() if key != "type"}
     _check_keys(rest, ITEM_KEYS[kind], where, f"a {kind} item")
-    whole = {"text": "text", "refusal": "refusal", "function_call": "arguments", "custom_tool_call": "input"}.get(kind)
+    whole = _STREAMED.get(kind)
     if whole and "deltas" in item and isinstance(item.get(whole), str) and "".join(item["deltas"]) != item[whole]:
         raise BadScript(f'{where}: the "deltas" do not join to the "{whole}": a client would see two different texts.')
     return item
