@@ -27,7 +27,7 @@ MOST_TEXT = 64 << 20
 #: The place of a value: the place around it and its key or number there; None is the whole. Few places are ever spelled out.
 Place = tuple["Place", str | int] | None
 
-_HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "close": "close"}
+_HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "ws": "sse", "close": "close"}
 
 
 def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codex_replay.core.cassette import ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.jsonrpc import kind
 
@@ -40,4 +41,6 @@ def http_label(frame: Frame) -> str:
         return f"HTTP {payload.get('status')}"
     if frame.kind == "sse":
         return f"event {payload.get('event')}"
+    if frame.kind == "ws":
+        return f"ws {ws_frames.name_of(payload)}"
     return frame.kind

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from codex_replay.core.cassette import http_frames
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.streamed import clean
+from codex_replay.core.wire.websocket import Encoder, compression
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from codex_replay.shell.cassettes.record_log import Log
 from codex_replay.shell.http.upstream import Upstream
@@ -198,15 +200,113 @@ def test_a_refused_upgrade_is_an_exchange_like_any_other() -> None:
     assert said == []
 
 
-def test_after_an_upgrade_the_rest_passes_unrecorded_and_that_is_said() -> None:
+ASK_WS = b"GET /v1/responses HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+GRANTED = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+DEFLATE = "permessage-deflate"
+
+
+def upgraded(extension: str = "") -> tuple[Watch, Notes, list[str], Encoder, Encoder]:
     watch, notes, said = watching()
-    watch.client(b"GET /ws HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-    watch.server(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x05token")
-    assert watch.client(b"\x81\x85masked") == b"\x81\x85masked"
-    assert "not recorded" in said[0]
+    watch.client(ASK_WS)
+    line = f"Sec-WebSocket-Extensions: {extension}\r\n" if extension else ""
+    watch.server(GRANTED + line.encode() + b"\r\n")
+    theirs, ours = compression([("sec-websocket-extensions", extension)] if extension else [])
+    return watch, notes, said, Encoder(True, ours), Encoder(False, theirs)
+
+
+@pytest.mark.parametrize("extension", ["", DEFLATE, f"{DEFLATE}; client_no_context_takeover; server_max_window_bits=10"])
+@given(cuts=st.lists(st.integers(0, 400), max_size=4))
+def test_messages_of_a_websocket_are_recorded_and_pass_unchanged(extension: str, cuts: list[int]) -> None:
+    watch, notes, said, client, server = upgraded(extension)
+    asked = client.message("text", b'{"type":"response.create"}') + client.message("pong", b"\xff")
+    told = server.message("text", b'{"type": "odd"}') + server.message("ping", b"\xff") + server.message("binary", b"\x00")
+    told += server.message("text", b"not JSON", fragments=(3, 5)) + server.close(1011, b"over")
+    assert b"".join(watch.client(piece) for piece in in_pieces(asked, cuts)) == asked
+    for piece in in_pieces(told, cuts):
+        watch.server(piece)
+    watch.disconnected("server", "end")
+    assert shape(notes)[2:] == [
+        ("client", "ws", {"json": {"type": "response.create"}}),
+        ("client", "ws", {"pong": "\xff"}),
+        ("server", "ws", {"text": '{"type": "odd"}', "view": {"type": "odd"}}),
+        ("server", "ws", {"ping": "\xff"}),
+        ("server", "ws", {"base64": "AA=="}),
+        ("server", "ws", {"text": "not JSON"}),
+        ("server", "ws", {"close": {"code": 1011, "reason": "over"}}),
+        ("server", "close", "end"),
+    ]
+    marks = [frame.extra for frame in notes.frames[2:]]
+    packed = {"compressed": True} if extension else {}
+    assert marks == [packed, {}, packed, {}, packed, {**packed, "fragments": [3, 5]}, {}, {}]
+    assert said == []
+    assert notes.whole
+
+
+def test_the_time_of_the_first_byte_of_a_slow_message_is_kept() -> None:
+    watch, notes, _, _, server = upgraded()
+    data = server.message("text", b"slowly")
+    notes.time = 1.0
+    watch.server(data[:1])
+    notes.time = 2.0
+    watch.server(data[1:])
+    assert (notes.frames[-1].t, notes.frames[-1].extra) == (2.0, {"began": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("who", "how", "end"), [("server", "end", "cut"), ("client", "end", "cut"), ("server", "reset", "reset")]
+)
+def test_a_websocket_that_ends_without_a_close_frame_is_cut(who: str, how: str, end: str) -> None:
+    watch, notes, _, client, _ = upgraded()
+    watch.client(client.message("text", b"{}"))
+    watch.disconnected(who, how)
+    assert shape(notes)[-1] == (who, "close", end)
+
+
+def test_a_websocket_without_messages_is_marked_so_that_it_counts_as_whole() -> None:
+    watch, notes, _, _, _ = upgraded()
+    watch.disconnected("client", "end")
+    assert (notes.frames[-1].kind, notes.frames[-1].extra) == ("close", {"messages": 0})
+
+
+def test_broken_compression_and_what_is_too_long_leave_their_size() -> None:
+    notes, said = Notes(), []
+    watch = Watch(1, notes, Redactor(), Upstream("http://up").rewrite, said.append, limit=1000)  # type: ignore[arg-type]
+    watch.client(ASK_WS)
+    watch.server(GRANTED + b"Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
+    server = Encoder(False, compression([("sec-websocket-extensions", DEFLATE)])[0])
+    watch.server(server.message("text", b"a" * 1001) + server.message("text", b"b") + server.broken_deflate())
+    kinds = [next(iter(payload)) for _, kind, payload in shape(notes) if kind == "ws"]  # type: ignore[call-overload]
+    assert kinds == ["omitted", "text", "omitted"]
+    assert len(said) == 2
+    assert notes.whole
+
+
+@pytest.mark.parametrize("wrong", [b"\xff\x00", b"\x81\x81\0\0\0\0a"])
+def test_a_broken_websocket_passes_unrecorded_and_that_is_said(wrong: bytes) -> None:
+    watch, notes, said, _, server = upgraded()
+    watch.server(wrong)
+    watch.server(server.message("text", b"{}"))
+    assert "breaks the WebSocket protocol" in said[0]
     assert not notes.whole
-    watch.disconnected("server", "reset")
-    assert [frame.kind for frame in notes.frames] == ["request", "response", "close"]
+    unknown, notes, said = watching()
+    unknown.client(ASK_WS)
+    unknown.server(GRANTED + b"Sec-WebSocket-Extensions: x-odd\r\n\r\n\x81\x00")
+    assert "cannot be read" in said[0]
+    assert not notes.whole
+
+
+def test_a_secret_that_is_split_over_messages_is_found() -> None:
+    token = "sk-" + "proj-" + "a1B2" * 12
+    frames = [
+        Frame(0, 0.0, "http", "server", "ws", b"", {"json": {"type": "response.output_text.delta", "delta": part}}, 1)
+        for part in ("key: " + token[:20], token[20:40], token[40:] + " end")
+    ]
+    whole = clean(frames, Redactor())
+    text = "".join(frame.payload["json"]["delta"] for frame in whole)
+    assert token[:20] not in text
+    assert token[20:40] not in text
+    assert text.startswith("key: ")
+    assert text.endswith(" end")
 
 
 def test_a_log_that_misses_traffic_gets_no_footer(tmp_path: Path) -> None:
@@ -218,7 +318,7 @@ def test_a_log_that_misses_traffic_gets_no_footer(tmp_path: Path) -> None:
     watch.server(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nhello")
     log.close()
     with CassetteReader(str(path)) as reader:
-        assert [frame.kind for frame in reader] == ["request", "response", "close"]
+        assert [frame.kind for frame in reader] == ["request", "response"]
         assert reader.truncated
     assert "no footer" in said[0]
 

@@ -65,7 +65,7 @@ def summarise(frame: Frame, width: int) -> str:
             value = next((value[key] for key in ("params", "result", "error") if key in value), None)
     elif type(value) is dict:
         value = {k: v for k, v in value.items() if k not in ("method", "path", "status", "event", "headers")}
-        value = value.get("data", value.get("body", value))
+        value = value.get("data", value.get("body", value.get("json", value)))
     parts: list[str] = []
     length = 0
     for part in _leaves("", value):

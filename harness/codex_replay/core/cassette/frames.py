@@ -5,8 +5,8 @@ a plain b"\\n", they are in the cassette line as they are, under "msg", so that 
 (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
 terminator included, next to its decoded "view" if it has one.
 
-An `http` frame has its kind for a key ("request", "response", "sse", "chunk", "close") and a JSON value under it, the
-`payload`; `codex_replay.core.cassette.http_frames` gives its meaning.
+An `http` frame has its kind for a key ("request", "response", "sse", "chunk", "ws", "close") and a JSON value under it, the
+`payload`; `codex_replay.core.cassette.http_frames` gives its meaning, `ws_frames` that of "ws" (a WebSocket message).
 
 Source: DESIGN.md, "The cassette". On fake-codex's start-up path: no imports but `jsontext`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _LARGEST = 1 << 53  # no number of a frame is as large: a float has each whole number below
-HTTP_KINDS = ("request", "response", "sse", "chunk", "close")
+HTTP_KINDS = ("request", "response", "sse", "chunk", "ws", "close")
 _UNKNOWN: Any = object()
 
 
@@ -293,7 +293,9 @@ def _exact_bytes(fields: dict[str, Any]) -> bytes:
 
 #: Members of an http frame's payload, and what they must be; `body`, `data` and `view` may be anything.
 _MEMBERS = {
-    **dict.fromkeys(("method", "path", "version", "reason", "text", "base64", "encoding", "packed", "event"), str),
+    **dict.fromkeys(
+        ("method", "path", "version", "reason", "text", "base64", "encoding", "packed", "event", "ping", "pong", "why"), str
+    ),
     **dict.fromkeys(("status", "omitted"), int),
 }
 _REQUIRED = {"request": ("method", "path", "headers"), "response": ("status", "headers")}
@@ -308,6 +310,8 @@ def _why_no_payload(kind: str, payload: Any) -> str | None:
     for name, sort in _MEMBERS.items():
         if name in payload and type(payload[name]) is not sort:
             return f"the {name!r} of the http frame is not {'a number' if sort is int else 'a string'}"
+    if kind == "ws" and (why := _why_no_message(payload)) is not None:
+        return why
     if missing := [name for name in _REQUIRED.get(kind, ()) if name not in payload]:
         return f"the {kind!r} of the http frame has no {missing[0]!r}"
     headers = payload.get("headers", [])
@@ -316,6 +320,17 @@ def _why_no_payload(kind: str, payload: Any) -> str | None:
     ):
         return "the headers of the http frame are not pairs of strings"
     return None
+
+
+def _why_no_message(payload: dict[str, Any]) -> str | None:
+    """Return why a value is not the payload of a WebSocket message."""
+    if not any(name in payload for name in ("json", "text", "base64", "ping", "pong", "close", "omitted")):
+        return "the 'ws' of the http frame has neither json, text, base64, ping, pong, close nor omitted"
+    close = payload.get("close", {})
+    if type(close) is not dict or type(close.get("reason", "")) is not str:
+        return "the 'close' of the WebSocket message is not an object with a code and a reason"
+    code = close.get("code", 1000)
+    return None if type(code) is int and 0 <= code < 65536 else "the 'code' of the WebSocket message is not a number below 65536"
 
 
 def _why_no_cuts(cuts: Any) -> str | None:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.cassette.ws_frames import name_of
 from codex_replay.core.wire.jsonrpc import kind
 
 
@@ -110,7 +111,7 @@ class Marker:
             self._open[frame.conn] = mark._replace(request=self._index)
             return mark
         asked = self._open.get(frame.conn, Mark(lane, ""))
-        name = payload.get("event") if frame.kind == "sse" else None
+        name = payload.get("event") if frame.kind == "sse" else name_of(payload) if frame.kind == "ws" else None
         label = f"{lane} {frame.kind}" + (f" {name}" if name else "")
         return Mark(lane, label, asked.thread, exchange=asked.exchange, request=asked.request)
 

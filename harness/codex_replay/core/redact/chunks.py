@@ -48,6 +48,8 @@ def chunks_of(frame: Frame) -> list[Chunk]:
         return _of_message(frame)
     if type(frame.payload) is not dict:
         return []
+    if frame.kind == "ws":
+        return list(_of_data(_json_of(frame), None, str(frame.conn)))
     if frame.kind == "sse":
         return list(_of_data(_json_of(frame), frame.payload.get("event"), str(frame.conn)))
     return _of_body(frame) if frame.kind == "chunk" else []
@@ -71,7 +73,15 @@ def with_chunks(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
         for path, new in edits:
             raw = spliced(raw, path, new)
         return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, extra=frame.extra)
-    write = _edited_event if frame.kind == "sse" else _edited_stream if body else _edited_body
+    write = (
+        _edited_message
+        if frame.kind == "ws"
+        else _edited_event
+        if frame.kind == "sse"
+        else _edited_stream
+        if body
+        else _edited_body
+    )
     return with_payload(frame, write(frame.payload, edits))
 
 
@@ -183,7 +193,7 @@ def _json_of(frame: Frame) -> Any:
     """Return the decoded JSON that the paths of a frame's chunks begin at."""
     if frame.seam == "rpc":
         return frame.value
-    name = "data" if frame.kind == "sse" else "body"
+    name = {"sse": "data", "ws": "json"}.get(frame.kind, "body")
     return frame.payload[name] if name in frame.payload else frame.payload.get("view")
 
 
@@ -242,6 +252,15 @@ def _edited_event(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dic
     if new is None:  # as above
         return {"event": payload["event"], "data": view} if "event" in payload else {"data": view}
     return {**with_exact(payload, new), "view": view}
+
+
+def _edited_message(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict[str, Any]:
+    if "json" in payload:
+        return {**payload, "json": _edited(payload["json"], edits)}
+    plain = str(payload["text"]).encode()
+    for path, value in edits:
+        plain = spliced(plain, path, value)
+    return {**payload, "text": plain.decode(), "view": _edited(payload["view"], edits)}
 
 
 def _edited_stream(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def redacted(frame: Frame, redactor: Redactor) -> Frame:
     payload = redactor.value(frame.payload)
     if (plain := inside(frame)) is not None and (clean := redactor.redact(plain)) != plain:
         _, packed = opened(frame.payload)
-        payload = with_exact(payload, clean) if frame.kind == "sse" else with_body(payload, clean, packed)
+        payload = with_exact(payload, clean) if frame.kind in ("sse", "ws") else with_body(payload, clean, packed)
     if payload == frame.payload:
         return frame
     return with_payload(frame, payload)

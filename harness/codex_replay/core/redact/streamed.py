@@ -142,7 +142,7 @@ class Streams:
     def _close(self, frame: Frame) -> None:
         """End the streams that end with this frame: the chunks of two messages are not to be joined."""
         if frame.seam == "http":
-            if frame.kind in ("request", "response", "close"):
+            if frame.kind in ("request", "response", "close") or (frame.kind, frame.sender) == ("ws", "client"):
                 conn = str(frame.conn)
                 self._open = {key: one for key, one in self._open.items() if key[:2] != ("http", conn)}
             return

@@ -292,7 +292,7 @@ def _written(side: Any, name: str) -> tuple[str | None] | None:
 
 
 #: The places of a value that may have a text next to it, and the name of the place without one.
-_VALUES = (("sse", "data"), ("request", "body"), ("response", "body"), ("chunk", "body"))
+_VALUES = (("sse", "data"), ("ws", "json"), ("request", "body"), ("response", "body"), ("chunk", "body"))
 
 
 def _moved(payload: dict[str, Any], name: str) -> dict[str, Any]:

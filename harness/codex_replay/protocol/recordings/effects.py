@@ -17,6 +17,7 @@ from typing import Any
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.cassette.http_frames import sse_bytes
+from codex_replay.core.cassette.ws_frames import value_of
 from codex_replay.core.redact.encoded_body import opened
 from codex_replay.core.text.escape import escape
 from codex_replay.core.wire.json_text import NotJson, compact, loads
@@ -55,6 +56,8 @@ def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> 
                 found += _asked(frame)
         elif frame.kind == "request":
             found += _body_calls(bodies.pop(frame.conn, None))
+        elif frame.sender == "server" and frame.kind == "ws":
+            found += _calls(value_of(frame.payload), f"frame {frame.n}")
         elif frame.sender == "server" and frame.kind in ("sse", "chunk"):
             bodies.setdefault(frame.conn, _Body(frame.n)).add(frame)
     for body in bodies.values():

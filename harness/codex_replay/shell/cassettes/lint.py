@@ -199,7 +199,9 @@ class _Linter:
             text = f"a body in the content-encoding {encoding!r} cannot be searched for secrets"
             self._add("error", "unseen", number, frame, f"{text}; remove it with `codex-replay cassette redact`")
         elif frame.seam == "http" and type(frame.payload) is dict and "omitted" in frame.payload:
-            self._add("note", "omitted", number, frame, "a body was left out because it could not be searched for secrets")
+            self._add(
+                "note", "omitted", number, frame, "a body or message was left out because it could not be searched for secrets"
+            )
 
     def _streamed(self) -> None:
         """Report the secrets that only the joined chunks of a stream show."""
@@ -227,11 +229,12 @@ class _Linter:
     def _connection(self, frame: Frame, number: int) -> None:
         before = self._conns.get(frame.conn)
         allowed = {
-            "request": (None, "close", "request", "response", "sse", "chunk"),
+            "request": (None, "close", "request", "response", "sse", "chunk"),  # never after a message: the connection is no HTTP
             "response": ("request", "response"),
             "sse": ("response", "sse", "chunk"),
             "chunk": ("response", "sse", "chunk"),
-            "close": ("request", "response", "sse", "chunk"),
+            "ws": ("response", "ws"),
+            "close": ("request", "response", "sse", "chunk", "ws"),
         }[frame.kind]
         if before not in allowed:
             text = (
@@ -243,7 +246,7 @@ class _Linter:
         self._conns[frame.conn] = frame.kind
         if frame.kind == "response" and frame.payload["status"] == 101:
             self._upgraded[frame.conn] = (number, frame)
-        elif frame.kind == "ws":
+        elif frame.kind == "ws" or (frame.kind == "close" and frame.extra.get("messages") == 0):
             self._upgraded.pop(frame.conn, None)
 
     def _unrecorded(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from codex_replay.core.cassette import ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import kind
@@ -73,6 +74,8 @@ def _what(frame: Frame, methods: dict[tuple[str, str], str]) -> str:
     if frame.seam == "http":
         payload = value if type(value) is dict else {}
         path = str(payload.get("path")).partition("?")[0]
+        if frame.kind == "ws":
+            return f"message {ws_frames.name_of(payload)}"
         return {
             "request": f"{payload.get('method')} {path}",
             "response": f"status {payload.get('status')}",

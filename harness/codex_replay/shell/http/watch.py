@@ -1,8 +1,8 @@
 """Turn the bytes of one HTTP connection into frames of the http seam; moves no bytes itself.
 
 Strategy: httptools parses both directions. A request is one frame, logged when it is whole. A response is its head, then its
-body as it comes (`http_bodies`), then how it ended. Traffic after an
-upgrade, or that is not HTTP, is not recorded (it could not be redacted), and a warning reports that.
+body as it comes (`http_bodies`), then how it ended. After an upgrade to a WebSocket each message is one frame (`messages`).
+Traffic after another upgrade, or that is not HTTP, is not recorded (it could not be redacted), and a warning reports that.
 
 Order matters: `client` and `server` log what is whole before the caller passes it on, so that on one timeline nothing
 is before its cause.
@@ -24,6 +24,7 @@ from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.cassettes.record_log import Log
 from codex_replay.shell.http.bodies import AT_ONCE, MAX_DECODED, MAX_HEAD, MAX_SENT, EventBody, WholeBody, decodes_to_more
 from codex_replay.shell.http.deferred import Deferred
+from codex_replay.shell.http.messages import Messages
 from codex_replay.shell.http.offsets import Offsets, shortened
 
 Pairs = list[tuple[str, str]]
@@ -56,24 +57,46 @@ class Watch:
         self.refused: str | None = None
         self.log = log
         self.redact = redactor.redact
+        self.value = redactor.value
         self.later = later
         self.headers = redactor.headers  # by their names; the cassette's writer finds the rest
         self.rewrite = rewrite
         self.asked: deque[str] = deque()  # the methods of the requests that are not answered yet
         self.blind = False
         self.client_ended = False
+        #: The messages of the connection, once it is upgraded to a WebSocket.
+        self.messages: Messages | None = None
         self._say = say
         self._requests = Requests(self)
         self._responses = Responses(self)
 
     def client(self, data: bytes) -> bytes:
         """Take what the client wrote; return what is to be written to the server for it, unless it is `refused` now."""
-        return data if self.blind else self._requests.feed(data)
+        if self.blind:
+            return data
+        if self.messages is not None:
+            self.messages.feed("client", data)
+            return data
+        return self._requests.feed(data)
 
     def server(self, data: bytes) -> None:
         """Take what the server wrote."""
-        if not self.blind:
+        if self.blind:
+            return
+        if self.messages is not None:
+            self.messages.feed("server", data)
+        else:
             self._responses.feed(data)
+
+    def upgrade(self, headers: Pairs, data: bytes) -> None:
+        """Go on with the messages of a WebSocket, of which the server has sent `data` already."""
+        try:
+            self.messages = Messages(self, headers)
+        except ValueError as error:
+            self.stop_looking(f"it is a WebSocket that cannot be read: {error}")
+            return
+        if data:
+            self.messages.feed("server", data)
 
     def disconnected(self, sender: str, how: str) -> None:
         """One side's connection has ended ("end") or was reset: end the exchange that is open, if one is."""
@@ -82,7 +105,7 @@ class Watch:
 
     def emit(self, sender: str, kind: str, build: Callable[[], Any], *, long: bool = False, **marks: Any) -> None:
         """Log one frame, its payload built where a failure ends the recording and not the traffic; `long` if that takes long."""
-        extra = {name: value for name, value in marks.items() if value}
+        extra = {name: value for name, value in marks.items() if value or (name == "messages" and value is not None)}
 
         def frame() -> Frame:
             return Frame(0, 0.0, "http", sender, kind, b"", build(), self.conn, extra=extra)
@@ -105,6 +128,10 @@ class Watch:
             return self.left_out(len(raw), encoding)
         fields = encoded_body.fields(raw, encoding) if self.later else http_frames.body_fields(raw, encoding, self.redact)
         return self.looked_into(fields, encoding)
+
+    def lost(self, size: int, why: str) -> None:
+        """Report a WebSocket message of which only the size is in the cassette."""
+        self._say(f"a WebSocket message of {size} bytes is not in the cassette: {why}.")
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
         """Report a body that is left out because it cannot be decoded."""
@@ -288,8 +315,11 @@ class Responses:
             self._parser.feed_data(data)
             if self._unread > MAX_HEAD:
                 self._watch.stop_looking(f"the head of an answer is longer than {MAX_HEAD >> 10} KB")
-        except httptools.HttpParserUpgrade:
-            self._watch.stop_looking("it was upgraded to another protocol")
+        except httptools.HttpParserUpgrade as upgrade:
+            if any(name.lower() == "upgrade" and "websocket" in value.lower() for name, value in self._headers):
+                self._watch.upgrade(self._headers, data[upgrade.args[0] :])
+            else:
+                self._watch.stop_looking("it was upgraded to another protocol")
         except httptools.HttpParserError as error:
             self._watch.stop_looking(f"the server does not speak HTTP ({error})")
 
@@ -314,7 +344,7 @@ class Responses:
         status, version = self._parser.get_status_code(), self._parser.get_http_version()
         reason = self._reason.decode("latin-1")
         watch.emit("server", "response", lambda: http_frames.response_payload(status, watch.headers(headers), reason, version))
-        if status < 200 and status != 101:
+        if status < 200:  # 101 has no body: it ends when the connection does
             return
         chunked = "chunked" in (http_frames.header(headers, "transfer-encoding") or "").lower()
         kind = (http_frames.header(headers, "content-type") or "").lower()
@@ -352,6 +382,14 @@ class Responses:
 
     def broken_off(self, sender: str, how: str) -> None:
         """The connection has ended: so has what is open on it, in good order only if the end of the connection is its end."""
+        if (messages := self._watch.messages) is not None and self._watch.asked:
+            ended = how == "end" and messages.closed_by is not None
+            if how == "end":
+                sender, how = ("client" if self._watch.client_ended else sender), ("end" if ended else "cut")
+            # Without this mark, a 101 without messages is one whose messages are missing.
+            self._watch.emit(sender, "close", lambda: how, messages=None if messages.count else 0)
+            self._watch.asked.clear()
+            return
         if self._body is None and not self._watch.asked:
             return
         whole = self._body is not None and self._until_close and (sender, how) == ("server", "end")

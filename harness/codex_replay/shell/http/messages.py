@@ -1,0 +1,78 @@
+"""The messages of an upgraded connection as they pass: each is logged when it is whole, control frames included.
+
+A reader of its own for each direction sees the bytes that are passed on unchanged: pings, close frames and compression are
+those of the two sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from codex_replay.core.cassette import ws_frames
+from codex_replay.shell.http import bodies
+from codex_replay.shell.http.bodies import AT_ONCE, PAUSE
+
+if TYPE_CHECKING:
+    from codex_replay.core.wire.websocket import Decoder, Headers, Message
+
+
+class Watch(bodies.Watch, Protocol):
+    """What the messages need of the connection that they are on."""
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value without its secrets."""
+
+    def lost(self, size: int, why: str) -> None:
+        """Report a message that is not in the cassette."""
+
+    def stop_looking(self, why: str) -> None:
+        """Pass on the rest unrecorded."""
+
+
+class Messages:
+    """The two directions of the WebSocket that a 101 with `headers` began. Raises ValueError for an unknown extension."""
+
+    def __init__(self, watch: Watch, headers: Headers) -> None:
+        from codex_replay.core.wire.websocket import Decoder, compression  # few recordings have a WebSocket
+
+        mine, theirs = compression(headers)
+        self._watch = watch
+        self._decoders: dict[str, Decoder] = {
+            "client": Decoder(True, mine, watch.limit),
+            "server": Decoder(False, theirs, watch.limit),
+        }
+        self._began: dict[str, float] = {}
+        self.count = 0
+        #: Who sent a close frame first, None while nobody has.
+        self.closed_by: str | None = None
+
+    def feed(self, sender: str, data: bytes) -> None:
+        """Take what one side wrote, and log what is whole of it."""
+        watch, decoder = self._watch, self._decoders[sender]
+        now = watch.log.now()
+        began = self._began.pop(sender, now)
+        for message in decoder.feed(data):
+            self._log(sender, message, round(began, 6) if now - began > PAUSE else None)
+            began = now
+        if decoder.pending:
+            self._began[sender] = began
+        if decoder.broken is not None:
+            watch.stop_looking(f"the {sender} breaks the WebSocket protocol ({decoder.broken})")
+
+    def _log(self, sender: str, message: Message, began: float | None) -> None:
+        self.count += 1
+        if message.kind == "close" and self.closed_by is None:
+            self.closed_by = sender
+        marks: dict[str, Any] = {"compressed": message.compressed, "fragments": list(message.fragments), "began": began}
+        self._watch.emit(sender, "ws", _payload(self._watch, message), long=len(message.data) > AT_ONCE, **marks)
+
+
+def _payload(watch: Watch, message: Message) -> Callable[[], Any]:
+    def build() -> Any:
+        if message.kind == "lost":
+            watch.lost(message.size, message.why)
+        payload = ws_frames.payload(message.kind, message.data, message.size, message.why)
+        return payload if watch.later else watch.value(payload)
+
+    return build
