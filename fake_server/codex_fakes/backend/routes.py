@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -16,17 +15,16 @@ from codex_fakes.backend.bodies import decoded
 from codex_fakes.backend.complaints import describe
 from codex_fakes.backend.exchange import Disconnected, Exchange
 from codex_fakes.backend.ledger import Entry
-from codex_fakes.backend.play import STREAM_TYPE, play
+from codex_fakes.backend.play import play
 from codex_fakes.backend.rules import refresh
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import AUTH_RULES, Violation, check, first_violation
 from codex_fakes.backend.sessions import Session
-from codex_fakes.backend.stored import PATH, input_tokens, listed_input
+from codex_fakes.backend.state import answers as state
 from codex_fakes.model.default import default_turn
 from codex_replay.core.wire.client_json import out_of_bounds, read
 from codex_replay.core.wire.content_encoding import BadEncoding, TooLarge
 from codex_replay.core.wire.json_text import NotJson
-from codex_replay.protocol.responses.steps import event_bytes
 from codex_replay.protocol.script.expect import mismatch
 
 
@@ -87,12 +85,12 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
                 return
             await handler(exchange, session, entry, path, query)
             return
-    if (found := PATH.search(path)) is not None and await _stored(exchange, session, entry, found[1], found[2] or "", query):
+    if await state.answer(exchange, session, entry, path, query):
         return
     if request.method == "GET" and (before := path.rpartition("/"))[0].endswith("/models"):
         _model(exchange, session, entry, unquote(before[2]))
         return
-    known = ", ".join(f"{method} ...{ending}" for method, ending, _ in ROUTES)
+    known = ", ".join([*(f"{method} ...{ending}" for method, ending, _ in ROUTES), *state.ROUTES, "GET .../models/ID"])
     refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. The routes are: {known}."))
 
 
@@ -102,10 +100,11 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
     if isinstance(body, Violation):
         refuse(exchange, entry, body)
         return
-    if (lost := _lost(session, body)) is not None and "previous-response" not in off:
+    if (lost := state.lost(session, body)) is not None and "previous-response" not in off:
         refuse(exchange, entry, lost)
         return
-    chosen = session.choose(body, exchange.request.headers)
+    earlier = state.earlier(session, body)
+    chosen = session.choose(body, exchange.request.headers, earlier)
     if isinstance(chosen, str):
         otherwise = session.script.otherwise if session.script is not None else "default"
         if otherwise == "miss":
@@ -124,68 +123,11 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
     else:
         entry.turn, turn, label = chosen
         entry.answer = "turn"
-        if turn.expect and (why := mismatch(turn.expect, body, exchange.request.headers)):
+        if turn.expect and (why := mismatch(turn.expect, body, exchange.request.headers, None, earlier)):
             miss(exchange, entry, f"turns[{entry.turn}] is the turn for this request, but its expectation fails. {why}", "expect")
             return
     await play(exchange, session, entry, turn, label, body)
-
-
-def _lost(session: Session, body: Mapping[str, Any]) -> Violation | None:
-    """Return what is wrong if the request continues a response that is not there, or answers a call that was not made."""
-    previous = body.get("previous_response_id")
-    if previous is None:
-        return None
-    if session.responses.get(previous) is None:
-        sentence = f"Previous response with id '{previous}' not found."
-        return Violation("previous-response", 400, "previous_response_not_found", sentence, "previous_response_id")
-    if (call := session.responses.unknown_call(body)) is not None:
-        sentence = f"No tool call found for function call output with call_id {call}."
-        return Violation("output-without-call", 400, None, sentence, "input")
-    return None
-
-
-async def _stored(exchange: Exchange, session: Session, entry: Entry, id_: str, rest: str, query: str) -> bool:
-    """Answer a request about a stored response; return False if there is no such route."""
-    asked = (exchange.request.method, rest)
-    if asked not in (("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/input_items")):
-        return False
-    off = session.script.rules_off if session.script is not None else ()
-    if refused := first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off):
-        refuse(exchange, entry, refused)
-        return True
-    stored = session.responses.get(id_)
-    options = {key: values[0] for key, values in parse_qs(query).items()}
-    if stored is None:
-        refuse(exchange, entry, Violation("stored", 404, None, f"Response with id '{id_}' not found."))
-    elif asked == ("DELETE", ""):
-        session.responses.delete(id_)
-        respond_json(exchange, entry, 200, {"id": id_, "object": "response", "deleted": True})
-    elif rest == "/input_items":
-        respond_json(exchange, entry, 200, listed_input(stored.body, options.get("order") != "asc"))
-    elif rest == "/cancel" and stored.background is None:
-        refuse(exchange, entry, Violation("cancel", 400, None, "Cannot cancel a synchronous response."))
-    elif rest == "/cancel":
-        stored.cancel()
-        respond_json(exchange, entry, 200, stored.response())
-    elif options.get("stream") == "true":
-        after = int(options["starting_after"]) if options.get("starting_after", "").isdecimal() else -1
-        entry.answer, entry.status = "route", 200
-        exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache")])
-        exchange.write([event_bytes(event) for event in stored.events() if event.get("sequence_number", after + 1) > after])
-        exchange.end()
-    else:
-        respond_json(exchange, entry, 200, stored.response())
-    return True
-
-
-async def _input_tokens(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    try:
-        body = read(entry.body or b"")
-    except NotJson as error:
-        refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The body is not JSON: {error}. Send one JSON object."))
-        return
-    count = input_tokens(body if isinstance(body, dict) else {})
-    respond_json(exchange, entry, 200, {"object": "response.input_tokens", "input_tokens": count})
+    state.converse(session, entry, turn, label, body)
 
 
 def _model(exchange: Exchange, session: Session, entry: Entry, name: str) -> None:
@@ -268,7 +210,9 @@ async def _usage(exchange: Exchange, session: Session, entry: Entry, path: str, 
 
 ROUTES = (
     ("POST", "/responses", _responses),
-    ("POST", "/responses/input_tokens", _input_tokens),
+    ("POST", "/responses/input_tokens", state.input_tokens),
+    ("POST", "/responses/compact", state.compact),
+    ("POST", "/conversations", state.new_conversation),
     ("GET", "/models", _models),
     ("POST", "/oauth/token", _token),
     ("GET", "/wham/usage", _usage),

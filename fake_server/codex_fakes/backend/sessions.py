@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codex_fakes.backend.asked import Asked
@@ -18,7 +18,8 @@ from codex_fakes.backend.ledger import Entry, Ledger
 from codex_fakes.backend.limits import Limits
 from codex_fakes.backend.replay import Replay
 from codex_fakes.backend.rules.tokens import Tokens
-from codex_fakes.backend.stored import Responses
+from codex_fakes.backend.state.conversations import Conversations
+from codex_fakes.backend.state.stored import Responses
 from codex_replay.protocol.script.choose import Choice
 from codex_replay.protocol.script.script import Script, Turn
 
@@ -49,6 +50,8 @@ class Session:
         self.replay: Replay | None = None  # recordings, which answer before the script
         self.asked = Asked()
         self.responses = Responses()
+        self.conversations = Conversations()
+        self.compactions = 0
         self.set_script(script)
 
     def set_script(self, script: Script | None) -> None:
@@ -67,14 +70,17 @@ class Session:
         """Let go of all that waits in it."""
         self.asked.close()
         self.responses.close()
+        self.conversations.close()
 
     def enter(self, request: Request) -> Entry:
         """Write a request into the ledger."""
         return self.ledger.enter(request, time.monotonic() - self.started)
 
-    def choose(self, body: Mapping[str, Any], headers: list[tuple[str, str]]) -> tuple[int, Turn, str] | str:
+    def choose(
+        self, body: Mapping[str, Any], headers: list[tuple[str, str]], earlier: Sequence[Mapping[str, Any]] = ()
+    ) -> tuple[int, Turn, str] | str:
         """Choose the turn for a request and consume it (`codex_replay.protocol.script.choose`)."""
-        return self.turns.choose(body, headers) if self.script is not None else "There is no script."
+        return self.turns.choose(body, headers, earlier) if self.script is not None else "There is no script."
 
     def owns(self, turn: Turn) -> bool:
         """Return True if a turn stands in the script, and was not made for one request: its replies are worth keeping."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codex_fakes.backend.stored import COUNT, Responses
+from codex_fakes.backend.state.stored import COUNT, Responses
 from codex_replay.protocol.script.script import Turn
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 from tests.fakes.backend.test_backend import ask, events, request_body

@@ -76,7 +76,24 @@ def state_of(client: openai.OpenAI) -> list[Any]:
     except openai.NotFoundError as error:
         gone = error.status_code
     model = client.models.retrieve("gpt-5.2-codex").id
-    return [listed, background.status, again[0], again[-1], same, gone, model]
+    return [*conversation_of(client), listed, background.status, again[0], again[-1], same, gone, model]
+
+
+def conversation_of(client: openai.OpenAI) -> list[Any]:
+    """Hold a conversation, list its items and delete it; compact it where the package can."""
+    made = client.conversations.create(items=[{"type": "message", "role": "user", "content": "hi"}], metadata={"a": "b"})
+    client.responses.create(model="gpt-5.2-codex", input="<0>", conversation=made.id)
+    items = [item.type for item in client.conversations.items.list(made.id, order="asc", limit=2)]
+    added = client.conversations.items.create(made.id, items=[{"role": "user", "content": "more"}]).data[0].id
+    item = client.conversations.items.retrieve(added, conversation_id=made.id)
+    client.conversations.items.delete(added, conversation_id=made.id)
+    changed = client.conversations.update(made.id, metadata={"a": "c"}).metadata
+    compacted = ["message", "compaction"]
+    if hasattr(client.responses, "compact"):
+        # The reference shows messages of the user in it, which the package's own type of the list refuses when it is strict.
+        lenient = openai.OpenAI(base_url=client.base_url, api_key="sk-1", max_retries=0)
+        compacted = [item.type for item in lenient.responses.compact(model="gpt-5.2-codex", input="hi").output]
+    return [items, item.type, changed, compacted, client.conversations.delete(made.id).deleted]
 
 
 async def concurrently(settings: dict[str, Any], count: int) -> list[Any]:

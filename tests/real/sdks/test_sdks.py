@@ -73,7 +73,8 @@ def test_every_kind_is_valid_to_the_sdk(backend: BackendProcess, client: str, ve
     assert echoed["tool_choice"] == {"type": "function", "name": "add"}
     assert [tool["name"] for tool in echoed["tools"]] == ["add"]
     kinds = ["response.content_part.added", "response.completed"]
-    assert report["state"] == [["message"], "completed", *kinds, True, 404, "gpt-5.2-codex"]
+    conversation = [["message"] * 3, "message", {"a": "c"}, ["message", "compaction"], True]
+    assert report["state"] == [*conversation, ["message"], "completed", *kinds, True, 404, "gpt-5.2-codex"]
     assert report["models"] == ["gpt-5.2-codex"]
     assert session.problems(but=[404]) == []
 

@@ -9,7 +9,7 @@ Pure: values in, values out.
 
 from __future__ import annotations
 
-from codex_replay.protocol.script.expect import captured, input_texts, markers_of, mismatch
+from codex_replay.protocol.script.expect import captured, continued, input_texts, markers_of, mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +32,17 @@ class Choice:
         self._markers = {marker for wanted in self._wanted for marker in wanted}
         self._found: dict[str, frozenset[str]] = {}
 
-    def choose(self, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] | None) -> tuple[int, Turn, str] | str:
+    def choose(
+        self,
+        body: Mapping[str, Any],
+        headers: Sequence[tuple[str, str]] | None,
+        earlier: Sequence[Mapping[str, Any]] = (),
+    ) -> tuple[int, Turn, str] | str:
         """Choose the turn for a request and use it: return its index, itself and the label for its ids, or a sentence on why
         there is none.
 
-        `headers` is None where the request has none (a model that is asked in the same process).
+        `headers` is None where the request has none (a model that is asked in the same process); `earlier` are the items of the
+        conversation that the request continues without repeating them.
         """
         texts = list(input_texts(body))
         there = self._markers_in(texts)
@@ -49,11 +55,11 @@ class Choice:
             left = True
             if not turn.match:
                 plain = i if plain is None else plain
-            elif there.issuperset(self._wanted[i]) and mismatch(turn.match, body, headers, texts) is None:
+            elif there.issuperset(self._wanted[i]) and mismatch(turn.match, body, headers, texts, earlier) is None:
                 index, turn, label = self._use(i)
-                return index, _filled(turn, body) if "pattern" in turn.match else turn, label
+                return index, _filled(turn, continued(body, earlier)) if "pattern" in turn.match else turn, label
             elif len(refusals) < _TOLD:
-                refusals.append(f"turns[{i}]: {mismatch(turn.match, body, headers, texts)}")
+                refusals.append(f"turns[{i}]: {mismatch(turn.match, body, headers, texts, earlier)}")
         if plain is not None:
             return self._use(plain)
         if not left:

@@ -63,11 +63,13 @@ def mismatch(
     body: Mapping[str, Any],
     headers: Sequence[tuple[str, str]] | None,
     texts: Sequence[str] | None = None,
+    earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str | None:
     """Compare a request with an expectation: None if it matches, else a sentence with the difference.
 
     `headers` is None where a request has none: then what is wanted of them is neither met nor missed. `texts` is
-    `list(input_texts(body))`, for a caller who compares one request with many expectations.
+    `list(input_texts(body))`, for a caller who compares one request with many expectations. `earlier` are the items of the
+    conversation that the request continues by an id: what is wanted of the conversation is looked for in them too.
     """
     for marker in markers_of(wanted):
         texts = list(input_texts(body)) if texts is None else texts
@@ -82,7 +84,12 @@ def mismatch(
         return found
     if headers is not None and (found := _headers(wanted.get("headers", {}), headers)):
         return found
-    return _outputs(wanted.get("outputs", {}), body) or _conversation(wanted, body)
+    return _outputs(wanted.get("outputs", {}), body) or _conversation(wanted, continued(body, earlier))
+
+
+def continued(body: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the body as a client sends it that repeats the whole conversation."""
+    return {**body, "input": [*earlier, *input_items(body)]} if earlier else body
 
 
 def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:

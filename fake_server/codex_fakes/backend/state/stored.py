@@ -8,9 +8,8 @@ the request.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from codex_replay.core.wire.client_json import read
@@ -20,8 +19,6 @@ from codex_replay.protocol.responses.steps import Send
 from codex_replay.protocol.script.expect import input_items, input_texts
 from codex_replay.protocol.script.script import Turn
 
-#: `.../responses/ID`, and what may follow.
-PATH = re.compile(r"/responses/([^/]+)(/cancel|/input_items)?$")
 #: How many responses a session keeps, and how many bytes of their requests; the oldest go first.
 COUNT, BYTES = 1000, 16 * 1024 * 1024
 
@@ -102,41 +99,33 @@ class Responses:
         while self._kept:
             self.delete(next(iter(self._kept)))
 
-    def unknown_call(self, body: Mapping[str, Any]) -> str | None:
-        """Return the id of an output's call that neither the input nor an earlier response has, None if there is none."""
-        items = input_items(body)
-        wanted = {str(item.get("call_id")): None for item in items if str(item.get("type")).endswith("_call_output")}
-        earlier: list[Mapping[str, Any]] = list(items)
+    def history(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the inputs and outputs of the responses that a request continues, as far back as they are kept."""
+        turns = [[*input_items(stored.body), *stored.response().get("output", ())] for stored in self._chain(body)]
+        return [item for turn in reversed(turns) for item in turn]
+
+    def _chain(self, body: Mapping[str, Any]) -> Iterator[Stored]:
+        """Yield the stored responses that a request continues, the newest first."""
         previous, seen = body.get("previous_response_id"), set[str]()
-        while wanted and isinstance(previous, str) and previous not in seen and (stored := self.get(previous)) is not None:
+        while isinstance(previous, str) and previous not in seen and (stored := self.get(previous)) is not None:
             seen.add(previous)
-            earlier += [*stored.response().get("output", ()), *input_items(stored.body)]
+            yield stored
             previous = stored.body.get("previous_response_id")
-        if isinstance(previous, str) and previous not in seen:
-            return None  # the beginning of the conversation is no longer kept
-        called = {str(item.get("call_id")) for item in earlier if not str(item.get("type")).endswith("_call_output")}
-        return next((call for call in wanted if call not in called), None)
+
+    def is_cut(self, body: Mapping[str, Any]) -> bool:
+        """Return True if the beginning of the conversation is no longer kept."""
+        last = body
+        for stored in self._chain(body):
+            last = stored.body
+        return isinstance(previous := last.get("previous_response_id"), str) and self.get(previous) is None
 
 
-def listed_input(body: Mapping[str, Any], newest_first: bool) -> dict[str, Any]:
-    """Return the input items of a request as the page that the API lists."""
-    data = [_listed(item, i) for i, item in enumerate(input_items(body))]
-    if newest_first:
-        data.reverse()
-    ids = {"first_id": data[0]["id"], "last_id": data[-1]["id"]} if data else {"first_id": None, "last_id": None}
-    return {"object": "list", "data": data, **ids, "has_more": False}
-
-
-def _listed(item: Mapping[str, Any], place: int) -> dict[str, Any]:
-    kind = str(item.get("type", "message"))
-    found = {"id": f"{'msg' if kind == 'message' else 'item'}_in_{place}", "type": kind, **item}
-    if kind == "message":
-        found.setdefault("status", "completed")
-        if isinstance(item.get("content"), str):
-            part = "output_text" if item.get("role") == "assistant" else "input_text"
-            more: dict[str, Any] = {"annotations": [], "logprobs": []} if part == "output_text" else {}
-            found["content"] = [{"type": part, "text": item["content"], **more}]
-    return found
+def unknown_call(body: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the id of an output's call that neither the input nor the conversation before it has, None if there is none."""
+    items = input_items(body)
+    wanted = [str(item.get("call_id")) for item in items if str(item.get("type")).endswith("_call_output")]
+    called = {str(item.get("call_id")) for item in (*earlier, *items) if not str(item.get("type")).endswith("_call_output")}
+    return next((call for call in wanted if call not in called), None)
 
 
 def input_tokens(body: Mapping[str, Any]) -> int:

@@ -1,0 +1,105 @@
+"""The conversations of a session: items under an id, which requests continue and clients read and change.
+
+Source: API reference, "Conversations" (create, retrieve, update, delete; items: create, list, retrieve, delete).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codex_replay.core.wire.json_text import compact
+from codex_replay.protocol.responses.items import CREATED_AT
+
+#: How many conversations a session keeps, and how many bytes of their items; the oldest go first.
+COUNT, BYTES = 1000, 16 * 1024 * 1024
+#: Item -> the prefix of its id, where the type does not give it.
+_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+
+
+class Conversation:
+    """One conversation: its items in order, each with an id."""
+
+    def __init__(self, id_: str, metadata: Mapping[str, Any]) -> None:
+        self.id = id_
+        self.metadata = metadata
+        self.items: list[dict[str, Any]] = []
+        self.size = 0
+        self._made = 0
+
+    def shown(self) -> dict[str, Any]:
+        """Return the conversation as the API shows it."""
+        return {"id": self.id, "object": "conversation", "created_at": CREATED_AT, "metadata": self.metadata}
+
+    def add(self, items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Add items at the end; return them with their ids."""
+        added = []
+        for item in items:
+            kind = str(item.get("type", "message"))
+            self._made += 1
+            added.append(listed(item, f"{_PREFIXES.get(kind, 'item')}_{self.id}_{self._made}"))
+            self.size += len(compact(item))
+        self.items += added
+        return added
+
+    def item(self, id_: str) -> dict[str, Any] | None:
+        """Return an item, None if it is not there."""
+        return next((item for item in self.items if item["id"] == id_), None)
+
+
+class Conversations:
+    """The conversations of a session by id."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Conversation] = OrderedDict()
+        self._made = 0
+
+    def create(self, metadata: Mapping[str, Any]) -> Conversation:
+        """Begin an empty conversation."""
+        self._made += 1
+        made = self._kept[f"conv_{self._made}"] = Conversation(f"conv_{self._made}", metadata)
+        return made
+
+    def get(self, id_: str) -> Conversation | None:
+        """Return a conversation, None if it is not kept."""
+        return self._kept.get(id_)
+
+    def delete(self, id_: str) -> bool:
+        """Forget a conversation; return whether it was there."""
+        return self._kept.pop(id_, None) is not None
+
+    def trim(self) -> None:
+        """Forget the oldest conversations while there is too much."""
+        while len(self._kept) > COUNT or (len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > BYTES):
+            self._kept.popitem(last=False)
+
+    def close(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+
+
+def listed(item: Mapping[str, Any], id_: str) -> dict[str, Any]:
+    """Return an item of a request as the API lists it: with an id, a status, and its content in parts."""
+    kind = str(item.get("type", "message"))
+    found = {"id": id_, "type": kind, **item}
+    if kind == "message":
+        found.setdefault("status", "completed")
+        if isinstance(item.get("content"), str):
+            part = "output_text" if item.get("role") == "assistant" else "input_text"
+            more: dict[str, Any] = {"annotations": [], "logprobs": []} if part == "output_text" else {}
+            found["content"] = [{"type": part, "text": item["content"], **more}]
+    return found
+
+
+def page(items: Sequence[Mapping[str, Any]], options: Mapping[str, str]) -> dict[str, Any]:
+    """Return the page of a list that the query asks for: `order` (newest first), `after` (an id), `limit` (1 to 100, else 20)."""
+    data = list(items) if options.get("order") == "asc" else list(reversed(items))
+    ids = [item["id"] for item in data]
+    if options.get("after") in ids:
+        data = data[ids.index(options["after"]) + 1 :]
+    given = options.get("limit", "")
+    limit = min(max(int(given), 1), 100) if given.isdecimal() and len(given) < 9 else 20
+    shown = data[:limit]
+    ends = {"first_id": shown[0]["id"], "last_id": shown[-1]["id"]} if shown else {"first_id": "", "last_id": ""}
+    return {"object": "list", "data": shown, **ends, "has_more": len(data) > limit}
