@@ -7,12 +7,18 @@ The secrets are made here, of a prefix and random signs, so that no scanner of t
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact import services
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.streamed import clean
+from codex_replay.shell.cassettes.file import CassetteReader
+from tests.core.redact import planted
+from tests.core.redact.test_streamed import delta, streaming
 
 _RANDOM = Random(16)
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -62,6 +68,7 @@ KEYS = {
     "readme": "rdme_" + made(70, HEX), "clojars": "CLOJARS_" + made(60, HEX), "typeform": "tfp_" + made(44),
     "duffel": "duffel_" + "live_" + made(43), "together": "tgp_" + "v1_" + made(40), "e2b": "e2b_" + made(40, HEX),
 }  # fmt: skip
+KEYS.update({f"{name}, 2": key for name, key in planted.KEYS.items()})
 PASSWORD = "hunter" + "2!x"
 TOKEN = made(40)
 #: Secrets that the text around them gives away.
@@ -88,6 +95,7 @@ TEXTS = {
     "aws signature": ("https://b/x?X-Amz-Signature={}", made(64, HEX)), "secret": ("CLIENT_SECRET={}", PASSWORD),
     "npmrc": ("//r/:_authToken={}", TOKEN), "cookie": ("Cookie: sid={}", TOKEN), "refresh": ('{{"refresh_token":"{}"}}', TOKEN),
 }  # fmt: skip
+TEXTS.update(planted.TEXTS)
 PLANTED = {**{f"key {name}": ("{}", key) for name, key in KEYS.items()}, **TEXTS}
 
 
@@ -102,6 +110,9 @@ def placements(text: str) -> dict[str, bytes]:
         "escaped": json.dumps({"text": f"\n{text}\n\u20ac"}).encode(),
         "stderr": f"2026-01-01T00:00:00Z ERROR \x1b[31m{text}\x1b[0m\n".encode(),
         "an event": b'event: x\ndata: {"type":"x","text":' + json.dumps(text).encode() + b"}\n\n",
+        "a test": json.dumps({"id": f"tests/test_x.py::test_y[{text}]", "outcome": "passed"}).encode(),
+        "an argument": json.dumps({"argv": ["bash", "-lc", text]}).encode(),
+        "a header": json.dumps({"headers": [["x-note", text]]}).encode(),
         "a key of JSON": json.dumps({"text": {text: 1}}).encode(),
     }
 
@@ -133,7 +144,7 @@ def test_a_header_a_variable_and_an_argument_lose_theirs() -> None:
 
 
 def test_there_are_enough_kinds_and_every_service_has_one() -> None:
-    assert len(PLANTED) >= 140
+    assert len(PLANTED) >= 240
     unseen = set(range(len(services.SERVICES)))
     for key in KEYS.values():
         data = key.encode()
@@ -147,7 +158,7 @@ def test_there_are_enough_kinds_and_every_service_has_one() -> None:
 #: Forms without a planted key: variants of a service that has one.
 SELDOM = {
     "atctt3", "nrjs-", "sb_secret_", "secret_", "apa91b", "a3t", "acca",
-    "ops_eyj", "a3-",
+    "ops_eyj", "a3-", "eztk", "vca_", "vci_", "vcp_", "vcr_", "y0_", "sat.", "test_", "glffct-", "glwt-", "glsoat-", "glagent-", "glimt-", "glcbt-",
 }  # fmt: skip
 
 HARMLESS = [
@@ -179,11 +190,45 @@ HARMLESS = [
 ]  # fmt: skip
 
 
+HARMLESS += planted.HARMLESS
+
+
 def test_there_are_enough_harmless_texts() -> None:
-    assert len(set(HARMLESS)) >= 150
+    assert len(set(HARMLESS)) >= 270
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_a_harmless_text_stays(text: str) -> None:
     for where, data in placements(text).items():
         assert Redactor().redact(data) is data, where
+
+
+def _delta(frame: Frame) -> str:
+    value = frame.payload["data"] if frame.seam == "http" else frame.value["params"]
+    return str(value.get("msg", value)["delta"])
+
+
+@pytest.mark.parametrize("form", ["v2", "v1", "text", "arguments"])
+def test_a_key_that_is_split_over_frames_is_gone(form: str, tmp_path: Path) -> None:
+    """On both seams, in three parts, each kind of key in an item of its own."""
+    frames = []
+    for name, key in KEYS.items():
+        third = len(key) // 3
+        pieces = ("It is ", key[:third], key[third : 2 * third], key[2 * third :], " indeed")
+        frames += [delta(form, piece, number, name) for number, piece in enumerate(pieces)]
+    path = streaming(tmp_path / "live.ndjson", *frames)
+    with CassetteReader(path) as reader:
+        texts = [_delta(frame) for frame in clean(list(reader), Redactor())[2:]]
+    said = "".join(texts)
+    assert len(texts) == 5 * len(KEYS)
+    assert said.count(" indeed") == len(KEYS)
+    for name, key in KEYS.items():
+        assert key not in said, name
+
+
+@pytest.mark.parametrize("name", planted.STAYS)
+def test_what_the_page_says_is_not_recognised_stays(name: str) -> None:
+    key = planted.STAYS[name]
+    assert Redactor().redact(f"before {key} after".encode()) == f"before {key} after".encode()
+    assert Redactor().redact(json.dumps({"api_key": key}).encode()) != json.dumps({"api_key": key}).encode()
+    assert key not in Redactor(literals={key: "mine"}).text(f"before {key} after")

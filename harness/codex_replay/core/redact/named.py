@@ -24,7 +24,7 @@ _SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
 _AFTER_WORD = (
     r"[a-z0-9_-]{0,48}+(?:"
     # a name in quotes: only a string or a list of strings under it can be secret, counts of tokens are not
-    + rf"(?P<quote>\\{{0,63}}[\"']){_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:(?P<open>\\{{0,63}}[\"'])|(?=\[))"
+    + rf"(?P<quote>\\{{0,63}}[\"'])(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:(?P<open>\\{{0,63}}[\"'])|(?=\[))"
     + rf"|{_SPACE}(?P<bare_sep>=>|[:=]|%3d){_SPACE}(?P<bare_open>\\{{0,63}}[\"'])?)"
 )
 _BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
@@ -35,7 +35,7 @@ _AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
 _BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
 _PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
 _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
-_SCHEME = re.compile(rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|apikey|dpop)(?:[ \t+]|%20)++")
+_SCHEME = re.compile(rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|apikey|dpop|ssws|geniekey|splunk)(?:[ \t+]|%20)++")
 _NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
 _NEXT_ITEM = re.compile(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
 _PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")

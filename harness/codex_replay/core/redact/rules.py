@@ -18,14 +18,14 @@ NAMES: dict[str, str] = {
         (
             *("access_token", "refresh_token", "id_token", "auth_token", "bearer_token", "session_token", "oauth_token"),
             *("api_token", "csrf_token", "xsrf_token", "security_token", "personal_access_token", "secret_token"),
-            *("github_token", "code_verifier", "device_code", "user_code"),
+            *("github_token", "private_token", "job_token", "deploy_token", "code_verifier", "device_code", "user_code"),
         ),
         "token",
     ),
     **dict.fromkeys(
         (
             *("api_key", "access_key", "access_key_id", "secret_key", "private_key", "signing_key"),
-            *("encryption_key", "master_key", "subscription_key", "auth_key"),
+            *("encryption_key", "master_key", "subscription_key", "auth_key", "client_key_data", "preshared_key"),
         ),
         "api-key",
     ),
@@ -73,6 +73,10 @@ def kind_of_name(name: str) -> str | None:
         kind = _SQUASHED.get("".join(words[start:]))
         if kind is not None:
             return "env" if kind == "password" and _ENV_NAME.match(last) else kind
+    if words[-1] == "token" and words[0] == "x":  # the header of a service (X-Vault-Token)
+        return "token"
+    if last.startswith("TF_TOKEN_"):  # a host's name follows
+        return "env"
     if not _ENV_NAME.match(last) or last.endswith(_ENV_HARMLESS):
         return None
     telling = last in _ENV_WHOLE or last.endswith(_ENV_ENDS) or any(part in last for part in _ENV_PARTS)

@@ -17,6 +17,8 @@ from codex_replay.core.redact.text import Finder, Span, word_start
 
 _ALNUM = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _DIGIT = re.compile(rb"[0-9]")
+_UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_GITLAB = ("ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt", "oas", "ffct", "wt")
 
 #: Forms that are too distinct to be anything else, wherever they are: directly after a letter, a digit, `-` or `_` too.
 DISTINCT: tuple[tuple[str, str], ...] = (
@@ -34,7 +36,7 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("atatt3", "ATATT3[A-Za-z0-9_=-]{20,}+"),  # Atlassian
     ("atctt3", "ATCTT3[A-Za-z0-9_=-]{20,}+"),
     ("atbb", "ATBB[A-Za-z0-9]{20,}+"),
-    *((f"gl{kind}-", f"gl{kind}-[A-Za-z0-9_-]{{18,}}+") for kind in ("ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt")),
+    *((f"gl{kind}-", f"gl{kind}-[A-Za-z0-9_-]{{18,}}+") for kind in _GITLAB),
     ("glsa_", "glsa_[A-Za-z0-9]{20,}+(?:_[A-Fa-f0-9]{8})?"),  # Grafana
     ("glc_", "glc_[A-Za-z0-9+/]{20,}+=*"),
     ("nrak-", "NRAK-[A-Za-z0-9]{20,}+"),  # New Relic
@@ -64,6 +66,14 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("nfp_", "nfp_[A-Za-z0-9]{30,}+"),  # Netlify
     ("duffel_", "duffel_(?:test|live)_[A-Za-z0-9_=-]{20,}+"),
     ("apa91b", "[A-Za-z0-9_-]{6,22}:APA91b[A-Za-z0-9_-]{40,}+"),  # Firebase
+    ("xoxd-", "xoxd-[A-Za-z0-9%/+=_-]{16,}+"),  # Slack: the cookie of a browser
+    ("access-", f"access-(?:sandbox|development|production)-{_UUID}"),  # Plaid
+    ("amzn.mws.", rf"amzn\.mws\.{_UUID}"),  # Amazon MWS
+    ("pat-", f"pat-(?:na|eu|ap)[0-9]-{_UUID}"),  # HubSpot
+    ("flwseck", "FLWSECK(?:_TEST)?-[a-z0-9]{12,}+(?:-X)?"),  # Flutterwave
+    ("nvapi-", "nvapi-[A-Za-z0-9_-]{40,}+"),  # NVIDIA
+    ("wandb_v1_", "wandb_v1_[A-Za-z0-9_-]{40,}+"),  # Weights & Biases
+    ("_mmk", "[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),  # MaxMind
 )
 
 #: The middle part of a Discord token, a time in base64, begins with one of three letters so far.
@@ -103,6 +113,27 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("-us", "[0-9a-f]{32}-us[0-9]{1,2}"),  # Mailchimp
     (":aa", "[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}+"),  # Telegram
     ("v1.0-", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}+"),  # Cloudflare origin
+    ("ek_", "ek_[A-Za-z0-9]{20,}+"),  # OpenAI: ephemeral key of a browser
+    ("pnu_", "pnu_[A-Za-z0-9]{30,}+"),  # Prefect
+    ("k.eyj", r"[st]k\.eyJ[A-Za-z0-9_-]{20,}+\.[A-Za-z0-9_-]{10,}+"),  # Mapbox
+    ("aqvn", "AQVN[A-Za-z0-9_-]{35,38}"),  # Yandex Cloud, as the next one
+    ("y0_", "y0_[A-Za-z0-9_-]{50,}+"),
+    *((f"ez{kind}k", f"EZ{kind.upper()}K[A-Za-z0-9]{{50,}}+") for kind in "at"),  # EasyPost
+    ("ico-", "ico-[A-Za-z0-9]{32}(?![A-Za-z0-9])"),  # Infracost
+    ("phx_", "phx_[A-Za-z0-9_]{40,}+"),  # PostHog
+    ("napi_", "napi_[a-z0-9]{50,}+"),  # Neon
+    ("rnd_", "rnd_[A-Za-z0-9]{28,}+"),  # Render
+    ("sl.", r"sl\.[A-Za-z0-9_.-]{130,}+"),  # Dropbox
+    ("sgp_", "sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),  # Sourcegraph
+    ("oy2", "oy2[a-z0-9]{43}(?![A-Za-z0-9])"),  # NuGet
+    ("cio", "cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),  # crates.io
+    ("absk", "ABSK[A-Za-z0-9+/]{100,}+={0,2}"),  # Amazon Bedrock
+    ("api-", "API-[A-Z0-9]{26}(?![A-Za-z0-9-])"),  # Octopus
+    *((f"vc{kind}_", f"vc{kind}_[A-Za-z0-9]{{40,}}+") for kind in "akpir"),  # Vercel
+    ("eyjrijoi", "eyJrIjoi[A-Za-z0-9+/]{60,}+={0,3}"),  # Grafana, before its prefixes
+    *((f"{kind}at.", rf"{kind}at\.[A-Za-z0-9_-]{{22}}\.[0-9a-f]{{24}}\.[A-Za-z0-9]{{20}}") for kind in "ps"),  # Harness
+    ("tk-us-", "tk-us-[A-Za-z0-9_-]{48}"),  # Scalingo
+    *((f"{kind}_", f"{kind}_[a-f0-9]{{35}}(?![A-Za-z0-9])") for kind in ("live", "test")),  # Lob
     ("ops_eyj", "ops_eyJ[A-Za-z0-9+/=]{60,}+"),  # 1Password
     ("a3-", "A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,4}[A-Z0-9]{5}"),
     ("pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),  # Airtable
