@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import TracebackType
 import pytest
 
 from tests.fuzz.frame import State, fuzz, load, save, targets
+from tests.fuzz.targets import recorder_kills
 
 SEED = 20260101
 
@@ -97,3 +99,16 @@ def test_a_run_goes_on_where_it_was_stopped_with_the_same_cases(tmp_path: Path) 
         seen.append(cases)
     assert seen[0] == seen[1]
     assert load(path, 6).done == 0
+
+
+BROKEN_RECORDERS = Path(__file__).parents[1] / "shell" / "http" / "broken_recorders.py"
+
+
+@pytest.mark.parametrize(
+    ("variant", "seam", "lost"),
+    [("logs-late", "rpc", "lines of the "), ("lags-behind", "http", "events that the client received")],
+)
+def test_a_recorder_that_logs_late_loses_frames_when_it_is_killed(variant: str, seam: str, lost: str) -> None:
+    with recorder_kills.Target([sys.executable, str(BROKEN_RECORDERS), variant]) as target:
+        given = {"seam": seam, "size": 40, "bytes": 2500, "wait": 500}
+        assert lost in str(target.run(json.dumps(given).encode()))

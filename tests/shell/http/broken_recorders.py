@@ -11,7 +11,8 @@ from typing import Any
 
 from codex_replay.cli.io import literals
 from codex_replay.core.redact import redactor, sentence
-from codex_replay.shell.http import bodies, relay, watch
+from codex_replay.shell.http import bodies, deferred, relay, watch
+from codex_replay.shell.http import recorder as http_recorder
 from codex_replay.shell.rpc import recorder
 
 
@@ -125,6 +126,17 @@ class Buffers(relay.Side):
             self.held = b""
 
 
+class LagsBehind(deferred.Deferred):
+    """Logs a frame of HTTP only when three more have come."""
+
+    lag: list[deferred.Build]
+
+    def built(self, build: deferred.Build) -> None:
+        self.lag = [*getattr(self, "lag", []), build]
+        if len(self.lag) > 3:
+            super().built(self.lag.pop(0))
+
+
 LANES = {
     "logs-late": LogsLate,
     "forwards-first": ForwardsFirst,
@@ -148,6 +160,8 @@ if __name__ == "__main__":
     redactor.Redactor = REDACTORS.get(variant, redactor.Redactor)  # type: ignore[misc]
     watch.EventBody = EVENT_BODIES.get(variant, bodies.EventBody)  # type: ignore[misc]
     relay.Side = SIDES.get(variant, relay.Side)  # type: ignore[misc]
+    if variant == "lags-behind":
+        http_recorder.Deferred = LagsBehind  # type: ignore[misc]
     if variant == "says-literals":
         literals.without = lambda text, literals: text
     from codex_replay.cli.main import main
