@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_fakes.model.faults import NAMES, PARAMETERS
-from codex_replay.protocol.script.keys import ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS
+from codex_replay.protocol.script.keys import HANDSHAKES, ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, WEBSOCKET_KEYS
 
 TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 STRING: dict[str, Any] = {"type": "string"}
@@ -78,6 +78,8 @@ KINDS: dict[str, Any] = {
     "write": {"anyOf": [{"enum": ["event", "whole"]}, COUNT]},
     "duration": NUMBER,
     "fault": FAULT,
+    "websocket": {"anyOf": [{"enum": ["off", "on", "only"]}, OBJECT]},
+    "handshakes": {"anyOf": [{"enum": list(HANDSHAKES)}, {"type": "array", "items": {"enum": list(HANDSHAKES)}}]},
 }
 
 
@@ -93,11 +95,14 @@ def schema() -> dict[str, Any]:
     turn = _object(TURN_KEYS)
     turn["properties"] |= {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}, "expect": REQUEST}
     script = _object(SCRIPT_KEYS)
+    websocket = _object(WEBSOCKET_KEYS)
+    websocket["properties"] |= {"prewarm": turn}
     defaults = {**turn, "properties": {name: kind for name, kind in turn["properties"].items() if name not in ("items", "match")}}
     script["properties"] |= {
         "turns": {"$ref": "#/$defs/turns"},
         "defaults": defaults,
         "models": {"type": "array", "items": OBJECT},
+        "websocket": {"anyOf": [{"enum": ["off", "on", "only"]}, websocket]},
     }
     kinds = [_object(table, type={"const": kind}) for kind, table in ITEM_KEYS.items()]
     return {

@@ -56,6 +56,9 @@ class Connection(asyncio.Protocol):
         self._holding = False
         self._broken: tuple[int, str] | None = None
         self._transport: Any = None
+        #: What takes the bytes after an upgrade, and those that came before it was there.
+        self._reader: Callable[[bytes], None] | None = None
+        self._early = b""
         self.writable = asyncio.Event()
         self.writable.set()
 
@@ -90,12 +93,14 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse; a message that is not HTTP is answered 400 after those before it."""
         if self._broken is not None:
+            self._after_upgrade(data)
             return
         self._moved = self._moved if self._request is not None else self._clock()
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._broken = (0, "")  # what follows an upgrade request is not HTTP: answer it and close
+        except httptools.HttpParserUpgrade as upgrade:
+            self._broken = (0, "")  # what follows an upgrade request is not HTTP: answer it and close, or go on
+            self._after_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             self._refuse(400, f"This is not an HTTP/1.1 request: {error}.")
         if self._in_head and self._broken is None:  # the parser keeps a header until it is whole, however long it is
@@ -112,6 +117,32 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Note that the client has caught up."""
         self.writable.set()
+
+    def _after_upgrade(self, data: bytes) -> None:
+        if self._reader is not None:
+            self._moved = self._clock()
+            self._reader(data)
+        elif self._broken == (0, "") and data:
+            self._early += data
+            if len(self._early) > self._limits.headers:  # a client may not send before the answer
+                self._transport.pause_reading()
+
+    def upgraded(self, reader: Callable[[bytes], None]) -> None:
+        """Give all further bytes of the client to `reader`."""
+        self._reader = reader
+        early, self._early = self._early, b""
+        self.reading(True)
+        if early:
+            reader(early)
+
+    def reading(self, wanted: bool) -> None:
+        """Read from the client, or read no more for now."""
+        if not self._transport.is_closing():
+            (self._transport.resume_reading if wanted else self._transport.pause_reading)()
+
+    def give_back(self, size: int) -> None:
+        """Count bytes that are no longer kept (see `take`)."""
+        self._release(size)
 
     # the parser's side
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Protocol, TypeVar
 
@@ -61,6 +61,15 @@ class Wire(Protocol):
 
     def take(self, size: int) -> bool:
         """Count bytes that an answer keeps in memory; return False if all answers together keep too many."""
+
+    def give_back(self, size: int) -> None:
+        """Count bytes that are no longer kept."""
+
+    def upgraded(self, reader: Callable[[bytes], None]) -> None:
+        """Give all further bytes of the client to `reader`."""
+
+    def reading(self, wanted: bool) -> None:
+        """Read from the client, or read no more for now."""
 
     async def hold(self, waiting: Awaitable[T]) -> T:
         """Wait for something; raises `Disconnected` when the client goes meanwhile."""
@@ -154,6 +163,10 @@ class Exchange:
         """Count bytes that are kept until the answer has ended; return False if there are too many of all clients."""
         self.size += size
         return self.connection.take(size)
+
+    def fail(self, name: str) -> None:
+        """Let a fault happen that only a WebSocket has; over HTTP it is refused before."""
+        raise NotImplementedError
 
     async def drain(self) -> None:
         """Wait until the client has taken most of what was written."""

@@ -30,7 +30,7 @@ class Entry:
 
     __slots__ = (
         *("_json", "_ledger", "answer", "body", "end", "left_out", "missed", "n", "raw_length", "recorded", "request"),
-        *("sentence", "status", "time", "turn"),
+        *("sentence", "status", "time", "turn", "websocket"),
     )
 
     def __init__(self, n: int, request: Request, started: float, ledger: weakref.ref[Ledger]) -> None:
@@ -49,6 +49,7 @@ class Entry:
         self.recorded: dict[str, Any] | None = None  # the cassette and the frame that answered
         self.sentence: str | None = None
         self.end: str | None = None
+        self.websocket: dict[str, Any] | None = None  # of a WebSocket message: what it was before it was made a full request
 
     def close(self, how: str) -> None:
         """Note how the answer ended, and wake the waiters."""
@@ -81,6 +82,8 @@ class Entry:
         shown |= {"answer": self.answer, "status": self.status, "turn": self.turn, "sentence": self.sentence, "end": self.end}
         if self.recorded is not None:
             shown["recorded"] = self.recorded
+        if self.websocket is not None:
+            shown["websocket"] = self.websocket
         if self.left_out is not None:
             shown["body_left_out"] = self.left_out
         body = self.body

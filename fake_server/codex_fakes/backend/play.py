@@ -12,7 +12,7 @@ from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.stream import pass_gate, pause, stream
 from codex_fakes.model import unstreamed
-from codex_fakes.model.faults import BEFORE_ANSWER, apply, as_status, error_type
+from codex_fakes.model.faults import BEFORE_ANSWER, WEBSOCKET_FAULTS, apply, as_status, error_type
 from codex_replay.protocol.responses.items import reply
 from codex_replay.protocol.responses.steps import Gate, Step, Wait
 from codex_replay.protocol.script.script import Turn
@@ -39,6 +39,9 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
     if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:
         exchange.reset()
         entry.close("reset")
+        return
+    if turn.fault is not None and turn.fault["name"] in WEBSOCKET_FAULTS and exchange.request.version != "websocket":
+        miss(exchange, entry, f'turns[{entry.turn}]: the fault "{turn.fault["name"]}" is one of a WebSocket, and this is HTTP.')
         return
     turn = as_status(turn)
     entry.status = turn.status

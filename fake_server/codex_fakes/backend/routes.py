@@ -69,6 +69,11 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
                 entry.answer, entry.sentence = "miss", unanswered.message
             return
         entry.missed = unanswered.message
+    if request.upgrade and session.websocket.mode != "off" and path.endswith("/responses"):
+        from codex_fakes.backend import websocket  # few clients upgrade: it would slow every start
+
+        await websocket.serve(exchange, session, entry, path, _responses)
+        return
     if request.upgrade:
         # REAL-05: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
         refuse(exchange, entry, Violation("upgrade", 426, "upgrade_required", "There is no WebSocket here: use HTTP with SSE."))
@@ -92,6 +97,14 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
         return
     known = ", ".join([*(f"{method} ...{ending}" for method, ending, _ in ROUTES), *state.ROUTES, "GET .../models/ID"])
     refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. The routes are: {known}."))
+
+
+async def _post_responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
+    if session.websocket.mode == "only":
+        sentence = "There is no HTTP here: use a WebSocket (the script says `websocket: only`)."
+        refuse(exchange, entry, Violation("websocket-only", 426, "upgrade_required", sentence), ("upgrade", "websocket"))
+        return
+    await _responses(exchange, session, entry, path, query)
 
 
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
@@ -209,7 +222,7 @@ async def _usage(exchange: Exchange, session: Session, entry: Entry, path: str, 
 
 
 ROUTES = (
-    ("POST", "/responses", _responses),
+    ("POST", "/responses", _post_responses),
     ("POST", "/responses/input_tokens", state.input_tokens),
     ("POST", "/responses/compact", state.compact),
     ("POST", "/conversations", state.new_conversation),

@@ -20,6 +20,7 @@ from codex_fakes.backend.replay import Replay
 from codex_fakes.backend.rules.tokens import Tokens
 from codex_fakes.backend.state.conversations import Conversations
 from codex_fakes.backend.state.stored import Responses
+from codex_replay.core.value import EMPTY
 from codex_replay.protocol.script.choose import Choice
 from codex_replay.protocol.script.script import Script, Turn
 
@@ -34,6 +35,27 @@ class Changes:
         """Wake everything that waits."""
         for waiter in self.waiters:
             waiter.set()
+
+
+class Handshakes:
+    """How a script's `websocket` has WebSockets answered; see docs/websocket.md."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        #: "off" (426), "on" or "only" (HTTP is refused).
+        self.mode: str = given.get("mode", "on" if given else "off")
+        self.compression: bool = given.get("compression", True)
+        self.headers: list[tuple[str, str]] = list(given.get("headers", {}).items())
+        self.prewarm: Turn | None = given.get("prewarm_turn")
+        faults = given.get("handshakes", [])
+        self._always = faults if isinstance(faults, str) else None
+        self._faults = [] if isinstance(faults, str) else list(faults)
+
+    def next_handshake(self) -> str | None:
+        """Return the fault of the next handshake, None if it is to be granted."""
+        if self._always is not None:
+            return self._always
+        fault = self._faults.pop(0) if self._faults else "ok"
+        return None if fault == "ok" else fault
 
 
 class Session:
@@ -64,6 +86,7 @@ class Session:
         self._own = frozenset(map(id, turns))
         self.defaults = 0
         self.cache = ReplyCache()
+        self.websocket = Handshakes(script.websocket if script is not None else EMPTY)
         self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
 
     def close(self) -> None:

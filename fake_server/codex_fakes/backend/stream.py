@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.sessions import Session
-from codex_fakes.model.faults import Act, Cut, Idle, Reset
+from codex_fakes.model.faults import Act, Cut, Idle, Message, Reset
 from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait, event_bytes
 from codex_replay.protocol.script.script import Turn
 
@@ -36,6 +36,10 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Ac
             await pause(exchange, session, [act])
         elif isinstance(act, Idle):
             await exchange.hold(asyncio.Event().wait())
+        elif isinstance(act, Message):
+            exchange.fail(act.name)
+            if exchange.ended or act.name.startswith("close_"):
+                return "end" if exchange.ended else "cut"
         elif isinstance(act, Cut):
             exchange.cut()
             return "cut"

@@ -35,7 +35,13 @@ class Idle(Value):
     """Send nothing more, and keep the connection open until the client leaves."""
 
 
-Act = Step | Cut | Reset | Idle
+class Message(Value):
+    """Do to a WebSocket what HTTP does not have: `close_CODE`, `binary`, `text`, `deflate`, or the code of an error message."""
+
+    name: str
+
+
+Act = Step | Cut | Reset | Idle | Message
 
 #: Parameters that a fault may be given, and what each must be.
 PARAMETERS: dict[str, type | tuple[type, ...]] = {
@@ -238,6 +244,18 @@ def _refused(fault: Parameters, steps: list[Step]) -> list[Act]:
     return [Reset()]
 
 
+def _message(name: str, *, ends: bool) -> Callable[[Parameters, list[Step]], list[Act]]:
+    def fail(fault: Parameters, steps: list[Step]) -> list[Act]:
+        place = _place(fault, steps)
+        return [*steps[:place], Message(name), *([] if ends else steps[place:])]
+
+    return fail
+
+
+def _instead(name: str) -> Callable[[Parameters, list[Step]], list[Act]]:
+    return lambda fault, steps: [Message(name)]
+
+
 def _bytes(step: Step) -> bytes:
     return event_bytes(step.event) if isinstance(step, Send) else step.data if isinstance(step, Raw) else b""
 
@@ -261,7 +279,17 @@ STREAM_FAULTS: dict[str, Callable[[Parameters, list[Step]], list[Act]]] = {
     "huge_event": _huge_event,
     "slow_drip": _slow_drip,
     "refused": _refused,
+    "ws_close_1000": _message("close_1000", ends=True),
+    "ws_close_1008": _message("close_1008", ends=True),
+    "ws_close_1011": _message("close_1011", ends=True),
+    "ws_binary": _message("binary", ends=False),
+    "ws_bad_json": _message("text", ends=False),
+    "ws_bad_deflate": _message("deflate", ends=False),
+    "ws_connection_limit": _instead("websocket_connection_limit_reached"),
+    "ws_previous_response_not_found": _instead("previous_response_not_found"),
 }
+#: These are of a WebSocket; a turn with one cannot answer over HTTP.
+WEBSOCKET_FAULTS = tuple(name for name in STREAM_FAULTS if name.startswith("ws_"))
 NAMES = (*STREAM_FAULTS, *(f"http_{status}" for status in STATUSES), *(f"failed_{code}" for code in FAILURES))
 #: These act on the connection before any answer, so that not even a status is sent.
 BEFORE_ANSWER = ("refused",)

@@ -19,6 +19,7 @@ SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
     "models": ("list", False),
     "rate_limits": ("object", False),
     "rules_off": ("strings", False),
+    "websocket": ("websocket", False),
     # What only a fake Codex needs, which has no machine under it (docs/fake-codex.md); the backend leaves these alone.
     "answers": ("answers", False),
     "account": ("account", False),
@@ -26,6 +27,15 @@ SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
     "about": ("string", False),
     "$schema": ("string", False),
 }
+WEBSOCKET_KEYS: dict[str, tuple[Any, bool]] = {
+    "mode": (("off", "on", "only"), False),
+    "handshakes": ("handshakes", False),
+    "compression": ("boolean", False),
+    "headers": ("object", False),
+    "prewarm": ("object", False),
+}
+#: What may become of a handshake, besides an HTTP status: it is granted, closed unanswered, or reset.
+HANDSHAKES = ("ok", "closed", "reset", *(f"http_{status}" for status in (400, 401, 403, 404, 426, 429, 500, 502, 503)))
 TURN_KEYS: dict[str, tuple[Any, bool]] = {
     "items": ("list", False),
     "match": ("match", False),
@@ -192,6 +202,11 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "text or texts": ("a string or a list of strings", lambda v: isinstance(v, str) or _is_strings(v)),
     "arguments": ("an object, or a string that is sent unchanged", lambda v: isinstance(v, dict | str)),
     "auth": ('"auto", "none", "api_key", "chatgpt" or an object', lambda v: isinstance(v, dict | str)),
+    "websocket": ('"off", "on", "only" or an object', lambda v: v in ("off", "on", "only") or isinstance(v, dict)),
+    "handshakes": (
+        f"one of {', '.join(HANDSHAKES)}, or a list of these",
+        lambda v: v in HANDSHAKES if isinstance(v, str) else isinstance(v, list) and all(one in HANDSHAKES for one in v),
+    ),
     "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
     "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
     "match": ("a marker (string) or an object", lambda v: isinstance(v, str | dict) and v != ""),

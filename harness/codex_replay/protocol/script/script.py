@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from codex_replay.core.value import EMPTY, Value
 from codex_replay.protocol.script.expect import vocabulary_error
-from codex_replay.protocol.script.keys import FINAL_KINDS, ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, listed, named, near, wrong_key
+from codex_replay.protocol.script.keys import (
+    FINAL_KINDS,
+    ITEM_KEYS,
+    SCRIPT_KEYS,
+    TURN_KEYS,
+    WEBSOCKET_KEYS,
+    listed,
+    named,
+    near,
+    wrong_key,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +75,7 @@ class Script(Value):
     answers: Mapping[str, Any] = EMPTY
     account: Any = None
     git: Mapping[str, Any] = EMPTY
+    websocket: Mapping[str, Any] = EMPTY
 
 
 def parse(value: object) -> Script:
@@ -94,7 +105,20 @@ def parse(value: object) -> Script:
         value.get("answers", {}),
         value.get("account"),
         value.get("git", {}),
+        _websocket(value["websocket"], defaults) if "websocket" in value else EMPTY,
     )
+
+
+def _websocket(given: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of WebSockets as an object; `prewarm_turn` is the turn that answers a prewarm."""
+    if isinstance(given, str):
+        return {"mode": given}
+    _check_keys(given, WEBSOCKET_KEYS, "websocket", "websocket")
+    for name, text in given.get("headers", {}).items():
+        if not isinstance(text, str):
+            raise BadScript(f"websocket.headers.{name} must be a string, not {named(text)}.")
+    turn = _turn(given["prewarm"], defaults, "websocket.prewarm") if "prewarm" in given else None
+    return {"mode": "on", **given, "prewarm_turn": turn}
 
 
 def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
