@@ -275,3 +275,30 @@ def test_a_secret_in_pieces_that_cannot_be_taken_out_is_said_with_its_place_and_
     assert f"codex-replay cassette redact {tmp_path}/run.ndjson --out G" in said
     assert "abcdef" not in said
     assert sorted(os.listdir(tmp_path)) == ["run.ndjson", "server.py"]
+
+
+def test_model_is_for_an_installed_codex_alone(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text('["Hello."]')
+    for words in (["--", "codex", "app-server"], ["--upstream", "http://127.0.0.1:1", "--", "codex@0.92.0"], ["--upstream", "x"]):
+        done = record(tmp_path, "--out", "run.ndjson", "--model", "model.json", *words)
+        assert done.returncode == 2
+        assert b"--model SCRIPT is for CMD codex@VERSION, without --upstream." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "version", "words"),
+    [
+        ('["Hello."]', "0.0.1", "Codex 0.0.1 is not installed: run `codex-replay codex install 0.0.1`."),
+        ('["Hello."]', "new", "new"),
+        ("[1]", "0.92.0", "turns[0] must be an object"),
+        (None, "0.92.0", "cannot be read"),
+    ],
+)
+def test_a_model_that_cannot_play_starts_nothing(tmp_path: Path, script: str | None, version: str, words: str) -> None:
+    if script is not None:
+        (tmp_path / "model.json").write_text(script)
+    done = record(tmp_path, "--out", "run.ndjson", "--model", "model.json", "--", f"codex@{version}")
+    assert done.returncode == 2
+    assert words in sentence(done)
+    assert sentence(done).endswith("Codex was not started.\n")
+    assert not (tmp_path / "run.ndjson").exists()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -210,3 +211,40 @@ def test_both_seams_of_a_real_turn_stand_in_one_cassette(codex: str, home: Herme
     body = next(frame.payload for frame in frames if frame.n == asked[0])["body"]
     assert list(body)[:3] == ["model", "instructions", "input"]
     assert all(frame.payload == "end" for frame in frames if frame.kind == "close")
+
+
+@pytest.mark.parametrize("version", [VERSION, "0.169.0"])
+def test_a_scripted_model_is_recorded_in_one_command(version: str, tmp_path: Path) -> None:
+    script, cassette = tmp_path / "model.json", tmp_path / "run.ndjson"
+    script.write_text('["Hello from the script.", "never asked"]')
+    mine: Any = SimpleNamespace(env={**os.environ, "CODEX_HOME": str(tmp_path / "mine")}, work=tmp_path)
+    with Client([*RECORD, "--model", str(script), "--out", str(cassette), "--", f"codex@{version}"], mine) as client:
+        client.ask(1, "initialize", {"clientInfo": {"name": "test", "title": "Test", "version": "1"}})
+        client.send({"method": "initialized"})
+        thread = client.ask(2, "thread/start", {})["thread"]["id"]
+        client.ask(3, "turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Grüße"}]})
+        client.until("turn/completed")
+        assert client.finish() == 0
+        assert client.process.stderr
+        assert b"No request used turns 1 of the script" in client.process.stderr.read()
+    assert "Hello from the script." in client.received.decode()
+    assert not (tmp_path / "mine").exists(), "the home of the user is left alone"
+    with CassetteReader(cassette) as reader:
+        frames = list(reader)
+        assert reader.truncated is None
+        header = reader.header
+    assert (header.codex, header.origin["http.server"]) == (version, "authored")
+    assert header.extra["upstream"]["script"] == ["Hello from the script.", "never asked"]
+    posts = [f for f in frames if f.seam == "http" and f.kind == "request" and f.payload["method"] == "POST"]
+    assert [frame.payload["path"] for frame in posts] == ["/v1/responses"]
+    assert b"codex-replay-" not in cassette.read_bytes(), "no folder of this run stays in the recording"
+    if version != VERSION:
+        return  # there is no table of what differs between two runs of it
+    again = subprocess.run(
+        [RECORD[0], "replay", str(cassette), "--app-server", f"codex@{version}", "--commands-ok"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert again.returncode == 0, again.stdout + again.stderr

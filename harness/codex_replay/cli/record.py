@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -22,8 +23,9 @@ from codex_replay.shell.process import impersonate
 from codex_replay.shell.rpc import recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from codex_replay.cli.record_model import Scripted
     from codex_replay.core.redact.redactor import Redactor
     from codex_replay.shell.cassettes.rewrite import WholeWriter
     from codex_replay.shell.http.recorder import HttpRecorder
@@ -47,6 +49,7 @@ class Options(NamedTuple):
     literals: Mapping[str, str]
     hosts: tuple[str, ...] = ()
     max_body: int = MAX_BODY
+    model: Scripted | None = None
 
     @property
     def unstarted(self) -> str:
@@ -72,8 +75,10 @@ def case_of(out: str) -> str:
     return os.path.splitext(os.path.basename(out))[0].replace("{pid}", "").strip("-_.") or "recorded"
 
 
-def redactor_for(directory: str, literals: Mapping[str, str] | None = None) -> Redactor:
+def redactor_for(directory: str, literals: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None) -> Redactor:
     """Return the redactor of a recording: secrets of every kind, the user's own, his home, and `directory`, the command's own.
+
+    `places` are more paths, each with what takes its place.
 
     Raises ValueError when one of the two cannot be replaced, `BadLiteral` when one of the `literals` cannot be.
     """
@@ -81,7 +86,7 @@ def redactor_for(directory: str, literals: Mapping[str, str] | None = None) -> R
     paths = {home: "/home/user"} if home.startswith("/") else {}
     if directory != "/" and not (home and f"{directory}/".startswith(f"{home}/")):
         paths[directory] = "/home/user/work"
-    return redactor_with(literals or {}, paths)
+    return redactor_with(literals or {}, {**paths, **(places or {})})
 
 
 def header_for(options: Options, redactor: Redactor) -> Header:
@@ -92,7 +97,11 @@ def header_for(options: Options, redactor: Redactor) -> Header:
     if options.upstream is not None:
         origin |= {"http.client": "recorded", "http.server": "recorded"}
     case = redactor.text(options.case or case_of(options.out))
-    return Header(redactor.text(version), bundle_of(version), case, origin | options.origin, {"command": argv} if argv else {})
+    extra = {"command": argv} if argv else {}
+    if options.model is not None:
+        origin["http.server"] = "authored"
+        extra = json.loads(redactor.text(json.dumps(options.model.header())))
+    return Header(redactor.text(version), bundle_of(version), case, origin | options.origin, extra)
 
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
@@ -158,6 +167,8 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
     if http is not None:
         command = [word.replace("{listen}", http.url) for word in command]
         env = {name: value.replace(b"{listen}", http.url.encode()) for name, value in env.items()}
+        if options.model is not None:
+            command, env = list(options.model.argv), options.model.environment(http.url)
     try:
         rpc = recorder.Recorder(command, log, env)
     except (OSError, ValueError) as error:  # ValueError: an empty word, or one with a null character
@@ -225,6 +236,7 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
 )
 @click.option("--force", is_flag=True, help="Replace F if it exists (default: write F.2, F.3, ...).")
 @click.option("--upstream", metavar="URL", help="Also record the http seam: forward requests to this base URL.")
+@click.option("--model", metavar="SCRIPT", help="Record the installed codex@VERSION with a scripted model, in a home of its own.")
 @click.option(
     "--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="The address that receives requests."
 )
@@ -249,6 +261,7 @@ def command(
     codex: str | None,
     force: bool,
     upstream: str | None,
+    model: str | None,
     listen: str,
     hosts: tuple[str, ...],
     max_body: int,
@@ -264,20 +277,53 @@ def command(
 
     With --upstream, requests that come in at --listen are passed on and recorded as well; {listen} in CMD's arguments and
     environment becomes the URL to send them to. Without CMD only they are recorded, until a signal; the URL stands on stdout.
+
+    With --model, CMD is codex@VERSION and its arguments (default: app-server): both seams of the real Codex are recorded.
     """
+    with contextlib.ExitStack() as stack:
+        scripted = None
+        if model is not None:
+            from codex_replay.cli.record_model import CODEX
+
+            if upstream is not None or not command or not command[0].startswith(CODEX):
+                raise click.UsageError("--model SCRIPT is for CMD codex@VERSION, without --upstream.")
+            scripted = stack.enter_context(_scripted(model, command))
+            upstream, codex, command = scripted.upstream, codex or scripted.version, ("codex", *scripted.argv[1:])
+        rest = (listen, origins(origin), command)
+        status = _record(
+            ctx, Options(out, case, codex, force, upstream, *rest, named(literals), hosts, max_body, scripted), env_secrets
+        )
+    impersonate.leave_as(status)
+
+
+@contextlib.contextmanager
+def _scripted(model: str, command: tuple[str, ...]) -> Iterator[Scripted]:
+    from codex_replay.cli.record_model import CannotRecord, scripted
+
+    try:
+        with scripted(model, command) as found:
+            yield found
+    except CannotRecord as error:
+        os.write(2, f"codex-replay record: {error}. Codex was not started.\n".encode("utf-8", "surrogateescape"))
+        sys.exit(2)
+
+
+def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
+    """Record as the options say; return the exit status of the command."""
+    upstream, command, literals = options.upstream, options.command, options.literals
     if not command and upstream is None:
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
     if upstream is None and ctx.get_parameter_source("listen") is not ParameterSource.DEFAULT:
         raise click.UsageError("--listen receives requests for --upstream: add --upstream URL, or remove --listen.")
-    texts = environment(named(literals)) if env_secrets else named(literals)
-    options = Options(out, case, codex, force, upstream, listen, origins(origin), command, texts, hosts, max_body)
+    texts = environment(literals) if env_secrets else literals
+    options = options._replace(literals=texts)
     for seam in options.origin:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"
             raise click.UsageError(f"--origin {seam}: that seam is not recorded without {missing}.")
     impersonate.open_standard_descriptors()
     try:
-        redactor = redactor_for(os.getcwd(), options.literals)
+        redactor = redactor_for(os.getcwd(), options.literals, options.model.paths if options.model is not None else None)
     except BadLiteral as error:
         options.stop(2, f"--literal: {error}. {options.unstarted}")
     except (ValueError, OSError) as error:
@@ -294,4 +340,6 @@ def command(
         sys.exit(0 if finish(options, writer, log) else 1)
     status = tee(options, writer, log, http)
     finish(options, writer, log)
-    impersonate.leave_as(status)
+    for problem in options.model.problems() if options.model is not None else ():
+        options.say(problem)
+    return status

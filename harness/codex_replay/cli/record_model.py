@@ -1,0 +1,82 @@
+"""`codex-replay record --model SCRIPT -- codex@VERSION`: the real Codex in a hermetic home, with a scripted model behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from codex_replay.shell.http.backend_process import BackendSession
+
+#: What stands before the version in the command.
+CODEX = "codex@"
+#: What the folders of the hermetic home become in a cassette, as in the recordings of the suites.
+_RECORDED_HOME = "/home/user"
+
+
+class CannotRecord(Exception):
+    """The recording cannot begin; the text is a sentence with the reason."""
+
+
+class Scripted:
+    """A Codex that is installed, the model's script, and the home to start it in; `argv` is its whole command."""
+
+    def __init__(self, root: Path, version: str, argv: tuple[str, ...], script: object, session: BackendSession) -> None:
+        self._root, self._session = root, session
+        self.version, self.argv, self.script = version, argv, script
+        self.upstream = session.url
+        #: Path -> what it becomes in the cassette.
+        self.paths = {str(root / "home"): _RECORDED_HOME, str(root / "tmp"): f"{_RECORDED_HOME}/tmp"}
+
+    def environment(self, url: str) -> dict[bytes, bytes]:
+        """Write the home whose model is at `url`, and return the environment for it."""
+        from codex_replay.shell.codex.home import HermeticHome
+
+        home = HermeticHome(self._root, url, version=self.version)
+        return {name.encode(): value.encode() for name, value in home.env.items()}
+
+    def header(self) -> dict[str, Any]:
+        """Return what the header says of the model, so that a replay can play it again."""
+        return {"upstream": {"script": self.script, "config": None}}
+
+    def problems(self) -> list[str]:
+        """Return a sentence for each request without an answer, and for turns that no request used."""
+        from codex_replay.shell.http.backend_process import BackendError
+
+        try:
+            found = [f"The model has no answer for a request: {problem}" for problem in self._session.problems(but=[404, 426])]
+            unused = self._session.unused_turns()
+        except BackendError as error:
+            return [str(error)]
+        if unused:
+            found.append(f"No request used turns {', '.join(map(str, unused))} of the script (counted from 0).")
+        return found
+
+
+@contextlib.contextmanager
+def scripted(path: str, command: tuple[str, ...]) -> Iterator[Scripted]:
+    """Start the model and yield it with its Codex; raises `CannotRecord`."""
+    from codex_replay.protocol.script.script import BadScript
+    from codex_replay.shell.codex.cache import find_installed
+    from codex_replay.shell.codex.errors import CodexInstallError
+    from codex_replay.shell.files.script_file import read_script
+    from codex_replay.shell.http.backend_process import BackendError, BackendProcess
+
+    version = command[0].removeprefix(CODEX)
+    try:
+        script, binary = read_script(Path(path)), find_installed(version)
+    except (BadScript, CodexInstallError) as error:
+        raise CannotRecord(str(error).rstrip(".")) from None
+    if binary is None:
+        raise CannotRecord(f"Codex {version} is not installed: run `codex-replay codex install {version}`")
+    with contextlib.ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codex-replay-", ignore_cleanup_errors=True)))
+        try:
+            session = stack.enter_context(BackendProcess()).session("model", script)
+        except BackendError as error:
+            raise CannotRecord(str(error).rstrip(".")) from None
+        yield Scripted(root, version, (str(binary), *(command[1:] or ("app-server",))), script, session)
