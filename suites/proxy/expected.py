@@ -68,6 +68,11 @@ def tool(
     return {"type": "function", "function": body} if endpoint == "chat" else {"type": "function", **body}
 
 
+def asking(endpoint: str, prompt: str) -> dict[str, Any]:
+    """Return the body of a request with this prompt alone."""
+    return {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
+
+
 def format_of(endpoint: str) -> dict[str, Any]:
     """Return a request for structured output in the form of this endpoint."""
     named = {"name": "sum", "schema": SUM, "strict": True}

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure, marker_of
+from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure
 from codex_replay.plugin.proxy.http import Exchange
+from codex_replay.plugin.proxy.script import marker_of
 from codex_replay.plugin.proxy.subject import ProxySubject
 from codex_replay.plugin.proxy.wire import WireFrame
 

@@ -85,7 +85,7 @@ class ScriptedServer(Stdio):
                 return
         if sort != "notification":
             self.session.receive(value)
-            self.advance()
+            self._go_on(quiet=False)
 
     def _initialize(self, request: dict[str, Any]) -> None:
         self._client = client = request["params"]["clientInfo"]
@@ -134,8 +134,11 @@ class ScriptedServer(Stdio):
         return self._session.may_advance
 
     def advance(self) -> None:
-        """Let the turns go on."""
-        self.session.advance()
+        """Let the turns go on: the client has sent nothing more."""
+        self._go_on(quiet=True)
+
+    def _go_on(self, *, quiet: bool) -> None:
+        self.session.advance(quiet)
         if self._race is not None:
             self.due += self._race.schedule(self.due[-1][0] if self.due else None)
 

@@ -187,11 +187,11 @@ class Session:
     def _running(self) -> list[Thread]:
         return [thread for thread in self.threads.values() if thread.waits is not None]
 
-    def advance(self) -> None:
-        """Let each turn that can go on do so."""
+    def advance(self, quiet: bool = True) -> None:
+        """Let each turn that can go on do so; `quiet` if the client has sent nothing more."""
         for thread in self._running():
             try:
-                thread.step()
+                thread.step(quiet)
             except Ended:
                 raise  # a fault ends the server here
             except Exception as error:

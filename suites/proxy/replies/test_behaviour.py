@@ -14,7 +14,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, must_say, read
-from suites.proxy.expected import ENDPOINTS, WORKS, native, tool
+from suites.proxy.expected import ENDPOINTS, WORKS, asking, native, tool
 from suites.proxy.failures import failure, must_be_at_once, must_come_of_the_fault
 from suites.proxy.reached import model_bodies
 from suites.proxy.saying import must_be, must_be_one_of, usage_of
@@ -81,7 +81,7 @@ IN_CHUNKS: list[dict[str, Any]] = [
 def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: str) -> None:
     """The text arrives unchanged with small chunks, fragmented lines, U+2028, astral characters and a delta of 100 KB."""
     prompt = f"Give me chunks of {size};"
-    body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
+    body = asking(endpoint, prompt)
     env = FRAGMENTS if size == "fragments" else None
     done = proxy.post(endpoint, {**body, "stream": stream}, env=env, script=IN_CHUNKS)
     must_say(done, CHUNKS[size][0])
@@ -151,12 +151,17 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 
 
 @BOTH
-@pytest.mark.model(turns=[{"status": 500, "error": {"message": "oops"}}, {"items": ["Better."]}])
+@pytest.mark.model(
+    turns=[
+        {"match": "Fail.", "status": 500, "error": {"message": "oops"}, "times": "always"},
+        {"match": "Succeed.", "items": ["Better."], "times": "always"},
+    ]
+)
 @pytest.mark.spec("fault-then-good", "REAL-98")
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
     """The request after a failed turn succeeds."""
-    proxy.post(endpoint, ok=False)
-    must_say(proxy.post(endpoint), "Better.")
+    proxy.post(endpoint, asking(endpoint, proxy.prompt("Fail.")), ok=False)
+    must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Succeed."))), "Better.")
 
 
 @BOTH
@@ -220,8 +225,7 @@ def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
     proxy.process(script=turns)
 
     def one(n: int) -> str:
-        text = f"I am client-{n};"
-        body: dict[str, Any] = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
+        body = asking(endpoint, f"I am client-{n};")
         return read(proxy.post(endpoint, {**body, "stream": n % 2 == 0}, script=turns)).text
 
     with ThreadPoolExecutor(clients) as pool:
@@ -230,11 +234,16 @@ def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
 
 
 @BOTH
-@pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"]}, {"items": ["Next."]}])
+@pytest.mark.model(
+    turns=[
+        {"match": "Begin.", "items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"], "times": "always"},
+        {"match": "And next?", "items": ["Next."], "times": "always"},
+    ]
+)
 @pytest.mark.spec("disconnect", "REAL-73")
 def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> None:
     """If a client disconnects, the proxy interrupts the turn (or ends the app-server), and the next request succeeds."""
-    proxy.post(endpoint, {"stream": True}, stop_after=200, ok=False)
+    proxy.post(endpoint, {**asking(endpoint, proxy.prompt("Begin.")), "stream": True}, stop_after=200, ok=False)
 
     def freed(frames: list[Any]) -> bool:
         if any(f.sender == "client" and f.kind == "request" and "nterrupt" in f.value["method"] for f in frames):
@@ -243,7 +252,7 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
 
     what = "After the client disconnected: turn/interrupt (or interruptConversation), or the end of the app-server,"
     proxy.eventually(freed, what=what)
-    must_say(proxy.post(endpoint), "Next.")
+    must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("And next?"))), "Next.")
 
 
 def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any]) -> Exchange:
@@ -278,10 +287,7 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
     script = [{"match": proxy.marker, "items": items, "times": "always"}, {"items": ["Next."], "times": "always"}]
     told = failed_in_mid_turn(proxy, endpoint, stream, script)
     assert failure(told), f"the error in the answer is empty: {told.body[-300:]!r}"
-    body: dict[str, Any] = (
-        {"messages": [{"role": "user", "content": "And now?"}]} if endpoint == "chat" else {"input": "And now?"}
-    )
-    must_say(proxy.post(endpoint, body, script=script), "Next.")
+    must_say(proxy.post(endpoint, asking(endpoint, "And now?"), script=script), "Next.")
 
 
 @BOTH

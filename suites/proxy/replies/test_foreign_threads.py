@@ -15,7 +15,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import read
-from suites.proxy.expected import ENDPOINTS, WORKS
+from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.saying import short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
@@ -154,8 +154,7 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
     running = proxy.process(script=script)
 
     def ask(prompt: str) -> Exchange:
-        body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
-        return proxy.post(endpoint, {**body, "stream": True}, script=script, ok=False)
+        return proxy.post(endpoint, {**asking(endpoint, prompt), "stream": True}, script=script, ok=False)
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, slow)
@@ -179,10 +178,7 @@ def test_an_earlier_turn_that_nobody_reads(proxy: Proxy, endpoint: str) -> None:
         {"match": "what is next", "items": [FIRST, {"type": "wait", "ms": 300}, LAST], "times": "always"},
     ]
     proxy.post(endpoint, {"stream": True}, script=script, stop_after=200, ok=False)
-    body: dict[str, Any] = (
-        {"messages": [{"role": "user", "content": next_prompt}]} if endpoint == "chat" else {"input": next_prompt}
-    )
-    done = proxy.post(endpoint, {**body, "stream": True}, script=script, ok=False)
+    done = proxy.post(endpoint, {**asking(endpoint, next_prompt), "stream": True}, script=script, ok=False)
     assert proxy.running is not None, "The proxy must still be running after the answer."
     frames = proxy.running.wire.frames
     own, foreign = thread_of(frames, next_prompt), thread_of(frames, proxy.marker)

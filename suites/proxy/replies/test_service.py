@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.expected import CALLS, ENDPOINTS, WORKS
+from suites.proxy.expected import CALLS, ENDPOINTS, WORKS, asking
 from suites.proxy.reached import strings
 from suites.proxy.saying import must_be
 
@@ -33,9 +32,7 @@ def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, strea
     proxy.post(endpoint, {"stream": stream})
     assert proxy.running is not None, "The proxy must still be running after the answer."
     parts = urlsplit(proxy.running.url)
-    prompt = proxy.prompt()
-    body: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
-    data = json.dumps({"model": "gpt-5.2", **body, "stream": stream}).encode()
+    data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt()), "stream": stream}).encode()
     headers = {"Authorization": f"Bearer {proxy.running.key}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=10)
     try:

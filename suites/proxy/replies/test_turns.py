@@ -12,7 +12,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import must_say, read
-from suites.proxy.expected import ENDPOINTS, WORKS
+from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.failures import failure, must_be_at_once, must_come_of_the_fault
 from suites.proxy.saying import short
 
@@ -79,7 +79,7 @@ def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: b
 
 def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
     """Ask until the proxy serves, as long as it may wait between two starts of its app-server."""
-    body: dict[str, Any] = {"messages": [{"role": "user", "content": "Again?"}]} if endpoint == "chat" else {"input": "Again?"}
+    body = asking(endpoint, "Again?")
     deadline = time.monotonic() + BACK_OFF
     while True:
         done = proxy.post(endpoint, body, script=script, ok=False)

@@ -13,9 +13,9 @@ import pytest
 
 from codex_replay.plugin.base.subjects import BadSubject
 from codex_replay.plugin.proxy.fields import fields, table
-from codex_replay.plugin.proxy.fixture import marker_of
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.plugin.proxy.process import free_port
+from codex_replay.plugin.proxy.script import marker_of, with_latency
 from codex_replay.plugin.proxy.subject import CAPABILITIES, capabilities_of, parse_proxy
 from codex_replay.plugin.proxy.vectors import load_vectors
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
@@ -186,6 +186,55 @@ def test_cases_with_one_environment_share_a_process(suite: pytest.Pytester) -> N
         """
     )
     run(suite).assert_outcomes(passed=5)
+
+
+def test_the_model_takes_its_time_and_repeats_the_reply_of_one_request(suite: pytest.Pytester) -> None:
+    """A request that asks the model twice leaves the next one its reply; a call is not repeated; a turn may have its prompt."""
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        CALL = {"type": "function_call", "name": "shell_command", "arguments": {"command": "ls"}, "call_id": "call_1"}
+
+        def replies(proxy, *texts):
+            return [proxy.responses({"input": proxy.prompt(text)}).json["output"] for text in texts]
+
+        @pytest.mark.model("Hello there.")
+        def test_the_only_turn_repeats(proxy):
+            first, second, third = replies(proxy, "a", "b", "c")
+            assert "Hello there." in str(first) and "Hello there." in str(third)
+
+        @pytest.mark.model(turns=[{"match": "to fail", "status": 400, "error": {"message": "no"}, "times": "always"},
+                                  {"match": "to work", "items": ["Good."], "times": "always"}])
+        def test_a_turn_has_its_prompt(proxy):
+            assert proxy.responses({"input": proxy.prompt("to fail")}, ok=False).status >= 400
+            assert "Good." in str(replies(proxy, "to work"))
+
+        @pytest.mark.model(CALL)
+        def test_a_call_is_made_once(proxy):
+            replies(proxy, "a")
+            assert len(proxy.model_calls()) <= 2
+
+        @pytest.mark.model("Later.")
+        def test_it_takes_its_time(proxy):
+            done = proxy.responses()
+            begun = next(frame.t for frame in done.frames if '"turn/start"' in frame.raw or '"sendUserTurn"' in frame.raw)
+            said = next(frame.t for frame in done.frames if "Later." in frame.raw)
+            assert said - begun >= 0.3
+        """
+    )
+    row = {"command": f"{sys.executable} -m codex_replay.reference.proxy", "model_ms": 300}
+    suite.makepyprojecttoml(
+        "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.mine]\n"
+        + "".join(f"{key} = {json.dumps(value)}\n" for key, value in row.items())
+    )
+    run(suite).assert_outcomes(passed=4)
+
+
+def test_a_turn_that_sets_its_own_time_keeps_it() -> None:
+    turns = [{"items": ["a"]}]
+    assert with_latency(turns, 20)["defaults"] == {"first_delay_ms": 20}
+    assert with_latency({"turns": turns, "defaults": {"first_delay_ms": 1}}, 20)["defaults"] == {"first_delay_ms": 1}
 
 
 def test_a_proxy_that_died_is_started_again(suite: pytest.Pytester) -> None:

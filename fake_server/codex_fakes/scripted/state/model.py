@@ -40,7 +40,7 @@ _REASONS = {
 class Reply:
     """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
 
-    `limits` are the rate limits in the answer's headers (`turn.limits_of`).
+    `limits` are the rate limits in the answer's headers (`turn.limits_of`), `wait_ms` the time before a failure.
     """
 
     def __init__(
@@ -49,8 +49,9 @@ class Reply:
         results: dict[str, Any],
         failure: dict[str, Any] | None = None,
         limits: dict[str, Any] | None = None,
+        wait_ms: float = 0,
     ) -> None:
-        self.acts, self.results, self.failure, self.limits = acts, results, failure, limits
+        self.acts, self.results, self.failure, self.limits, self.wait_ms = acts, results, failure, limits, wait_ms
 
 
 class Model:
@@ -215,7 +216,7 @@ class Model:
                 return None, Reply([], {}, {"break": "refused", "url": url})
             turn = as_status(turn)
         if turn.status != 200:
-            return turn.status, Reply([], {}, _status(turn.status, _error_body(turn), url))
+            return turn.status, Reply([], {}, _status(turn.status, _error_body(turn), url), wait_ms=turn.first_delay_ms or 0)
         limits = limits_of({name.lower(): value for name, value in turn.headers}) if turn.headers else None
         return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits)
 

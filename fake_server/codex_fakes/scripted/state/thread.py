@@ -7,7 +7,7 @@ listeners; without a listener they are kept until there is one, as in the real s
 from __future__ import annotations
 
 from codex_fakes.scripted.state.ids import uuid7
-from codex_fakes.scripted.state.waits import Pause
+from codex_fakes.scripted.state.waits import Pause, Quiet
 from codex_replay.core.wire.json_text import dumps, loads
 from codex_replay.protocol.turn.frames import frames
 
@@ -198,11 +198,13 @@ class Thread:
         """The condition that the running turn waits for; None when no turn runs."""
         return self._waits if self._run is not None else None
 
-    def step(self) -> None:
-        """Let the turn go on until it must wait, or for a slice."""
+    def step(self, quiet: bool = True) -> None:
+        """Let the turn go on until it must wait, or for a slice; `quiet` if the client has sent nothing more."""
         run = self._run
         until = self._happened + _SLICE
         while run is not None and run is self._run and self._waits.ready():
+            if not quiet and type(self._waits) is Quiet:
+                return
             if self._happened >= until:
                 self._waits = Pause()
                 return
@@ -213,8 +215,9 @@ class Thread:
                 return
 
     def end(self) -> None:
-        """The turn is over."""
+        """The turn is over; input that no request has taken is lost, as in the real server."""
         self._run = self._waits = self.turn = None
+        self.steered = []
 
     def interrupt(self) -> None:
         """Abort the running turn, if there is one, and answer the requests for it."""

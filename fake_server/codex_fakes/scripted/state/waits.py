@@ -1,4 +1,4 @@
-"""What a turn of the scripted fake waits for: a reply, a time, a gate of the script, nothing, or what never comes.
+"""What a turn of the scripted fake waits for: a reply, a time, a gate of the script, more input, nothing, or what never comes.
 
 A turn yields one of these; the thread lets it go on once the one that it waits for is `ready`.
 """
@@ -62,6 +62,17 @@ class Never:
     def ready() -> bool:
         """Return False: it has not come."""
         return False
+
+
+class Quiet:
+    """A wait until the client has sent nothing more: input that is there already comes before the first request to the model."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def ready() -> bool:
+        """Return True: the loop reads first, and goes on when there is nothing to read."""
+        return True
 
 
 class Pause:

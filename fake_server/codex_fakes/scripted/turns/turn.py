@@ -8,7 +8,7 @@ request, until a reply asks for nothing more. Order and texts come from recordin
 from __future__ import annotations
 
 from codex_fakes.scripted.state.ids import uuid4
-from codex_fakes.scripted.state.waits import Gate, Pause, Sleep
+from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep
 from codex_fakes.scripted.turns.calls import Aborted
 from codex_fakes.scripted.turns.tools import Tools
 from codex_replay.protocol.turn.frames import add_usage, error_v2, failure, fill, usage_values
@@ -55,7 +55,7 @@ class Turn:
         thread.turns.append(self._shown)
         thread.emit("task-started", {"window": thread.settings.window()})
         self._user_message()
-        yield Pause()
+        yield Quiet()
         try:
             yield from self._samplings()
         except Aborted:
@@ -91,17 +91,18 @@ class Turn:
     def _samplings(self) -> Run:
         thread = self.thread
         while True:
+            # Before the first request, too: the real server joins a message that is already there into it.
+            steered, thread.steered = thread.steered, []
+            inputs = [user_history(items) for items in steered]
+            thread.history += inputs
+            thread.raw(*inputs)
             sampling = Sampling(self.table["model"])
             yield from self._sample(sampling)
             if self._error is not None:
                 return
             if diff := self._tools.diff.text():
                 thread.emit("turn-diff", {"diff": diff})
-            steered, thread.steered = thread.steered, []
-            inputs = [user_history(items) for items in steered]
-            thread.history += inputs
-            thread.raw(*inputs)
-            if not self._tools.ran and not steered:
+            if not self._tools.ran and not thread.steered:
                 self._last_message = sampling.last_message
                 return
 
@@ -115,6 +116,8 @@ class Turn:
         self._tools.ran = 0
         while True:
             reply = self._model.ask(self.body(), {"thread": self.thread.id, "turn": self.id}, self.thread.settings.url())
+            if reply.wait_ms:
+                yield Sleep(reply.wait_ms / 1000)
             if reply.failure is None:
                 thread.limits = reply.limits or thread.limits or {}
                 self._usage()

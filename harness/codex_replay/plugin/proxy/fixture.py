@@ -12,7 +12,6 @@ environment share a process. Each check bears `@pytest.mark.spec(id, statements.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, UNCLAIMED, Fields
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
+from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, with_latency
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
 from codex_replay.plugin.proxy.timeline import proxy_frames, tell
 from codex_replay.plugin.proxy.violations import Kind, violations
@@ -209,28 +209,6 @@ class Proxy:
         return last.frames
 
 
-def marker_of(nodeid: str) -> str:
-    """Return the word by which the model knows a case: letters and digits, the same in every run."""
-    return f"case-{hashlib.sha256(nodeid.encode()).hexdigest()[:12]};"
-
-
-def script_of(items: list[pytest.Item]) -> dict[str, Any]:
-    """Return one script for all cases: the items of `@pytest.mark.model`, by the marker of the case's prompt.
-
-    Further requests of a proxy (the turn and the message of one request make up to two model calls) get an empty reply.
-    """
-    turns: list[dict[str, Any]] = []
-    for item in items:
-        mark = item.get_closest_marker("model")
-        if mark is not None and "proxy" in getattr(item, "fixturenames", ()):
-            marker = marker_of(item.nodeid)
-            own = mark.kwargs.get("turns") or [{"items": list(mark.args)}]
-            turns += [{"match": marker, **turn} for turn in own]
-            turns.append({"match": marker, "items": [], "times": "always"})
-    turns.append({"items": ["Hello."], "times": "always"})
-    return {"turns": turns}
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option before anything is collected."""
     config.addinivalue_line(
@@ -299,13 +277,13 @@ def proxy_pool(
     """The processes of the run."""
     with usage_errors():
         app_server = parse_app_server(settings_of(request.config).app_server)
-    shared = script_of(request.session.items)
+    shared = script_of(request.session.items, settings_of(request.config).profile)
     cwd = str(request.config.invocation_params.dir)
 
     def start(env: Mapping[str, str], script: Any) -> RunningProxy:
         __tracebackhide__ = True
         folder: Path = tmp_path_factory.mktemp("proxy")
-        said = shared if script is None else script
+        said = with_latency(shared if script is None else script, proxy_subject.model_ms)
         return RunningProxy(proxy_subject, app_server, folder, env, said, cwd, lite_client_backend)
 
     pool = Pool(start)
@@ -322,10 +300,7 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
         pytest.skip(not_claimed(proxy_subject, lacking))
     if is_alone():
         proxy_pool.close()  # nothing that an earlier case has left in a process reaches this one
-    mark = request.node.get_closest_marker("proxy_profile")
-    profile = mark.args[0] if mark else PROFILES[1]
-    if mark and profile_in(settings.profile, mark.args):
-        profile = settings.profile
+    profile = profile_of(request.node, settings.profile)
     live = settings.app_server not in ("fake",) and not settings.app_server.startswith("fake:")
     wait = settings.wait or (WAIT_LIVE if live else WAIT)
     with usage_errors():

@@ -34,6 +34,8 @@ READY_PATH, READY_SECONDS = "/v1/models", 20.0
 KEY = "sk-codex-replay"
 #: How many clients a case asks with at once, if the proxy bears so many.
 CLIENTS = 8
+#: The milliseconds after which the model begins each answer: without them many races of a proxy never occur.
+MODEL_MS = 20.0
 _ROW: dict[str, Kind] = {
     **SUBJECT_KEYS,
     "url": TEXT,
@@ -41,6 +43,7 @@ _ROW: dict[str, Kind] = {
     "ready": TEXT,
     "ready_seconds": SECONDS,
     "clients": COUNT,
+    "model_ms": ("a number of milliseconds from 0", lambda given: type(given) in (int, float) and 0 <= given <= 10_000),
     "key": TEXT,
     "env": TEXTS_BY_NAME,
     "capabilities": TEXTS,
@@ -53,7 +56,8 @@ class ProxySubject:
     """A proxy under test: a command (`{port}`, `{codex}` and `{key}` in it are filled in) or, with `url`, one that runs.
 
     `ready` is the path that answers when it is ready, `key` the bearer that it takes, `env` what is added to its environment,
-    `clients` how many clients it can serve at once, `tool_calls` the markups in which it finds calls in a text.
+    `clients` how many clients it can serve at once, `tool_calls` the markups in which it finds calls in a text, `model_ms` the
+    milliseconds after which the model answers.
     """
 
     name: str
@@ -66,6 +70,7 @@ class ProxySubject:
     capabilities: tuple[str, ...] = CAPABILITIES
     clients: int = CLIENTS
     tool_calls: tuple[Dialect, ...] = (DIALECTS["tool_call"],)
+    model_ms: float = MODEL_MS
 
 
 def capabilities_of(path: str, body: Any) -> list[str]:
@@ -123,6 +128,7 @@ def _from_table(name: str, row: Any, file: str) -> ProxySubject:
         tuple(able),
         row.get("clients", CLIENTS),
         parse(row.get("tool_calls", "tool_call"), where),
+        float(row.get("model_ms", MODEL_MS)),
     )
 
 

@@ -1,0 +1,57 @@
+"""The one script of all cases: what the model says to each, by the marker in its prompt, and how long it thinks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin.proxy.process import PROFILES, profile_in
+
+
+def marker_of(nodeid: str) -> str:
+    """Return the word by which the model knows a case: letters and digits, the same in every run."""
+    return f"case-{hashlib.sha256(nodeid.encode()).hexdigest()[:12]};"
+
+
+def profile_of(item: pytest.Item, chosen: str) -> str:
+    """Return the profile in which a case runs if the run's is `chosen`."""
+    mark = item.get_closest_marker("proxy_profile")
+    if mark is None:
+        return PROFILES[1]
+    return chosen if profile_in(chosen, mark.args) else str(mark.args[0])
+
+
+def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
+    """Return one script for all cases: the items of `@pytest.mark.model`, by the marker of the case's prompt.
+
+    A case's only turn repeats, so that a proxy that asks twice for one request does not take the reply of the next one. Not so
+    in as-specified, where a turn and a message of one request make up to two model calls: the second gets an empty reply. After
+    a turn with a call the model says nothing more, for what follows is the output of the call. A turn's own `match` is a text
+    that the prompt must have as well.
+    """
+    turns: list[dict[str, Any]] = []
+    for item in items:
+        mark = item.get_closest_marker("model")
+        if mark is not None and "proxy" in getattr(item, "fixturenames", ()):
+            marker = marker_of(item.nodeid)
+            own = mark.kwargs.get("turns") or [{"items": list(mark.args)}]
+            if len(own) == 1 and not _calls(own[0]) and profile_of(item, chosen) != PROFILES[0]:
+                own = [{"times": "always", **own[0]}]
+            turns += [{**turn, "match": {"prompt": [marker, turn["match"]]} if "match" in turn else marker} for turn in own]
+            turns.append({"match": marker, "items": [], "times": "always"})
+    turns.append({"items": ["Hello."], "times": "always"})
+    return {"turns": turns}
+
+
+def _calls(turn: Mapping[str, Any]) -> bool:
+    """Return True if the model calls a tool in this turn."""
+    return any(isinstance(item, dict) and str(item.get("type", "")).endswith("_call") for item in turn.get("items", ()))
+
+
+def with_latency(script: Any, ms: float) -> dict[str, Any]:
+    """Return a script whose answers begin after so many milliseconds, unless a turn says otherwise; `script` may be its turns."""
+    whole = script if isinstance(script, dict) else {"turns": script}
+    return {**whole, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}
