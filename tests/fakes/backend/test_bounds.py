@@ -172,20 +172,22 @@ def test_who_drips_bytes_has_no_longer_than_who_sends_none() -> None:
 
 
 def test_an_answer_that_waits_for_its_script_is_not_idle() -> None:
-    with BackendProcess(options=["--idle-seconds", "0.2"]) as backend, connected(backend) as sock:
+    with BackendProcess(options=["--idle-seconds", "0.2"]) as backend:
         session = backend.session("s", [{"items": ["late"], "first_delay_ms": 1500}])
-        sock.sendall(request(path="/s/s/v1/responses"))
-        answer = sock.recv(1 << 16)
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        assert session.ledger(1)[0]["end"] == "end"
+        with connected(backend) as sock:  # not before the session is made: a connection that is silent meanwhile is idle
+            sock.sendall(request(path="/s/s/v1/responses"))
+            answer = sock.recv(1 << 16)
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert session.ledger(1)[0]["end"] == "end"
 
 
 def test_a_client_that_takes_nothing_is_ended() -> None:
     big = [{"items": ["x" * 8_000_000], "delta": 4000}]
-    with BackendProcess(options=["--idle-seconds", "0.5"]) as backend, connected(backend) as sock:
-        session = backend.session("s", big)
-        sock.sendall(request(path="/s/s/v1/responses"))
-        (entry,) = session.ledger(1, 20)
+    with BackendProcess(options=["--idle-seconds", "0.5"]) as backend:
+        session = backend.session("s", big)  # 8 MB: longer than a silent connection stays open
+        with connected(backend) as sock:
+            sock.sendall(request(path="/s/s/v1/responses"))
+            (entry,) = session.ledger(1, 20)
         assert entry["end"] == "gone"
 
 

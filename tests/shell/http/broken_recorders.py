@@ -11,6 +11,7 @@ from typing import Any
 
 from codex_replay.cli.io import literals
 from codex_replay.core.redact import redactor, sentence
+from codex_replay.core.wire import content_encoding
 from codex_replay.shell.http import bodies, deferred, relay, watch
 from codex_replay.shell.http import recorder as http_recorder
 from codex_replay.shell.rpc import recorder
@@ -162,6 +163,9 @@ if __name__ == "__main__":
     relay.Side = SIDES.get(variant, relay.Side)  # type: ignore[misc]
     if variant == "lags-behind":
         http_recorder.Deferred = LagsBehind  # type: ignore[misc]
+    if variant == "decodes-all":
+        decode = content_encoding.decode
+        content_encoding.decode = lambda raw, encoding, limit=0: decode(raw, encoding, 1 << 40)  # knows no limit
     if variant == "says-literals":
         literals.without = lambda text, literals: text
     from codex_replay.cli.main import main

@@ -7,6 +7,7 @@ import gzip
 import random
 import socket
 import threading
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.offsets import Offsets
 from codex_replay.shell.http.relay import Relay
 from codex_replay.shell.http.upstream import Upstream
+from tests.fakes.backend.test_bounds import peak
 from tests.shell.http.test_http_recorder import Backend, backend, post, read_all, read_exactly, read_request, recording
 
 MB = 1 << 20
@@ -37,6 +39,47 @@ SMALL = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 def packed(body: bytes, encoding: str) -> bytes:
     return f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
+def peak_with_bombs(folder: Path, encoding: str, variant: str | None = None) -> float:
+    """Return the most memory (MB) that a recorder has had when two replies and a request that are bombs have passed."""
+    bomb = BOMBS[encoding]()
+    answer = packed(bomb, encoding)
+
+    def serve(made: Backend, sock: socket.socket) -> None:
+        sock.sendall(answer if b"X-b: 1" in read_request(sock) else SMALL)
+
+    with backend(serve) as made, recording(folder, made.port, variant=variant) as run:
+        for data, back in ((post(b"a"), answer), (post(b"b"), answer), (_encoded(bomb, encoding), SMALL)):
+            with run.connect() as sock:
+                sock.sendall(data)
+                assert read_exactly(sock, len(back)) == back
+        ended = time.monotonic() + 60
+        while run.path.read_bytes().count(b'"omitted"') < 3 and time.monotonic() < ended:
+            time.sleep(0.05)
+            if (found := peak(run.process.pid)) > MOST:
+                return found
+        found = peak(run.process.pid)
+        run.finish()
+    return found
+
+
+def _encoded(body: bytes, encoding: str) -> bytes:
+    return post(body).replace(b"X-b: 1", f"content-encoding: {encoding}".encode())
+
+
+MOST = 300  # MB
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc to read the memory from")
+@pytest.mark.parametrize("encoding", BOMBS)
+def test_a_recorder_of_bombs_stays_small(tmp_path: Path, encoding: str) -> None:
+    assert peak_with_bombs(tmp_path, encoding) < MOST
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc to read the memory from")
+def test_a_recorder_that_decodes_all_does_not(tmp_path: Path) -> None:
+    assert peak_with_bombs(tmp_path, "gzip", "decodes-all") > MOST
 
 
 @pytest.mark.parametrize("encoding", BOMBS)
