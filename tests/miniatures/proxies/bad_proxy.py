@@ -1,6 +1,6 @@
 """Proxies that cannot be tested, each in one way: the plugin must say so in time, and leave no process.
 
-python bad_proxy.py never|deaf|garbage|exits|http10|always500|post500|hangs|drips|children|stubborn
+python bad_proxy.py never|deaf|garbage|exits|http10|always500|post500|hangs|drips|children|stubborn|starting|nomodels|busy
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 way = sys.argv[1]
+begun = time.monotonic()
+refused = 0
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -23,7 +25,10 @@ class Handler(BaseHTTPRequestHandler):
         if way == "never":
             time.sleep(60)
         body = b'{"object":"list","data":[]}'
-        self.send_response(500 if way == "always500" else 200)
+        status = 500 if way == "always500" or (way == "nomodels" and self.path == "/v1/models") else 200
+        if way == "starting" and self.path == "/readyz" and time.monotonic() < begun + 1.5:
+            status = 503
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -32,8 +37,15 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if way == "hangs":
             time.sleep(60)
-        if way == "post500":
+        if way == "post500" or (way == "starting" and time.monotonic() < begun + 1.5):
             self.send_error(500)
+            return
+        global refused
+        if way == "busy" and (refused := refused + 1) % 3:
+            self.send_response(429)
+            self.send_header("retry-after-ms", "50")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
             return
         if way == "drips":  # an answer that never ends, and is never silent for long
             self.send_response(200)

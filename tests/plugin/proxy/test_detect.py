@@ -109,6 +109,13 @@ def test_a_capability_that_is_there_and_wrong_is_for_the_suite_to_judge(answers:
     assert detect(seen(answers)).lacks == {}
 
 
+def test_several_dialects_of_calls_are_written() -> None:
+    answers = {"dialect-tool_call": CALLED, "dialect-use_tool": SERVED, "dialect-fenced": CALLED}
+    assert table(detect(seen(answers)))["tool_calls"] == ["tool_call", "fenced"]
+    one = detect(seen({**answers, "dialect-fenced": SERVED}))
+    assert (one.dialects, "tool_calls" in table(one)) == (("tool_call",), False)
+
+
 def test_text_tools_of_the_other_profile_count() -> None:
     found = detect(seen({"text-tools": SERVED}, specified={**AS_SPECIFIED, "text-tools": CALLED}))
     assert found.lacks == {}

@@ -72,6 +72,9 @@ def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> Non
         ("drips", "POST /v1/responses: no complete answer within 1 s."),
         ("children", "assert 'Hello there.' in"),
         ("stubborn", "assert 'Hello there.' in"),
+        ("starting", "assert 'Hello there.' in"),  # /readyz is 503 at first, though the list of models is there
+        ("nomodels", "assert 'Hello there.' in"),  # /readyz is 200, though the list of models is broken
+        ("busy", "assert 'Hello there.' in"),  # asked again after retry-after-ms
     ],
 )
 def test_a_bad_proxy_gets_a_verdict_in_time(suite: pytest.Pytester, way: str, sentence: str) -> None:
@@ -458,6 +461,33 @@ def test_a_name_of_the_table_is_the_default_when_it_is_the_only_one() -> None:
 def test_what_is_no_proxy_is_said(text: str, rows: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadSubject, match=sentence):
         parse_proxy(text, rows)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        (429, [("Retry-After", "2")], 2.0),
+        (503, [("retry-after", "0.5")], 0.5),
+        (503, [("retry-after-ms", "250")], 0.25),
+        (429, [("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT")], 0.0),
+        (429, [("Retry-After", "soon")], None),
+        (429, [], None),
+        (500, [("Retry-After", "2")], None),
+    ],
+)
+def test_when_a_busy_proxy_wants_to_be_asked_again(status: int, headers: list[tuple[str, str]], seconds: float | None) -> None:
+    assert Exchange("POST", "/", None, status=status, headers=headers).retry_after == seconds
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "many"])
+def test_a_number_of_clients_that_is_none_is_a_sentence(suite: pytest.Pytester, given: str) -> None:
+    result = suite.runpytest_inprocess(*ALONE, f"--clients={given}")
+    result.stderr.fnmatch_lines([f"*--clients {given}: give a number from 1."])
+
+
+def test_the_clients_of_a_run_go_before_those_of_the_table(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it="def test_it(proxy):\n    assert proxy.clients == 3")
+    run(suite, "--clients", "3").assert_outcomes(passed=1)
 
 
 def test_markers_tell_cases_apart() -> None:

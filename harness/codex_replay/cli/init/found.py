@@ -67,6 +67,8 @@ def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
         lines = lines[:1]
     elif found.clients is not None:
         lines.append(("clients", f"{found.clients} at once" if found.clients else "none"))
+    if found.dialects and not found.wrong:
+        lines.append(("tool calls", f"found in a text as {', '.join(found.dialects)}"))
     steps = []
     if found.lacks and not found.wrong:
         steps.append(

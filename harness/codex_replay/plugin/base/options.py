@@ -49,6 +49,11 @@ KEYS: dict[str, tuple[Any, str, str]] = {
     "report": (None, "DIR", "The folder of the report. Default: reports/<subject>."),
     "cassettes": (None, "DIR", "The folder of the cassettes. Default: cassettes beside the suites folder."),
     "validate": ("yes", "yes|no", "Whether every frame must also satisfy the schema bundle of its Codex version. Default: yes."),
+    "clients": (
+        None,
+        "N",
+        "How many clients the suite proxy asks with at once. Default: `clients` of the proxy's table, else 8.",
+    ),
     "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),
 }
 
@@ -83,6 +88,7 @@ class Settings:
     report: Path | None
     cassettes: Path | None
     validate: bool
+    clients: int | None
     wait: float | None
 
     @property
@@ -149,6 +155,10 @@ def read_settings(config: pytest.Config) -> Settings:
             values["wait"] = parse_seconds(values["wait"])
         except ValueError as error:
             raise pytest.UsageError(f"--wait {values['wait']}: {error}") from None
+    if values["clients"] is not None:
+        if not str(values["clients"]).isdecimal() or int(values["clients"]) < 1:
+            raise pytest.UsageError(f"--clients {values['clients']}: give a number from 1.")
+        values["clients"] = int(values["clients"])
     for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
             given = config.getoption(_dest(key), None) is not None

@@ -4,6 +4,7 @@ need."""
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.plugin.base.options import configuration_of, settings_of
@@ -23,7 +24,9 @@ def subject_of(config: pytest.Config) -> ProxySubject:
     """Return the proxy that the run names; raises `pytest.UsageError`."""
     own = configuration_of(config)
     with usage_errors():
-        return parse_proxy(settings_of(config).proxy, own.subjects("proxy"), str(own.path))
+        subject = parse_proxy(settings_of(config).proxy, own.subjects("proxy"), str(own.path))
+    clients = settings_of(config).clients
+    return subject if clients is None else replace(subject, clients=clients)
 
 
 def needs_of(item: pytest.Item) -> list[str]:

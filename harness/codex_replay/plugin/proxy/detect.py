@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from codex_replay.plugin.proxy.dialects import DIALECTS
 from codex_replay.plugin.proxy.fields import SPECIFIED
 from codex_replay.plugin.proxy.subject import CAPABILITIES, CLIENTS, READY_PATH, READY_SECONDS
 
@@ -66,7 +67,10 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class FoundProxy:
-    """The properties of a proxy. `profile` is None if it is unknown; `lacks` has the reason for each absent capability."""
+    """The properties of a proxy. `profile` is None if it is unknown; `lacks` has the reason for each absent capability.
+
+    `dialects` are the markups in which it finds calls in a text.
+    """
 
     profile: str | None
     calls: tuple[str, ...]
@@ -77,6 +81,7 @@ class FoundProxy:
     needs_key: bool
     clients: int | None
     wrong: str = ""
+    dialects: tuple[str, ...] = ()
 
 
 def detect(seen: Observed) -> FoundProxy:
@@ -93,6 +98,7 @@ def detect(seen: Observed) -> FoundProxy:
         seen.without_key in (401, 403),
         max((number for number, served in seen.clients.items() if served >= number), default=None),
         _wrong(seen, lacks, calls),
+        tuple(name for name in DIALECTS if (answer := seen.answers.get(f"dialect-{name}")) is not None and answer.calls),
     )
 
 
@@ -194,6 +200,8 @@ def table(found: FoundProxy) -> dict[str, object]:
         keys["ready_seconds"] = found.ready_seconds
     if found.clients is not None and found.clients < CLIENTS:
         keys["clients"] = found.clients
+    if "tool_call" in found.dialects and len(found.dialects) > 1:
+        keys["tool_calls"] = list(found.dialects)
     if found.lacks:
         keys["capabilities"] = list(found.capabilities)
     return keys

@@ -45,6 +45,8 @@ __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 
 #: The default limit of one answer, in seconds (`--wait`).
 WAIT, WAIT_LIVE = 10.0, 30.0
+#: How long a busy proxy is asked again if the request need not succeed, in seconds.
+BUSY = 4.0
 
 
 class Proxy:
@@ -108,8 +110,9 @@ class Proxy:
         """Ask, and return the answer with what passed on the JSON-RPC seam meanwhile.
 
         `headers` add to the bearer and take away what is None. Raises `SubjectFailure` when the answer does not end in its
-        time and, with `ok`, when it is not a success. With `ok`, a proxy that is busy (429 or 503 with Retry-After) is asked
-        again after that time, as a client would, until the time of one answer is over.
+        time and, with `ok`, when it is not a success. A proxy that is busy (429 or 503 with Retry-After) is asked again after
+        that time, as a client would: with `ok` until the time of one answer is over, else for a few seconds and only if the
+        proxy has sent its app-server nothing for the request, so that the answer is none of the model's faults.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -117,13 +120,16 @@ class Proxy:
         running.wire.update()
         given: dict[str, str | None] = {"Authorization": f"Bearer {running.key}", **(headers or {})}
         sent = {name: value for name, value in given.items() if value is not None}
-        deadline = time.monotonic() + self._wait
+        began = time.monotonic()
+        deadline = began + self._wait
         while True:
             done = exchange(running.url, method, path, body, sent, self._wait, stop_after)
             done.frames = running.wire.update()
             self.exchanges.append(done)
             pause = done.retry_after
-            if not ok or pause is None or time.monotonic() + pause > deadline:
+            if pause is None or not (ok or self._busy(done)):
+                break
+            if time.monotonic() + pause > (deadline if ok else min(deadline, began + BUSY)):
                 break
             time.sleep(max(pause, 0.05))
         if done.problem:
@@ -134,6 +140,10 @@ class Proxy:
             busy = "" if done.retry_after is None else f". It was still busy after {self._wait:g} s of retries."
             raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}{busy}")
         return done
+
+    def _busy(self, done: Exchange) -> bool:
+        """Return True if the proxy refused a request by itself: it sent its app-server no call."""
+        return not self.attached and not [call for call in done.calls() if call["method"] != "initialize"]
 
     def _claimed(self, needed: list[str]) -> None:
         """Skip the case if the proxy does not claim what a request needs: an answer is then neither a failure nor a pass."""

@@ -6,6 +6,7 @@ import http.client
 import json
 import time
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -72,9 +73,21 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds after which a busy server (429, 503) asks to be tried again; None if it does not ask for it."""
-        said = self.header("retry-after") or ""
-        return float(said) if self.status in (429, 503) and said.isascii() and said.isdigit() else None
+        """The seconds after which a busy server (429, 503) asks to be tried again; None if it does not ask for it.
+
+        Read from `Retry-After` (seconds or a date), or from OpenAI's `retry-after-ms`.
+        """
+        if self.status not in (429, 503):
+            return None
+        said = (self.header("retry-after") or "").strip()
+        try:
+            if (ms := self.header("retry-after-ms")) is not None:
+                return max(0.0, float(ms) / 1000)
+            if said[:1].isdigit():
+                return float(said)
+            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+        except ValueError:
+            return None
 
     @property
     def is_stream(self) -> bool:

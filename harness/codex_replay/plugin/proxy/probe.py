@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from codex_replay.core.text.truncate import shortened
 from codex_replay.plugin.base.subjects import parse_app_server
 from codex_replay.plugin.proxy.detect import PATHS, READY_PATHS, Answer, Observed
+from codex_replay.plugin.proxy.dialects import DIALECTS
 from codex_replay.plugin.proxy.http import Exchange, exchange
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, RunningProxy
 from codex_replay.plugin.proxy.subject import CLIENTS, ProxySubject
@@ -35,6 +36,10 @@ _CALL = '<tool_call>{"name":"getFileTree","arguments":"{\\"path\\":\\"a\\"}"}</t
 SCRIPT: dict[str, Any] = {
     "turns": [
         {"match": "probe-text-tools;", "items": [_CALL], "times": "always"},
+        *(
+            {"match": f"probe-dialect-{name};", "items": [dialect.call("getFileTree", {"path": "a"})], "times": "always"}
+            for name, dialect in DIALECTS.items()
+        ),
         {"match": "probe-obsidian-xml;", "items": [_CALL], "times": "always"},
         {
             "match": "probe-native-tools;",
@@ -96,6 +101,8 @@ def _observe(probe: _Probe, tell: Callable[[str], None]) -> Observed:
     answers["stream"] = probe.post(first, "stream", lambda endpoint: {"stream": True})
     answers["text-tools"] = probe.post(first, "text-tools", _tools)
     answers["native-tools"] = probe.post(first, "native-tools", _tools)
+    for name in DIALECTS:
+        answers[f"dialect-{name}"] = probe.post(first, f"dialect-{name}", _tools)
     if "responses" in served:
         answers["title-intercept"] = probe.ask("POST", PATHS["responses"], {"model": "gpt-5.2", "input": TITLE})
         mode = {"x-proxy-output-mode": "obsidian-xml"}

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import fill
-from codex_replay.plugin.proxy.http import exchange
+from codex_replay.plugin.proxy.http import Exchange, exchange
+from codex_replay.plugin.proxy.subject import READY_PATH
 from codex_replay.plugin.proxy.wire import Wire
 from codex_replay.report.group_failures import STDERR
 from codex_replay.shell.process.subject import MARK, CannotStart, Process
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 #: Seconds for one answer to the question whether a proxy is ready, and within which an answer can be expected.
 ASK, ENOUGH = 5.0, 1.0
+#: The paths by which a proxy may say that it is not ready yet (503), and how many seconds it is believed: a path that is wrong
+#: while requests are served is for its own case to judge.
+HEALTH_PATHS, BUSY, GOES_ON = ("/readyz", "/healthz"), 503, 5.0
 #: The maximum number of processes of one run at a time.
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
@@ -136,19 +140,28 @@ class RunningProxy:
         self.process.close_stdin()
 
     def _await_ready(self) -> None:
-        """Ask until an answer comes that is not a server error; raises `SubjectFailure` when none does in its time."""
+        """Ask until an answer comes that is not a server error; raises `SubjectFailure` when none does in its time.
+
+        Without a path of the configuration, a health check that is 503 means that the proxy is still starting, and one that is
+        200 that it is ready whatever the list of models says.
+        """
         __tracebackhide__ = True
-        deadline = time.monotonic() + self.subject.ready_seconds
+        began = time.monotonic()
+        deadline = began + self.subject.ready_seconds
         last = "no answer"
         while (left := deadline - time.monotonic()) > 0.1:
             if self.process is not None and self.process.exited.is_set():
                 why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}."
                 raise self._not_ready(why)
-            done = exchange(self.url, "GET", self.subject.ready, None, {"Authorization": f"Bearer {self.key}"}, min(left, ASK))
-            if done.status and done.status < 500 and not done.problem:
+            done = self._get(self.subject.ready, min(left, ASK))
+            answers = bool(done.status) and not done.problem
+            health = self._health() if answers and self.subject.ready == READY_PATH else {}
+            busy = next((path for path, status in health.items() if status == BUSY), None)
+            if answers and (done.status < 500 or 200 in health.values()):
                 if done.version < 11:
                     raise self._not_ready("The proxy answers with HTTP/1.0; it must speak HTTP/1.1.")
-                return
+                if busy is None or time.monotonic() > began + GOES_ON:
+                    return
             # Silence says nothing about the proxy if the last question of all has left it no time for an answer.
             if last == "no answer" or left > ENOUGH or done.status or not done.silent:
                 last = done.problem or f"status {done.status}"
@@ -160,6 +173,13 @@ class RunningProxy:
         if self.process is None:
             why += " Start it before the run, or correct the URL."
         raise self._not_ready(why)
+
+    def _get(self, path: str, seconds: float) -> Exchange:
+        return exchange(self.url, "GET", path, None, {"Authorization": f"Bearer {self.key}"}, seconds)
+
+    def _health(self) -> dict[str, int]:
+        """Return the status of each path by which a proxy may say whether it is ready; 0 is no answer."""
+        return {path: self._get(path, ENOUGH).status for path in HEALTH_PATHS}
 
     def _not_ready(self, why: str) -> SubjectFailure:
         said = "\n".join(self.process.stderr_tail(15)) if self.process is not None else ""
