@@ -21,6 +21,8 @@ settings.load_profile("ci" if os.environ.get("CODEX_REPLAY_CI") else "any machin
 
 
 HERE = Path(__file__).parent
+#: No version that the user of this machine has added takes part in a test.
+os.environ["CODEX_REPLAY_DATA"] = str(HERE / "data" / "no-added-versions")
 #: Folders whose tests run whole suites. They start first: a long test that starts last runs alone.
 LONG = ("mutants", "plugin", "project", "strength")
 

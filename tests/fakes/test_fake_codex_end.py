@@ -257,7 +257,8 @@ def test_one_that_ends_for_a_home_is_noticed(tmp_path: Path, home: str) -> None:
         ("", "fake-codex: The header names no Codex version (''), so no version's tables apply: each server frame "),
         (
             "0.116.0",
-            "fake-codex: There is no causality, normalise or methods table for Codex 0.116.0, and no command creates one: ",
+            "fake-codex: There is no causality, normalise or methods table for Codex 0.116.0 "
+            "(`codex-replay codex add 0.116.0` makes it): ",
         ),
     ],
 )

@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "protocol/turn": TABLES,
     "protocol/recordings": TABLES,
     "protocol/behaviour": TABLES,
+    "protocol/learning": (*TABLES, "protocol/recordings"),
     "protocol/script": (),
     "protocol/responses": (*TABLES, "protocol/script"),
 }

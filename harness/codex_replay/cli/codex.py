@@ -1,4 +1,4 @@
-"""`codex-replay codex`: install the real Codex, list the installed versions, print the path of a version."""
+"""`codex-replay codex`: install the real Codex, add the data of a version, list the versions, print the path of a binary."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from types import FrameType
 
 import click
 
+from codex_replay.cli.codex_add import command as add_command
+from codex_replay.cli.codex_add import remove as remove_command
+from codex_replay.cli.codex_add import state
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.cache import cache_folder, find_installed, list_installed
 from codex_replay.shell.codex.errors import CodexInstallError
 from codex_replay.shell.codex.install import Step, ensure
+from codex_replay.shell.files import version_data
 
 # The number of bytes between two lines of plain progress.
 _LINE_BYTES = 25_000_000
@@ -30,7 +34,7 @@ class _Failure(click.ClickException):
 
 @click.group()
 def group() -> None:
-    """The real Codex: install it, list it, find it."""
+    """The real Codex: install it, add its data, list it, find it."""
 
 
 @group.command()
@@ -59,16 +63,22 @@ def install(version: str, as_json: bool) -> None:
 @group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each version.")
 def list_(as_json: bool) -> None:
-    """List the installed versions and mark the damaged ones."""
+    """List the versions that are installed or added, with their data; mark the damaged ones."""
     found = list_installed()
+    without = sorted({*version_data.added()} - {it.version for it in found})
+    for version in without:
+        if as_json:
+            _emit({"version": version, "state": state(version)})
+        else:
+            click.echo(f"{version:<12} no binary; {state(version)}")
     if not found and not as_json:
         click.echo(f"No Codex is installed in {cache_folder()}; `codex-replay codex install {DEFAULT}` installs one.", err=True)
     for it in found:
         if as_json:
             row = {"version": it.version, "triple": it.triple, "path": str(it.path), "bytes": it.size}
-            _emit({**row, "problem": it.problem})
+            _emit({**row, "problem": it.problem, "state": state(it.version)})
         else:
-            note = f"  damaged: {it.problem}" if it.problem else ""
+            note = f"  damaged: {it.problem}" if it.problem else f"  ({state(it.version)})"
             click.echo(f"{it.version:<12} {it.triple:<28} {it.size / 1e6:7.1f} MB  {it.path}{note}")
 
 
@@ -87,6 +97,10 @@ def path(version: str, as_json: bool) -> None:
         _emit({"version": version, "path": str(found)})
     else:
         click.echo(found)
+
+
+group.add_command(add_command)
+group.add_command(remove_command)
 
 
 def _failure(text: str, as_json: bool) -> _Failure:

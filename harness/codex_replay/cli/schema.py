@@ -17,6 +17,7 @@ from codex_replay.shell.codex.bundles import load_own
 from codex_replay.shell.codex.cache import find_installed
 from codex_replay.shell.codex.errors import CodexInstallError
 from codex_replay.shell.files import version_data
+from codex_replay.shell.files.archive import packed
 from codex_replay.shell.files.bundle_files import load_file
 from codex_replay.shell.files.folder import Folder
 
@@ -105,7 +106,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 
     Without --out they replace the vendored ones; a file that the binary no longer writes is removed.
     """
-    into = out or version_data.schema_folder(version)
+    into = out or packed(version_data.path_of(f"{version}/schema"))
     binary = _codex(codex, version)
     with tempfile.TemporaryDirectory(prefix="codex-schema-") as fresh:
         _generate(binary, fresh)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         def versions(self) -> list[str]:
             """Return the versions whose schema files are there."""
 
-        def schema(self, version: str) -> Mapping[str, bytes]:
+        def schema(self, version: str, experimental: bool = False) -> Mapping[str, bytes]:
             """Return the schema files of a version by relative name; none for an unknown version."""
 
 
@@ -95,8 +95,8 @@ def choose(name: str, version: str) -> tuple[Any, str]:
 def without(names: Sequence[str], version: str, effect: str = "") -> str:
     """Return the sentence on the tables that `version` lacks among `names`, "" if it has each.
 
-    `effect` is what follows, if it is not what follows in a replay or a comparison. No command makes such a table yet, which
-    the effect.
+    `effect` is what follows, if it is not what follows in a replay or a comparison. The sentence names the command that makes
+    the table.
     """
     lacking = [name for name in names if not has(name, version)]
     if not lacking:
@@ -106,7 +106,7 @@ def without(names: Sequence[str], version: str, effect: str = "") -> str:
         return f"{no_version(version)}, so no version's tables apply: {effects}."
     *most, last = lacking
     listed = f"{', '.join(most)} or {last}" if most else last
-    return f"There is no {listed} table for Codex {version}, and no command creates one: {effects}. {_packaged(lacking[0])}"
+    return f"There is no {listed} table for Codex {version}{_maker(lacking[0], version)}: {effects}. {_packaged(lacking[0])}"
 
 
 def has(name: str, version: str) -> bool:
@@ -126,11 +126,21 @@ def unavailable(name: str, version: str) -> str:
         return ""
     if not is_version(version):
         return f"{_quoted(version)} is not a Codex version. {_packaged(name)}"
-    return f"There is no {name} table for Codex {version}, and no command creates one. {_packaged(name)}"
+    return f"There is no {name} table for Codex {version}{_maker(name, version)}. {_packaged(name)}"
+
+
+#: The tables that `codex-replay codex add` makes of any version.
+LEARNABLE = ("normalise", "causality", "methods", "config-keys")
+
+
+def _maker(name: str, version: str) -> str:
+    """Return how to get a table, as the end of the sentence that names it."""
+    made = name in LEARNABLE and version not in versions()
+    return f" (`codex-replay codex add {version}` makes it)" if made else ", and no command creates one"
 
 
 def _packaged(name: str) -> str:
-    return f"Packaged for: {', '.join(each for each in versions() if has(name, each))}."
+    return f"Available for: {', '.join(each for each in versions() if has(name, each))}."
 
 
 def named(version: str) -> str:
@@ -151,18 +161,18 @@ def _quoted(text: str) -> str:
 
 
 def versions() -> list[str]:
-    """Return the Codex versions whose schema files are packaged, sorted as text."""
+    """Return the Codex versions whose schema files are there, packaged or added by the user, sorted as text."""
     return _source().versions()
 
 
-def schema(version: str = DEFAULT) -> Mapping[str, bytes]:
-    """Return the packaged schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
+def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, bytes]:
+    """Return the plain or the `experimental` schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
 
-    Raises `MissingTable` when that version is not packaged.
+    Raises `MissingTable` when they are not there.
     """
-    files = _source().schema(version)
+    files = _source().schema(version, experimental)
     if PRIMARY not in files:
-        raise MissingTable(f"No schema files of Codex {version} are packaged. Packaged versions: {', '.join(versions())}.")
+        raise MissingTable(f"No schema files of Codex {version} are packaged. Available versions: {', '.join(versions())}.")
     return files
 
 

@@ -505,7 +505,7 @@ def test_diff_reports_that_it_used_the_tables_of_another_version(tmp_path: Path)
     path.write_bytes(source.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
     unknown = tmp_path / "unknown.ndjson"
     unknown.write_bytes(source.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"garbage"', 1))
-    other = "codex-replay: There is no normalise table for Codex 0.93.0, and no command creates one: times, durations and"
+    other = "codex-replay: There is no normalise table for Codex 0.93.0 (`codex-replay codex add 0.93.0` makes it): times, "
     both = (
         "codex-replay: The runs are of {} and {}; both are normalised with the table of 0.92.0. `--codex V` uses the table of V."
     )
@@ -542,7 +542,7 @@ def test_a_table_that_is_asked_for_and_missing_is_refused(codex: str, tmp_path: 
     done = CliRunner().invoke(group, ["diff", path, path, "--codex", codex])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("codex-replay: --codex: ")
-    assert done.stderr.endswith("Packaged for: 0.92.0.\n")
+    assert done.stderr.endswith("Available for: 0.92.0.\n")
 
 
 def test_a_page_without_marks_says_why(tmp_path: Path) -> None:
@@ -551,7 +551,9 @@ def test_a_page_without_marks_says_why(tmp_path: Path) -> None:
     assert cassette_trace(path, "")["frames"][0]["masked"] == ["$.params.createdAt"]
     path.write_bytes(path.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
     done = run("show", path, "--html", tmp_path / "b.html")
-    assert "There is no normalise table for Codex 0.93.0, and no command creates one: times, durations" in done.output
+    assert (
+        "There is no normalise table for Codex 0.93.0 (`codex-replay codex add 0.93.0` makes it): times, durations" in done.output
+    )
     assert cassette_trace(path, "")["frames"][0]["masked"] == []
 
 

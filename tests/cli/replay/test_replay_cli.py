@@ -153,7 +153,7 @@ def test_the_tables_of_another_version_are_reported(option: str, tmp_path: Path)
     path.write_bytes(CASSETTE.read_bytes().replace(b'"codex":"0.92.0"', b'"codex":"0.93.0"', 1))
     done = replay(path, option, "fake", "--json")
     assert (done.returncode, json.loads(done.stdout)["identical"]) == (0, True)
-    told = "codex-replay: There is no normalise table for Codex 0.93.0, and no command creates one: times, durations and"
+    told = "codex-replay: There is no normalise table for Codex 0.93.0 (`codex-replay codex add 0.93.0` makes it): times, "
     assert (done.stderr[: len(told)], done.stderr.count("\n")) == (told, 1)
     assert json.loads(done.stdout)["missing"] == [done.stderr.removeprefix("codex-replay: ").partition(" `--codex V`")[0]]
     given = replay(path, option, "fake", "--json", "--codex", "0.92.0")

@@ -601,7 +601,7 @@ def test_there_is_a_test_for_every_wrong_replay() -> None:
 @pytest.mark.parametrize(
     ("codex", "start"),
     [
-        ("0.93.0", "There is no normalise table for Codex 0.93.0, and no command creates one: times,"),
+        ("0.93.0", "There is no normalise table for Codex 0.93.0 (`codex-replay codex add 0.93.0` makes it): times,"),
         ("unknown", "The header names no Codex version ('unknown'), so no version's tables apply: times,"),
     ],
 )

@@ -26,7 +26,9 @@ def test_no_other_versions_table_is_ever_returned(name: str, version: str) -> No
     assert table != data_tables.load(name)
     assert table == (data_tables.load("normalise", data_tables.ANY) if name == "normalise" else None)
     assert note.startswith(
-        f"There is no {name} table for Codex 0.93.0, and no command creates one: " if version == "0.93.0" else "The"
+        f"There is no {name} table for Codex 0.93.0 (`codex-replay codex add 0.93.0` makes it): "
+        if version == "0.93.0"
+        else "The"
     )
     assert (f"{version!r}" in note and NONE in note) == (version != "0.93.0")
 
@@ -34,9 +36,10 @@ def test_no_other_versions_table_is_ever_returned(name: str, version: str) -> No
 def test_several_missing_tables_are_one_sentence_with_their_effects() -> None:
     note = data_tables.without(("causality", "normalise", "methods"), "0.93.0")
     assert note.startswith(
-        "There is no causality, normalise or methods table for Codex 0.93.0, and no command creates one: each server"
+        "There is no causality, normalise or methods table for Codex 0.93.0 "
+        "(`codex-replay codex add 0.93.0` makes it): each server"
     )
-    assert note.endswith(f"the real server refuses it. Packaged for: {DEFAULT}.")
+    assert note.endswith(f"the real server refuses it. Available for: {DEFAULT}.")
     assert data_tables.without(("causality", "normalise", "methods"), DEFAULT) == ""
 
 
@@ -54,13 +57,13 @@ def test_a_hostile_version_is_shown_escaped_and_short() -> None:
 @pytest.mark.parametrize(
     ("version", "start"),
     [
-        ("0.93.0", "There is no normalise table for Codex 0.93.0, and no"),
-        ("garbage", "'garbage' is not a Codex version. Packaged for: "),
+        ("0.93.0", "There is no normalise table for Codex 0.93.0 (`codex-replay"),
+        ("garbage", "'garbage' is not a Codex version. Available for: "),
     ],
 )
 def test_a_version_that_was_asked_for_by_name_is_refused(version: str, start: str) -> None:
     assert data_tables.unavailable("normalise", version).startswith(start)
-    assert data_tables.unavailable("normalise", version).endswith(f"Packaged for: {DEFAULT}.")
+    assert data_tables.unavailable("normalise", version).endswith(f"Available for: {DEFAULT}.")
     assert data_tables.unavailable("normalise", DEFAULT) == ""
 
 
@@ -97,5 +100,5 @@ def test_a_missing_table_is_an_error(name: str, version: str) -> None:
 
 def test_unknown_versions_have_no_schema_files_and_no_identity() -> None:
     assert data_tables.identity("0.93.0") == "unknown"
-    with pytest.raises(data_tables.MissingTable, match=f"Packaged versions: {DEFAULT}"):
+    with pytest.raises(data_tables.MissingTable, match=f"Available versions: {DEFAULT}"):
         data_tables.schema("0.93.0")

@@ -433,7 +433,7 @@ def test_the_status_says_whether_anything_changed(
         (
             ("0.116.0", "0.140.0"),
             {},
-            "There is no normalise table for Codex 0.116.0, and no command creates one: two runs of Codex",
+            "There is no normalise table for Codex 0.116.0 (`codex-replay codex add 0.116.0` makes it): two runs of Codex",
         ),
         (("0.92.0", "../some/bundle"), {}, "needs two versions with installable binaries, and ../some/bundle is not a version"),
     ],

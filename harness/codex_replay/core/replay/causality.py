@@ -8,6 +8,8 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
 - the frame that reports an interrupted turn waits for the interrupting request, and so do the thread's frames between the
   two while one of its requests has no result: without a result or an interrupt the server would send nothing;
 - the frame that reports a replaced turn waits for the request that opened the new turn;
+- a frame that names a thread and no turn waits for the request that opened the thread, or, if it is of a kind that only follows
+  requests (the thread's status), for the last request that opened a turn, and for those that have no response yet;
 - a frame that names no thread goes with the frame before it, as the real server writes the two together.
 
 It never waits for a client frame that merely came earlier. Frames of one thread keep their order among themselves: they form
@@ -39,7 +41,7 @@ UNKNOWN = 0
 class _Thread:
     """The state of one thread (or v1 conversation) of the recording so far."""
 
-    __slots__ = ("asking", "interrupts", "new_replies", "opener", "submissions", "turns", "unclaimed")
+    __slots__ = ("asking", "interrupts", "last_opener", "new_replies", "opener", "pending", "submissions", "turns", "unclaimed")
 
     def __init__(self, opener: int | None) -> None:
         self.opener = opener
@@ -49,6 +51,8 @@ class _Thread:
         self.interrupts: list[int] = []
         self.asking: set[Any] = set()  # its server requests without a result (after an error the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
+        self.last_opener: int | None = None  # the last request that opened a turn
+        self.pending: list[int] = []  # its requests without a response
 
     def reopen(self, opener: int) -> None:
         """Begin a new life: a thread that is loaded again numbers its turns from 0."""
@@ -150,10 +154,12 @@ class Causality:
         if thread is None:
             # A thread of an earlier process: its frames before any answer wait for the first request that names it.
             thread = self._threads[name] = _Thread(n)
+        thread.pending.append(n)
         if self._does("reopens_thread", method):
             thread.reopen(n)
         elif self._does("opens_turn", method):
             thread.unclaimed.append(n)
+            thread.last_opener = n
             thread.submissions.append((n, True))
         elif self._does("interrupts", method):
             thread.interrupts.append(n)
@@ -177,6 +183,9 @@ class Causality:
         if not waiting:
             return self._previous, self._previous_waits
         n, request = waiting.pop(0)
+        asked = self._threads.get(thread_of(request.get("params")) or "")
+        if asked is not None and n in asked.pending:
+            asked.pending.remove(n)
         self._learn_from_result(n, request, value.get("result"))
         return ("response", n), (n,)
 
@@ -212,8 +221,12 @@ class Causality:
             # It names no thread: it goes with the frame before it (account/rateLimits/updated after token_count).
             return self._previous, self._previous_waits
         thread = self._threads.setdefault(name, _Thread(None))
-        opener = self._opener_of_turn(thread, _turn_of(value["method"], params))
+        turn = _turn_of(value["method"], params)
+        opener = self._opener_of_turn(thread, turn)
         waits = [UNKNOWN if opener is None else opener]
+        if not turn and self._does("follows_request", value["method"]):
+            waits += [] if thread.last_opener is None else [thread.last_opener]
+            waits += thread.pending
         waits += thread.new_replies
         thread.new_replies = []
         interrupted = self._does("interrupted_by_request", value["method"])

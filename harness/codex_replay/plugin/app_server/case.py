@@ -61,7 +61,7 @@ class Case:
             raise SubjectFailure("The case started no server, so it verified nothing. Remove its app_server fixture.")
         for server in self.servers:
             self._finish(server)
-        if self.name.suite == COVERED and self._subject.version in data_tables.versions():
+        if self.name.suite == COVERED and data_tables.has("coverage", self._subject.version):
             self.shown = {each for server in self.servers for each in seen(server.timeline, self._subject.version)}
         if self._settings.record != "none":
             for server in self.servers:

@@ -100,9 +100,9 @@ def without_expectations(script: object) -> object:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the option."""
-    parser.getgroup("codex-replay").addoption(
-        "--keep-behaviour", dest="keep_behaviour", metavar="DIR", help="Keep what was said in each case here."
-    )
+    group = parser.getgroup("codex-replay")
+    group.addoption("--keep-behaviour", dest="keep_behaviour", metavar="DIR", help="Keep what was said in each case here.")
+    group.addoption("--keep-plain", dest="keep_plain", action="store_true", help="Let each client open as its case has it.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -110,7 +110,8 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = config.getoption("keep_behaviour")
     if folder:
         config.pluginmanager.register(Inner(), "codex-replay-behaviour-inner")
-        config.pluginmanager.register(Keeper(Path(folder).absolute()), "codex-replay-behaviour")
+        keeper = Keeper(Path(folder).absolute(), plain=config.getoption("keep_plain"))
+        config.pluginmanager.register(keeper, "codex-replay-behaviour")
 
 
 class Inner:
@@ -131,9 +132,9 @@ class Inner:
 class Keeper:
     """Keeps the frames of the cases under `folder`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, plain: bool = False) -> None:
         self.folder = folder
-        Server.opening = OPENING
+        Server.opening = {} if plain else OPENING
 
     def pytest_unconfigure(self) -> None:
         """Leave the clients as they were."""

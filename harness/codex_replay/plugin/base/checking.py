@@ -38,17 +38,23 @@ class FrameChecker(Protocol):
 
 
 class BundleChecker:
-    """Judges frames by the JSON-schema bundle of a Codex version: valid, and no key that the bundle does not know."""
+    """Judges frames by the JSON-schema bundle of a Codex version: valid, and no key that the bundle does not know.
+
+    The server is judged by the experimental bundle, whose members it writes to every client; the client once it asks for it.
+    """
 
     def __init__(self, version: str) -> None:
         from codex_replay.protocol.schema.validate import RpcChecker
 
         validator = _validator(version)
-        self._checker = RpcChecker(validator.bundle, validator)
+        self._experimental = _experimental(version)
+        self._checker = RpcChecker(validator.bundle, validator, self._experimental)
 
     def check(self, frame: Frame) -> list[str]:
         """Return a sentence for each fault of `frame`."""
         sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
+        if self._experimental is not None and sender == "client" and _asks(frame):
+            self._checker.judge_by("client", self._experimental)
         return [violation.message for violation in self._checker.check(sender, frame.value)]
 
 
@@ -58,6 +64,21 @@ def _validator(version: str) -> Validator:
     from codex_replay.protocol.schema.validate import Validator
 
     return Validator(load(version))
+
+
+@cache
+def _experimental(version: str) -> Validator | None:
+    from codex_replay.protocol.schema.bundle import load_experimental
+    from codex_replay.protocol.schema.validate import Validator
+
+    found = load_experimental(version)
+    return None if found is None else Validator(found)
+
+
+def _asks(frame: Frame) -> bool:
+    from codex_replay.protocol.drift.experimental import asks
+
+    return asks(frame.value)
 
 
 def has_bundle(version: str) -> bool:

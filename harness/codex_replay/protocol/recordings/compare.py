@@ -116,10 +116,11 @@ def normal_form(frames: Iterable[Frame], version: str = versions.DEFAULT, *, rep
 
     `replies_first` chooses the order in which people read a conversation, see `canonical`.
     """
-    return _normal_form(frames, data_tables.choose("normalise", version)[0], replies_first)
+    return normal_form_by(frames, data_tables.choose("normalise", version)[0], replies_first)
 
 
-def _normal_form(frames: Iterable[Frame], table: Any, replies_first: bool = False) -> list[NormalEvent]:
+def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = False) -> list[NormalEvent]:
+    """Return a run's events as `normal_form` does, by a table that is given."""
     seen = events(frames, table)
     normaliser = Normaliser(table)
     for event in seen:
@@ -169,7 +170,7 @@ def ruler(version: str, other: str) -> tuple[Any, str]:
 def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT, other: str | None = None) -> Comparison:
     """Compare two runs; `version` is the Codex of `a`, `other` that of `b` (default: the same)."""
     table, note = ruler(version, other or version)
-    left, right = _normal_form(a, table), _normal_form(b, table)
+    left, right = normal_form_by(a, table), normal_form_by(b, table)
     found = list(_differences(left, right))
     found.sort(key=lambda difference: (difference.size, difference.a or 0, difference.b or 0))
     return Comparison(len(left), len(right), tuple(found), note)
@@ -187,7 +188,7 @@ def _differences(a: list[NormalEvent], b: list[NormalEvent]) -> Iterator[Differe
     if len(a) * len(b) > ALIGNED**2:
         a, b = a[:ALIGNED], b[:ALIGNED]
     looks = 0
-    for one, other in _aligned(a, b):
+    for one, other in aligned(a, b):
         if one is None and other is not None:
             yield Difference("extra", other.label, None, other.numbers[0], "$", None, other.value)
         elif other is None and one is not None:
@@ -212,7 +213,7 @@ def _common(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> tuple[int, in
     return start, ends
 
 
-def _aligned(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> Iterator[tuple[NormalEvent | None, NormalEvent | None]]:
+def aligned(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> Iterator[tuple[NormalEvent | None, NormalEvent | None]]:
     """Pair the events of one label; an event without a partner is paired with None."""
     matcher = SequenceMatcher(None, [one.label for one in a], [one.label for one in b], autojunk=False)
     for _, from_a, to_a, from_b, to_b in matcher.get_opcodes():

@@ -249,6 +249,15 @@ def load(version: str = DEFAULT) -> Bundle:
         ) from None
 
 
+@cache
+def load_experimental(version: str) -> Bundle | None:
+    """Return the experimental bundle of `version`, packaged or added; None if there is none."""
+    try:
+        return Bundle(version, data_tables.schema(version, experimental=True))
+    except data_tables.MissingTable:
+        return None
+
+
 def alone(version: str, primary: bytes) -> Bundle:
     """Return the bundle of which there is nothing but the bytes of its primary file."""
     return Bundle(version, {data_tables.PRIMARY: primary})

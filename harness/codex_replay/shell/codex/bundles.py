@@ -25,6 +25,7 @@ from codex_replay.protocol.schema.bundle import Bundle, BundleError, load
 from codex_replay.shell.codex.cache import cache_folder, check_version, locked, place_of
 from codex_replay.shell.codex.errors import CodexInstallError, from_os_error
 from codex_replay.shell.files import version_data
+from codex_replay.shell.files.archive import is_file
 from codex_replay.shell.files.bundle_files import load_file
 from codex_replay.shell.files.folder import Folder
 
@@ -45,9 +46,9 @@ def bundles_folder(experimental: bool = False) -> Path:
 
 
 def cached(version: str, experimental: bool = False) -> Path | None:
-    """Return the folder of the generated bundle of `version`, or None if it has not been generated yet."""
-    place = bundles_folder(experimental) / check_version(version)
-    return place if (place / data_tables.PRIMARY).is_file() else None
+    """Return the folder of the generated bundle of `version`, in the cache or in the data; None if there is none yet."""
+    places = (bundles_folder(experimental) / check_version(version), Path(version_data.schema_folder(version, experimental)))
+    return next((place for place in places if is_file(str(place / data_tables.PRIMARY))), None)
 
 
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:

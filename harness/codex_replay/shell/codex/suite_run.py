@@ -60,7 +60,8 @@ class Run:
     """A run: the folder of the suites, the Codex version, the number of its run (1, or 2 for the control), and the cases.
 
     `chosen` is an expression as pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is how many seconds a
-    case waits for one frame, `jobs` how many cases run at a time.
+    case waits for one frame, `jobs` how many cases run at a time. In a `plain` run each client opens as its case has it, without
+    the capability that makes two versions comparable.
     """
 
     suites: Path
@@ -70,6 +71,7 @@ class Run:
     nodes: tuple[str, ...] = ()
     wait: float = 8.0
     jobs: int = 2
+    plain: bool = False
 
     @property
     def place(self) -> Path:
@@ -102,7 +104,7 @@ def key(run: Run) -> str:
     """Return the key under which a run is kept, in hex; a change of anything that takes part gives another one."""
     manifest = read_manifest(place_of(run.version))
     digest = hashlib.sha256()
-    said = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait]
+    said = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait, run.plain]
     digest.update(json.dumps([*said, sys.version, platform.platform()]).encode())
     for label, path in parts(run.suites):
         data = path.read_bytes()
@@ -160,6 +162,7 @@ def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
         *("-c", str(draft / "pytest.ini"), "--rootdir", str(draft), "--basetemp", str(scratch / "t"), "-p", "no:cacheprovider"),
         *("--disable-plugin-autoload", "-p", "xdist", "-p", "codex_replay.suites"),
         *("-p", "codex_replay.plugin.app_server.kept_runs", "--keep-behaviour", str(draft)),
+        *(("--keep-plain",) if run.plain else ()),
         *("--app-server", f"codex@{run.version}"),
         *("--record", "none", "--validate", "no", "--profile", "default", "--wait", f"{run.wait:g}", "--report", str(scratch)),
         *("-q", "-n", str(run.jobs) if run.jobs > 1 else "0", *chosen),

@@ -1,7 +1,9 @@
-"""The reader of the packaged data of Codex versions: tables and schema files, as bytes, below ``protocol/data``.
+"""The reader of the data of Codex versions: tables and schema files, as bytes.
 
-Strategy: the floors below open no files. `codex_replay.protocol.data_tables` gets this module of the root package, in one place,
-when it reads the first file. fake-codex reads tables, so this module imports nothing, and `os` only where folders are listed.
+Strategy: the packaged data are below ``protocol/data``; what `codex-replay codex add` has made is below the user's data folder
+(`added_folder`), one folder a version in the same form. A packaged version is never replaced. The floors below open no
+files: `codex_replay.protocol.data_tables` gets this module of the root package, in one place, when it reads the first file.
+fake-codex reads tables, so this module imports nothing, and `os` only where a file is not packaged or folders are listed.
 """
 
 from __future__ import annotations
@@ -12,35 +14,78 @@ if TYPE_CHECKING:
 
 #: The folder with one folder for each packaged version.
 DATA = __file__.rpartition("/shell/")[0] + "/protocol/data"
+#: The file that `codex add` writes last; a folder without it is not a version.
+LEARNT = "learnt.json"
+
+
+def added_folder() -> str:
+    """Return the folder of the versions that the user has added.
+
+    It is ``$CODEX_REPLAY_DATA/versions``, or ``codex-replay/versions`` under $XDG_DATA_HOME or ~/.local/share.
+    """
+    import os
+
+    chosen = os.environ.get("CODEX_REPLAY_DATA")
+    if chosen:
+        return f"{os.path.abspath(chosen)}/versions"
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return f"{base if os.path.isabs(base) else os.path.expanduser('~/.local/share')}/codex-replay/versions"
 
 
 def path_of(name: str) -> str:
-    """Return the path of the file or folder `name`, such as ``0.1.2/turn.json``; it may not exist."""
+    """Return the path of the packaged file or folder `name`, such as ``0.1.2/turn.json``; it may not exist."""
     return f"{DATA}/{name}"
 
 
-def schema_folder(version: str) -> str:
+def schema_folder(version: str, experimental: bool = False) -> str:
     """Return the path of the folder with the schema files of `version`, in a wheel an archive; it may not exist."""
+    import os
+
     from codex_replay.shell.files.archive import packed
 
-    return packed(path_of(f"{version}/schema"))
+    name = f"{version}/schema{'-experimental' if experimental else ''}"
+    place = packed(path_of(name))
+    return place if os.path.exists(place) else f"{added_folder()}/{name}"
 
 
 def read(name: str) -> bytes:
     """Return the bytes of the data file `name` (with ``/``); raises `OSError`."""
-    with open(path_of(name), "rb") as file:
-        return file.read()
+    try:
+        with open(path_of(name), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        with open(f"{added_folder()}/{name}", "rb") as file:
+            return file.read()
 
 
-def versions() -> list[str]:
+def packaged() -> list[str]:
     """Return the Codex versions whose schema files are packaged, sorted as text."""
     import os
 
-    return sorted(name for name in os.listdir(DATA) if os.path.exists(schema_folder(name)))
+    from codex_replay.shell.files.archive import packed
+
+    return sorted(name for name in os.listdir(DATA) if os.path.exists(packed(path_of(f"{name}/schema"))))
 
 
-def schema(version: str) -> Mapping[str, bytes]:
-    """Return the schema files of `version`, by relative name; none for a version that is not packaged."""
+def added() -> list[str]:
+    """Return the Codex versions that the user has added, sorted as text."""
+    import os
+
+    place = added_folder()
+    try:
+        names = os.listdir(place)
+    except OSError:
+        return []
+    return sorted(name for name in names if not name.startswith(".") and os.path.isfile(f"{place}/{name}/{LEARNT}"))
+
+
+def versions() -> list[str]:
+    """Return the Codex versions whose schema files are there, packaged or added, sorted as text."""
+    return sorted({*packaged(), *added()})
+
+
+def schema(version: str, experimental: bool = False) -> Mapping[str, bytes]:
+    """Return the schema files of `version`, by relative name; none for a version that is not there."""
     from codex_replay.shell.files.folder import Folder
 
-    return Folder(schema_folder(version))
+    return Folder(schema_folder(version, experimental))

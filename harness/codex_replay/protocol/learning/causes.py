@@ -1,0 +1,155 @@
+"""Learn the table `causality` of a version from recordings: which requests open and interrupt turns, and which frames end one.
+
+Strategy: a turn is followed from `turn/started` to the frame that reports its status. The request whose result names the turn
+opened it; if no result does, it was the last request in the thread before. A notification without a turn follows requests if
+none was seen in a thread that no request had named yet. An interrupt is the only request that came in the
+turn before it ended as interrupted; its effects are the notifications that each such turn had between the two. A conclusion
+counts only if no recording contradicts it; what is never seen is left out, and reported.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.wire.jsonrpc import kind
+
+ROWS = (
+    *("opens_turn", "reopens_thread", "interrupts", "interrupted_by_request"),
+    *("replaced_by_turn", "ends_turn", "follows_request"),
+)
+#: What is not done in a replay if a row is empty.
+EFFECT = {
+    "opens_turn": "the frames of a turn wait for the request that opened the thread only",
+    "reopens_thread": "the frames of a thread that is loaded again wait for its first request",
+    "interrupts": "an interrupted turn ends without the client's interrupt",
+    "interrupted_by_request": "an interrupted turn ends without the client's interrupt",
+    "ends_turn": "the end of a turn is not counted",
+    "follows_request": "a frame that names no turn waits for the request that opened the thread only",
+}
+
+
+@dataclass(slots=True)
+class _Turn:
+    thread: str
+    started: int
+    opener: str = ""
+    inside: list[tuple[int, str]] = field(default_factory=list)  # requests of the client while it ran
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one conversation shows, by row: method -> count."""
+
+    rows: dict[str, Counter[str]] = field(default_factory=lambda: {row: Counter() for row in ROWS})
+    effects: list[set[str]] = field(default_factory=list)
+    alone: set[str] = field(default_factory=set)  # notifications without a turn that came before any request in their thread
+
+
+def learn(runs: Iterable[tuple[str, Sequence[Frame]]]) -> tuple[dict[str, list[str]], list[dict[str, Any]]]:
+    """Return the table and its rows with evidence; `runs` are the names and the frames of conversations."""
+    seen = _Seen()
+    for _, frames in runs:
+        _Conversation(seen).read(frames)
+    effects = set.intersection(*seen.effects) if seen.effects else set()
+    seen.rows["interrupted_by_request"] = Counter({each: sum(each in some for some in seen.effects) for each in effects})
+    # Any request may come in a turn that an interrupt ends; the interrupt comes in each of them.
+    counts = seen.rows["interrupts"]
+    seen.rows["interrupts"] = Counter({each: n for each, n in counts.items() if n == max(counts.values())})
+    for method in seen.alone:
+        del seen.rows["follows_request"][method]
+    table = {row: sorted(seen.rows[row]) for row in ROWS}
+    evidence = [
+        {"part": row, "rule": method, "seen": seen.rows[row][method]} for row in ROWS for method in sorted(seen.rows[row])
+    ]
+    return table, evidence
+
+
+class _Conversation:
+    def __init__(self, seen: _Seen) -> None:
+        self._seen = seen
+        self._asked: dict[str, tuple[int, str, str]] = {}  # id -> frame, method, thread
+        self._turns: dict[str, _Turn] = {}
+        self._named: dict[str, str] = {}  # turn -> the method whose result named it first
+        self._last: dict[str, str] = {}  # thread -> its last request whose result named no turn
+        self._loaded: set[str] = set()
+        self._returned: dict[str, list[str]] = {}  # thread that is not loaded -> the methods that returned it
+        self._notices: dict[str, list[tuple[int, str]]] = {}
+
+    def read(self, frames: Sequence[Frame]) -> None:
+        for frame in frames:
+            if frame.seam != "rpc" or type(frame.value) is not dict:
+                continue
+            sort = kind(frame.value)
+            if frame.sender == "client" and sort == "request":
+                self._request(frame)
+            elif frame.sender == "server" and sort == "response":
+                self._response(frame.value)
+            elif frame.sender == "server" and sort == "notification":
+                self._notification(frame)
+
+    def _request(self, frame: Frame) -> None:
+        params = frame.value.get("params")
+        params = params if type(params) is dict else {}
+        thread, method = str(params.get("threadId", "")), str(frame.value["method"])
+        self._asked[repr(frame.value["id"])] = (frame.n, method, thread)
+        self._last[thread] = method
+        for turn in self._turns.values():
+            if turn.thread == thread:
+                turn.inside.append((frame.n, method))
+
+    def _response(self, value: dict[str, Any]) -> None:
+        _, method, thread = self._asked.get(repr(value["id"]), (0, "", ""))
+        result = value.get("result")
+        result = result if type(result) is dict else {}
+        turn, opened = _inner(result, "turn"), _inner(result, "thread")
+        if turn:
+            self._named.setdefault(turn, method)
+            if thread and thread not in self._loaded and len(set(self._returned.get(thread, ()))) == 1:
+                self._seen.rows["reopens_thread"][self._returned.pop(thread)[0]] += 1
+                self._loaded.add(thread)
+        if opened and opened == thread:
+            self._returned.setdefault(thread, []).append(method)
+        elif opened:
+            self._loaded.add(opened)
+
+    def _notification(self, frame: Frame) -> None:
+        params = frame.value.get("params")
+        params = params if type(params) is dict else {}
+        method, thread = str(frame.value["method"]), str(params.get("threadId", ""))
+        if thread:
+            self._notices.setdefault(thread, []).append((frame.n, method))
+        turn = params.get("turn")
+        if thread and turn is None and "turnId" not in params:
+            if thread in self._last:
+                self._seen.rows["follows_request"][method] += 1
+            else:
+                self._seen.alone.add(method)
+        if type(turn) is not dict or type(turn.get("id")) is not str:
+            return
+        if turn.get("status") == "inProgress":
+            opener = self._named.get(turn["id"]) or self._last.get(thread, "")
+            self._turns[turn["id"]] = _Turn(thread, frame.n, opener)
+            if opener:
+                self._seen.rows["opens_turn"][opener] += 1
+        elif turn.get("status") in ("completed", "interrupted", "failed") and turn["id"] in self._turns:
+            self._seen.rows["ends_turn"][method] += 1
+            self._ended(self._turns.pop(turn["id"]), frame.n, str(turn["status"]))
+
+    def _ended(self, turn: _Turn, end: int, status: str) -> None:
+        if status != "interrupted" or not turn.inside:
+            return
+        for method in {method for _, method in turn.inside}:
+            self._seen.rows["interrupts"][method] += 1
+        last = turn.inside[-1][0]
+        self._seen.effects.append({method for n, method in self._notices.get(turn.thread, ()) if last < n <= end})
+
+
+def _inner(result: dict[str, Any], name: str) -> str:
+    """Return the id of the object under `name`, or ""."""
+    inner = result.get(name)
+    found = inner.get("id") if type(inner) is dict else None
+    return found if type(found) is str else ""

@@ -1,0 +1,262 @@
+"""Make the data of a Codex version from its binary: bundles, tables with their evidence, and the recordings that hold.
+
+Strategy: everything is made in a draft next to its place and moved there in one step, so a version is there as a whole or not at
+all. The long steps (the install, the bundles, the runs of the suite) are kept in the cache under keys of their own: a command
+that was interrupted continues there. Before the move each recording is checked as a user would do it, by the commands
+`cassette lint` and `replay`, which read the draft.
+
+    <data>/versions/<version>/schema  schema-experimental  schema.sha256      the bundles
+                              methods.json  config-keys.json  normalise.json  causality.json
+                              cassettes/app_server/...                        cases that passed in each run, with equal traffic
+                              learnt.json                                     the rows with their evidence; written last
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.protocol import data_tables
+from codex_replay.protocol.learning import causes, normal
+from codex_replay.protocol.schema.bundle import BundleError
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, CassetteWriter
+from codex_replay.shell.codex import bundles, probe, schema_gen, suite_run
+from codex_replay.shell.codex.install import Step, ensure
+from codex_replay.shell.files import version_data
+from codex_replay.shell.files.bundle_files import load_file
+from codex_replay.shell.files.folder import Folder
+from codex_replay.shell.rpc.client import SubjectFailure
+
+#: The tables that a person writes, and why no run shows their content.
+WRITTEN = {
+    "forms, answers, turn, opening": "they are what the scripted fake says; recordings show values, not the rule behind them",
+    "coverage, unreachable": "they are judgements: which values a client can ever see, and why not the others",
+    "corrections": "where a version departs from its own bundle; `cassette lint` of the recordings shows whether any is needed",
+}
+
+
+#: Runs the command `codex-replay` without a look at PATH.
+_COMMAND = "from codex_replay.cli.entry import main; main()"
+
+
+class CannotAdd(Exception):
+    """A version cannot be added; the text is a sentence."""
+
+
+@dataclass(slots=True)
+class Listener:
+    """Where progress is reported: `stage` gets the current stage, `step` the steps done of how many."""
+
+    stage: Callable[[str], None]
+    step: Callable[[int, int | None], None]
+
+
+@dataclass(slots=True)
+class _Scenario:
+    """One case of the suite in each run: its outcomes, and the frames of its servers by run."""
+
+    outcomes: list[str] = field(default_factory=list)
+    runs: list[list[tuple[Header, list[Frame]]]] = field(default_factory=list)
+
+
+def add(
+    version: str, suites: Path, listener: Listener, *, runs: int = 2, wait: float = 3.0, jobs: int = 2, chosen: str = ""
+) -> Path:
+    """Add `version` and return its folder; a version that is there already is made anew.
+
+    `runs` is how often the suite runs, at least twice; `wait` how many seconds a case waits for one frame; `chosen` is as
+    pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
+    """
+    if version in version_data.packaged():
+        raise CannotAdd(f"Codex {version} is packaged with codex-replay; there is nothing to add.")
+    place = Path(version_data.added_folder()) / version
+    listener.stage(f"Installing Codex {version}")
+    binary = ensure(version, lambda it: listener.step(*_progress(it)))
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        root = Path(tempfile.mkdtemp(prefix=f".{version}-", dir=place.parent))
+    except OSError as error:
+        raise _unwritable(place, error) from None
+    try:
+        draft = root / "versions" / version
+        draft.mkdir(parents=True)
+        listener.stage("Generating the schema bundles")
+        _bundles(version, draft)
+        listener.stage("Asking for methods, refusals and configuration keys")
+        probed = _probe(binary, version, draft)
+        found = _runs(version, suites, listener, runs, wait, jobs, chosen)
+        listener.stage("Learning the tables")
+        learned = _tables(version, found, draft)
+        listener.stage("Checking the recordings")
+        learned |= {"cassettes": _cassettes(version, found, learned.pop("equal"), root, draft, listener, jobs)}
+        _write(
+            draft / version_data.LEARNT, {"learnt": 1, "codex": version, "runs": runs, **probed, **learned, "written": WRITTEN}
+        )
+        shutil.rmtree(place, ignore_errors=True)
+        os.replace(draft, place)
+    except (BundleError, SubjectFailure) as error:
+        raise CannotAdd(f"Codex {version} cannot be added: {error}") from None
+    except OSError as error:
+        raise _unwritable(place, error) from None
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return place
+
+
+def _unwritable(place: Path, error: OSError) -> CannotAdd:
+    return CannotAdd(f"{place} cannot be written ({error.strerror}); set CODEX_REPLAY_DATA to another folder.")
+
+
+def remove(version: str) -> bool:
+    """Remove the data of an added version; return False if there are none. The installed binary stays."""
+    place = Path(version_data.added_folder()) / version
+    there = place.is_dir()
+    shutil.rmtree(place, ignore_errors=True)
+    return there
+
+
+def learnt(version: str) -> dict[str, Any] | None:
+    """Return what `learnt.json` of a version has; None if there is none."""
+    try:
+        found: dict[str, Any] = json.loads(version_data.read(f"{version}/{version_data.LEARNT}"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _progress(step: Step) -> tuple[int, int | None]:
+    return step.done, step.total
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------------------
+
+
+def _bundles(version: str, draft: Path) -> None:
+    plain = bundles.cached(version) or bundles.generate(version)
+    shutil.copytree(plain, draft / "schema")
+    (draft / "schema.sha256").write_text(schema_gen.manifest(Folder(plain)), encoding="ascii")
+    experimental, why = bundles.experimental_of(version, load_file(plain, version))
+    if why:
+        raise BundleError(why)
+    if experimental is not None:
+        shutil.copytree(bundles.cached(version, True) or plain, draft / "schema-experimental")
+
+
+def _probe(binary: Path, version: str, draft: Path) -> dict[str, Any]:
+    methods = probe.methods(binary, version)
+    _write(draft / "methods.json", methods)
+    known = data_tables.load("config-keys")["keys"]
+    keys, counted = probe.config_keys(binary, version, known)
+    _write(
+        draft / "config-keys.json", {"about": f"The keys of config.toml that Codex {version} refuses [[[]]] under.", "keys": keys}
+    )
+    silent = [method for method, expected in methods.items() if not expected]
+    return {
+        "methods": {"listed": len(methods), "not_refused": silent, "evidence": 'each was sent with "params":5'},
+        "config_keys": {"found": len(keys), "of": counted, "evidence": "each was set to [[[]]]"},
+    }
+
+
+def _runs(version: str, suites: Path, listener: Listener, runs: int, wait: float, jobs: int, chosen: str) -> dict[str, _Scenario]:
+    found: dict[str, _Scenario] = {}
+    for number in range(1, runs + 1):
+        listener.stage(f"Running the suite, run {number} of {runs}")
+        run = suite_run.Run(suites, version, number, chosen, (), wait, jobs, plain=True)
+        folder = suite_run.kept(run, listener.step)
+        for path in sorted((folder / "cases").rglob("*.json")):
+            value = json.loads(path.read_bytes())
+            scenario = found.setdefault(value["case"], _Scenario())
+            outcome = "racy" if value.get("racy") and value["outcome"] == "passed" else value["outcome"]
+            scenario.outcomes.append("lost" if "lost" in value else outcome)
+            scenario.runs.append([_read(each) for each in sorted(path.parent.glob(f"{path.stem}.[0-9]*.ndjson"))])
+    return found
+
+
+def _read(path: Path) -> tuple[Header, list[Frame]]:
+    try:
+        with CassetteReader(str(path)) as reader:
+            return reader.header, list(reader)
+    except CassetteError as error:
+        raise CannotAdd(f"A run of the suite left a recording that cannot be read: {error}") from None
+
+
+def _tables(version: str, found: Mapping[str, _Scenario], draft: Path) -> dict[str, Any]:
+    pairs = []
+    for name, scenario in found.items():
+        for later in scenario.runs[1:]:
+            for number, (one, other) in enumerate(zip(scenario.runs[0], later, strict=False), 1):
+                pairs.append(normal.Pair(name if number == 1 else f"{name}.{number}", one[1], other[1]))
+    base = data_tables.load("learning", data_tables.ANY)
+    about = f"What differs between two runs of one scenario on Codex {version}; learnt from {len(pairs)} pairs of runs."
+    learned = normal.learn(pairs, base, about)
+    _write(draft / "normalise.json", learned.table)
+    whole = ((name, frames) for name, scenario in found.items() for run in scenario.runs for _, frames in run)
+    table, rows = causes.learn(whole)
+    _write(draft / "causality.json", table)
+    unequal = set(learned.unexplained)
+    return {
+        "scenarios": {"all": len(found), "passed": sum(set(each.outcomes) == {"passed"} for each in found.values())},
+        "normalise": {"pairs": len(pairs), "rows": [row.encode() for row in learned.rows]},
+        "causality": {"rows": rows, "not_seen": [row for row in causes.EFFECT if not table[row]]},
+        "unexplained": learned.unexplained,
+        "equal": {name for name in found if name not in unequal and not any(each.startswith(f"{name}.") for each in unequal)},
+    }
+
+
+# -- the recordings ------------------------------------------------------------------------------------------------------------
+
+
+def _cassettes(
+    version: str, found: Mapping[str, _Scenario], equal: set[str], root: Path, draft: Path, listener: Listener, jobs: int
+) -> dict[str, Any]:
+    """Write the recordings of the cases that passed with equal traffic; keep those that the commands accept."""
+    paths = []
+    manifest = (draft / "schema.sha256").read_text(encoding="ascii").splitlines()
+    bundle = next((f"sha256:{line.split()[0]}" for line in manifest if line.endswith(f"  {data_tables.PRIMARY}")), "unknown")
+    for name, scenario in found.items():
+        if name in equal and set(scenario.outcomes) == {"passed"}:
+            for number, (header, frames) in enumerate(scenario.runs[0], 1):
+                path = draft / "cassettes" / f"{name}{'' if number == 1 else f'.{number}'}.ndjson"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with CassetteWriter(path, Header(version, bundle, header.case, header.origin)) as writer:
+                    for frame in frames:
+                        writer.write(frame)
+                paths.append(path)
+    environment = {**os.environ, "CODEX_REPLAY_DATA": str(root)}
+    dropped: dict[str, str] = {}
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for done, (path, why) in enumerate(zip(paths, pool.map(lambda each: _judged(each, environment), paths), strict=True), 1):
+            listener.step(done, len(paths))
+            if why:
+                dropped[path.relative_to(draft / "cassettes").as_posix()] = why
+                path.unlink()
+    return {"kept": len(paths) - len(dropped), "dropped": dropped}
+
+
+def _judged(path: Path, environment: Mapping[str, str]) -> str:
+    """Return why a recording is not kept, "" if it is sound and replays identically."""
+    with CassetteReader(str(path)) as reader:
+        speaks = any(frame.seam == "rpc" and frame.sender == "client" for frame in reader)
+    commands: list[tuple[str, Sequence[str]]] = [("lint", ("cassette", "lint", str(path)))]
+    commands += [("replay", ("replay", str(path), "--app-server", "fake"))] if speaks else []
+    for what, words in commands:
+        argv = [sys.executable, "-P", "-c", _COMMAND, *words]
+        done = subprocess.run(argv, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        if done.returncode != 0:
+            said = (done.stdout.strip() or done.stderr).decode("utf-8", "replace").split()
+            return f"{what}: {' '.join(said)[:300]}"
+    return ""

@@ -1,0 +1,93 @@
+"""Ask a real Codex what no schema says: the methods in its own order with the words of a refusal, and the keys of config.toml.
+
+Strategy: a method that does not exist is refused with the list of all; `"params":5` is refused with the type that the method
+expects. A key of config.toml refuses `[[[]]]`; any other key is ignored. Each process has a hermetic home with an upstream
+that does not answer.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from codex_replay.shell.codex.home import HermeticHome
+from codex_replay.shell.rpc.client import Client, SubjectFailure
+
+#: No one listens on this port: nothing is asked of a model here.
+NOWHERE = "http://127.0.0.1:9"
+_EXPECTED = re.compile(r"invalid type: integer `5`, expected (.+?)(?: at line \d+ column \d+)?$")
+_SECONDS = 60.0
+
+
+def methods(binary: Path, version: str) -> dict[str, str]:
+    """Return each client method in the server's order, and what it expects for its params ("" if it does not refuse 5).
+
+    Raises `SubjectFailure` if the server does not answer.
+    """
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="codex-replay-probe-", ignore_cleanup_errors=True) as root:
+        home = HermeticHome(Path(root), NOWHERE, version=version)
+        client = Client([str(binary), "app-server"], env=home.env, cwd=str(home.work), timeout=_SECONDS)
+        try:
+            opening = {"clientInfo": {"name": "codex-replay", "version": "1"}, "capabilities": {"experimentalApi": True}}
+            client.request("initialize", opening)
+            client.notify("initialized")
+            for method in _names(client.call("codex-replay/no-such-method", {})):
+                found[method] = _expected(client.call(method, 5))
+        finally:
+            client.stop()
+    return found
+
+
+def _names(reply: Any) -> list[str]:
+    text = str(reply.get("error", {}).get("message", "")) if isinstance(reply, dict) else ""
+    names = re.findall(r"`([^`]+)`", text.partition("expected one of")[2])
+    if not names:
+        raise SubjectFailure(f"The server does not list its methods when it refuses an unknown one: {text or reply}")
+    return names
+
+
+def _expected(reply: Any) -> str:
+    text = str(reply.get("error", {}).get("message", "")) if isinstance(reply, dict) else ""
+    found = _EXPECTED.search(text)
+    return found[1] if found else ""
+
+
+def config_keys(binary: Path, version: str, known: list[str]) -> tuple[list[str], int | None]:
+    """Return the keys of config.toml that this version reads, and how many the binary says that it has (None: it does not say).
+
+    It refuses `[[[]]]` under each. The candidates are the `known` keys and those that it has in its answer to config/read.
+    """
+    found = []
+    with tempfile.TemporaryDirectory(prefix="codex-replay-probe-", ignore_cleanup_errors=True) as root:
+        home = HermeticHome(Path(root), NOWHERE, version=version)
+        for key in sorted({*known, *_read(home, binary)}):
+            argv = [str(binary), "app-server", "-c", f"{key}=[[[]]]"]
+            done = subprocess.run(
+                argv, env=home.env, cwd=home.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS
+            )
+            if done.returncode != 0 and f"in `{key}".encode() in done.stderr:
+                found.append(key)
+    return found, _key_count(binary)
+
+
+def _read(home: HermeticHome, binary: Path) -> list[str]:
+    client = Client([str(binary), "app-server"], env=home.env, cwd=str(home.work), timeout=_SECONDS)
+    try:
+        client.request("initialize", {"clientInfo": {"name": "codex-replay", "version": "1"}})
+        client.notify("initialized")
+        result = client.call("config/read", {"includeLayers": False}).get("result")
+        config = result.get("config") if isinstance(result, dict) else None
+        return [str(key) for key in config] if isinstance(config, dict) else []
+    finally:
+        client.stop()
+
+
+def _key_count(binary: Path) -> int | None:
+    with binary.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        found = re.search(rb"struct ConfigToml with (\d+) elements", data)
+        return int(found[1]) if found else None
