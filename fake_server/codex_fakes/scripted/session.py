@@ -8,7 +8,7 @@ from codex_fakes.scripted.state.form import misshapen, misshapen_params
 from codex_fakes.scripted.state.ids import uuid4, uuid_error
 from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import Settings, read_config
+from codex_fakes.scripted.state.settings import Settings, absolute, read_config
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Sleep, Ticket
 from codex_fakes.stdio.loop import Ended, say
@@ -220,6 +220,8 @@ class Session:
                 put(config, key, value)
         settings = Settings(config, self.cwd, self.home, self.table["settings"], self.version)
         settings.change(params, api)
+        if params.get("cwd") is not None:
+            settings.cwd = absolute(params["cwd"], self.cwd)
         if (wrong := settings.wrong()) is not None:
             raise Refused(f"error deriving config: {wrong}")
         return settings
@@ -230,6 +232,7 @@ class Session:
         git = self.model.git
         if git.get("sha"):
             thread.git = {name: git.get(name) for name in ("sha", "branch", "originUrl")}
+        thread.open()
         self.threads[thread.id] = thread
         return thread
 

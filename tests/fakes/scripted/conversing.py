@@ -5,6 +5,7 @@ A conversation is JSON, so that a counterexample can be read, kept and played ag
     {"api": "v2" or "v1", "threads": 1, "raw": true, "settings": {...of thread/start or newConversation}, "steps": [
         {"thread": 0, "text": "...", "params": {...of turn/start}, "decide": {"call_1": decision}, "answer": {"call_2": result},
          "interrupt": "the method after which to interrupt", "steer": "text", "steer_after": "a method", "gate": "name"},
+        {"input": [...items of turn/start, in place of the text...]},      or "items": those of v1
         {"thread": 0, "call": "thread/read", "params": {...}},
         {"thread": 0, "review": {...the target of review/start}, "params": {...}},
         {"thread": 0, "load": "thread/resume", "params": {...}},          or thread/fork, resumeConversation, forkConversation
@@ -130,7 +131,7 @@ class Conversation:
                 self.threads.append(begun["reviewThreadId"])
             step["thread"] = self.threads.index(begun["reviewThreadId"])
         elif self.v1:
-            items = [{"type": "text", "data": {"text": step["text"]}}]
+            items = step["items"] if "items" in step else [{"type": "text", "data": {"text": step["text"]}}]
             params = {"conversationId": thread, "items": items}
             self.client.request("sendUserTurn" if "params" in step else "sendUserMessage", {**params, **step.get("params", {})})
         else:

@@ -12,7 +12,7 @@ import pytest
 from codex_fakes.scripted.turns.review import rendered, review_output
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.refusals import load_methods
-from codex_replay.protocol.turn.frames import limits_of
+from codex_replay.protocol.turn.limits import limits_of
 from codex_replay.shell.codex.home import HermeticHome
 from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.conversing import CLIENT
@@ -70,7 +70,7 @@ def test_the_forms_are_those_of_the_bundle() -> None:
 @pytest.mark.parametrize("odd", ["abc", "", "nan", "inf", "1.5.0"])
 def test_a_rate_limit_that_is_no_number_is_none(odd: str) -> None:
     used, minutes = "x-codex-primary-used-percent", "x-codex-primary-window-minutes"
-    assert limits_of({used: odd, minutes: "5"}) is None
+    assert limits_of({used: odd, minutes: "5"}) == {}
     window = {"used_percent": 1.5, "window_minutes": None, "resets_at": None}
     assert limits_of({used: "1.5", minutes: odd}) == {"primary": window}
 

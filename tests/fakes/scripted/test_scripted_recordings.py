@@ -60,7 +60,6 @@ DIFFERENT = {
     "test_config/write": "the version that is expected is a hash over a port of the recording",
     "test_dynamic_tools/parallel": CHANCE + "the second call was made first",
     "test_faults/context_window": "compaction, by which the real server makes room when the context is full, is not modelled",
-    "test_faults/fault-usage-limit": "the sentence of a spent plan, with its date, is not modelled",
     "test_interrupt/v1_a_pending_approval": CHANCE + "the end of the command was told before the abort",
     "test_mcp/": MCP,
     "test_methods/skill_as_input": "the fake reads no file, so the model is not told a skill's words",

@@ -3,7 +3,8 @@
 One real server and one backend for all; the fake is started anew for each scenario, from its file. Compared is the normalised
 form, in which the declared races of the real server make no difference (`tests.fakes.scripted.differing`).
 
-The scenarios are the same in every run (derandomised): a fixed set, small in the usual lane and large by `make differential`.
+The scenarios are the same in every run (derandomised), unless CODEX_REPLAY_SEED names a seed: a fixed set, small in the usual
+lane and large by `make differential`. The requests to the model are compared, too (`tests.real.differential.asking`).
 
 What the real server decides by chance is declared where it is known (`tests.fakes.scripted.differing`); there may be rarer
 races. So a scenario
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from codex_replay.core.cassette.frames import Frame, Header
@@ -41,14 +42,14 @@ from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.conversing import Conversation, initialize
 from tests.fakes.scripted.differing import differences
 from tests.fakes.scripted.in_process import InProcess
-from tests.real.differential import broken_lives, lives, vocabulary
+from tests.real.differential import asking, broken_lives, corners, lives, vocabulary
 from tests.real.differential.scenarios import KINDS as PLAIN
 from tests.real.differential.scenarios import numbered
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[3] / "reports" / "differential"
 #: The classes of scenarios.
-KINDS = {**PLAIN, **lives.KINDS}
+KINDS = {**PLAIN, **corners.KINDS, **lives.KINDS}
 #: So many scenarios of each class, of which there are 24, and of lives of threads half as many: each is several turns long. `make
 #: differential` asks for 40.
 USUAL = 12
@@ -56,6 +57,8 @@ SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", USUAL))
 #: What differs from run to run: ids and times.
 NAMES = re.compile(rb'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{10}|\d{4}-\d\d-\d\dT[^"]*')
 WAIT = 60.0
+#: Another seed gives other scenarios; without one they are the same in every run.
+SEED = os.environ.get("CODEX_REPLAY_SEED")
 COUNTS: Counter[str] = Counter()
 #: Scenarios that were equal at the second try only, by class; of all scenarios at most so many in a hundred.
 RACES: Counter[str] = Counter()
@@ -73,8 +76,14 @@ class Real:
         )
         initialize(self.client)
         self._numbers = itertools.count()
+        self.since = 0
+
+    def asked(self) -> list[dict[str, Any]]:
+        """Return the requests to the model of the scenario that was played last."""
+        return [entry for entry in self.session.ledger(since=self.since) if entry["path"].endswith("/responses")]
 
     def play(self, scenario: dict[str, Any]) -> list[Frame]:
+        self.since = max([entry["n"] for entry in self.session.ledger(since=self.since)], default=self.since)
         number = next(self._numbers)
         scenario = numbered(scenario, number)
         self.session.script(scenario["script"])
@@ -89,12 +98,13 @@ class Real:
         return self.client.timeline[begin:]
 
 
-def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> list[Frame]:
-    """Run a scenario on the scripted fake, as a program."""
+def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> tuple[list[Frame], list[dict[str, Any]]]:
+    """Run a scenario on the scripted fake, as a program; return its frames and its requests to the model."""
     home = HermeticHome(root, url)
     script = root / "script.json"
     script.write_bytes(dumps(scenario["script"]))
-    env = {**home.env, "FAKE_CODEX_SCRIPT": str(script)}
+    ledger = root / "ledger.ndjson"
+    env = {**home.env, "FAKE_CODEX_SCRIPT": str(script), "FAKE_CODEX_LEDGER": str(ledger)}
     client = Client([FAKE, "app-server"], env=env, cwd=str(home.work), timeout=WAIT)
     try:
         initialize(client)
@@ -102,7 +112,7 @@ def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> list[Frame]:
         # As with the real one: another place than the server's own, which some threads have.
         Conversation(client, scenario["conversation"], str(home.work / "0")).play()
         client.close()
-        return client.timeline[begin:]
+        return client.timeline[begin:], [json.loads(line) for line in ledger.read_text().splitlines()]
     finally:
         client.stop()
 
@@ -172,11 +182,12 @@ def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_fa
     root = tmp_path_factory.mktemp("fake")
     numbers = itertools.count()
 
+    @(lambda test: test if SEED is None else seed(int(SEED))(test))
     @settings(
         max_examples=SCENARIOS // 2 if kind in lives.KINDS else SCENARIOS,
         deadline=None,
         database=None,
-        derandomize=True,
+        derandomize=SEED is None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
@@ -193,10 +204,12 @@ def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_fa
     def once(scenario: dict[str, Any]) -> list[str]:
         imitating = beside.submit(play_fake, root / str(next(numbers)), real.session.url, scenario)
         said = real.play(scenario)
-        imitated = imitating.result()
-        found = differences(kind, said, imitated)
+        asked = real.asked()
+        imitated, wanted = imitating.result()
+        found = differences(kind, said, imitated) + asking.differences(asked, wanted)
         if found:
             keep(kind, scenario, said, imitated)
+            (REPORTS / f"{kind.replace(' ', '-')}.txt").write_text("\n".join(found))
         return found
 
     with ThreadPoolExecutor(1) as beside:

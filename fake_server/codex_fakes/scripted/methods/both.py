@@ -60,11 +60,11 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> None:
     """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes."""
     settings = settings_again(session, thread, params, api)
-    thread.words = words_of(thread)
     thread.settings, thread.told = settings, settings.model_view()
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
     thread.restart()
+    thread.open()
 
 
 def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
@@ -77,17 +77,10 @@ def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
     thread.emit("mcp-startup-complete")
 
 
-def words_of(thread: Thread) -> list[str]:
-    """Return the developer's messages in a thread, which are kept."""
-    words = thread.settings.developer_instructions
-    return [*thread.words, words] if words else thread.words
-
-
 def copy(session: Session, source: Thread, settings: Settings) -> Thread:
     """Make a thread with the history of another."""
     thread = session.new_thread(settings)
-    thread.words = words_of(source)
-    thread.preview, thread.history, thread.turns = source.preview, list(source.history), list(source.turns)
+    thread.preview, thread.history, thread.turns = source.preview, [*source.history, *thread.history], list(source.turns)
     thread.said = list(source.said)
     thread.asked = source.asked
     thread.total, thread.last, thread.model = source.total, source.last, source.model
@@ -112,7 +105,9 @@ def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema
 def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any = None, number: str | None = None) -> None:
     """Start the turn, or give its input to the one that runs; `before` and `number` as in `told_of`."""
     told_of(thread, before, number, turn)
-    if thread.turn is not None:
+    if not items:
+        thread.emit("task-complete", {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None})
+    elif thread.turn is not None:
         thread.steered.append(items)  # the turn that runs takes it with its next request
     else:
         thread.begin(turn)

@@ -116,6 +116,7 @@ def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> No
     """Start a turn with new settings, which remain in force for the thread."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
+    thread.settings = thread.settings.copy()  # the turn that runs keeps its own
     thread.settings.change(params, "v1")
     turn = submit(session, thread, items, params.get("outputSchema"))
     session.answer(request, {})

@@ -20,11 +20,11 @@ from codex_fakes.scripted.methods.both import (
     stamp,
     stored,
     submit,
-    told_of,
 )
 from codex_fakes.scripted.state import input_schema
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.turns.request import is_prompt
 from codex_replay.protocol.turn.frames import usage_values
 
 TYPE_CHECKING = False
@@ -89,8 +89,8 @@ def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> No
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = session.new_thread(session.settings(params, "v2"))
-    thread.history = list(params["history"])
-    for item in thread.history:
+    thread.history = [*params["history"], *thread.history]
+    for item in params["history"]:
         if item.get("role") == "user" and not thread.preview:
             thread.preview = "".join(part.get("text", "") for part in item.get("content", []))
     session.listen(thread, "v2")
@@ -161,7 +161,7 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
         raise Refused(message)
     for _ in range(min(count, len(thread.turns))):
         thread.turns.pop()
-        users = [i for i, item in enumerate(thread.history) if item.get("role") == "user"]
+        users = [i for i, item in enumerate(thread.history) if is_prompt(item)]
         if users:
             del thread.history[users[-1] :]
     thread.total, thread.last = thread.total or NOTHING, NOTHING
@@ -210,17 +210,15 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Start a turn, or steer the one that runs."""
     thread = session.thread(params["threadId"])
     before = thread.settings.model_view()
+    thread.settings = thread.settings.copy()  # the turn that runs keeps its own
     number = thread.submit() if thread.settings.change(params, "v2") else None  # the overrides are a submission of their own
     turn = submit(session, thread, params["input"], params.get("outputSchema"))
     session.answer(request, {"turn": {"id": turn.id, "items": [], "status": "inProgress", "error": None}})
-    if not params["input"]:
-        # Nothing to do: the real server only confirms it.
-        told_of(thread, before, number, turn)
-        shown = {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None}
-        thread.emit("task-complete", shown)
-        return
-    thread.emit("turn-started", {"turn": turn.id})
+    if params["input"]:
+        thread.emit("turn-started", {"turn": turn.id})
     begin(thread, turn, params["input"], before, number)
+    if not params["input"]:
+        thread.emit("turn-started", {"turn": turn.id})  # nothing to do: it is confirmed first
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:

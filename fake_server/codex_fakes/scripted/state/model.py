@@ -8,7 +8,6 @@ fake backend and the fake Codex. The heavy modules are imported at the first nee
 from __future__ import annotations
 
 from codex_replay.core.wire.json_text import NotJson, dumps, loads
-from codex_replay.protocol.turn.frames import limits_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,29 +17,12 @@ if TYPE_CHECKING:
     from codex_replay.protocol.script.script import Script, Turn
 
 GREETING = "Hello from fake-codex."
-_REASONS = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    408: "Request Timeout",
-    409: "Conflict",
-    413: "Payload Too Large",
-    422: "Unprocessable Entity",
-    426: "Upgrade Required",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    504: "Gateway Timeout",
-}
 
 
 class Reply:
     """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
 
-    `limits` are the rate limits in the answer's headers (`turn.limits_of`), `wait_ms` the time before a failure.
+    `limits` are the rate limits in the answer's headers (`turn.limits.limits_of`); `wait_ms` is the time before a failure.
     """
 
     def __init__(
@@ -51,7 +33,7 @@ class Reply:
         limits: dict[str, Any] | None = None,
         wait_ms: float = 0,
     ) -> None:
-        self.acts, self.results, self.failure, self.limits, self.wait_ms = acts, results, failure, limits, wait_ms
+        self.acts, self.results, self.failure, self.limits, self.wait_ms = acts, results, failure, limits or {}, wait_ms
 
 
 class Model:
@@ -208,38 +190,31 @@ class Model:
         if turn is None:
             code = "replay_expect" if label else "replay_miss"
             error = {"message": sentence, "type": "server_error", "param": None, "code": code}
-            return 501, Reply([], {}, _status(501, dumps({"error": error}).decode(), url))
+            from codex_fakes.scripted.state.error_answers import status_cause
+
+            return 501, Reply([], {}, status_cause(501, dumps({"error": error}).decode(), url))
         if turn.fault is not None:
             from codex_fakes.model.faults import BEFORE_ANSWER, as_status
 
             if turn.fault["name"] in BEFORE_ANSWER:
                 return None, Reply([], {}, {"break": "refused", "url": url})
             turn = as_status(turn)
+        limits: dict[str, Any] | None = None
+        if turn.headers:
+            from codex_replay.protocol.turn.limits import limits_of
+
+            limits = limits_of({name.lower(): value for name, value in turn.headers})
         if turn.status != 200:
-            return turn.status, Reply([], {}, _status(turn.status, _error_body(turn), url), wait_ms=turn.first_delay_ms or 0)
-        limits = limits_of({name.lower(): value for name, value in turn.headers}) if turn.headers else None
+            from codex_fakes.scripted.state.error_answers import answered
+
+            acts, cause = answered(turn, url)
+            return turn.status, Reply(acts, {}, cause, limits, turn.first_delay_ms or 0)
         return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits)
 
     def close(self) -> None:
         """Close the ledger."""
         if self._ledger is not None:
             self._ledger.close()
-
-
-def _status(status: int, body: str, url: str) -> dict[str, Any]:
-    return {"status": status, "reason": _REASONS.get(status, "<unknown status code>"), "body": body, "url": url}
-
-
-def _error_body(turn: Turn) -> str:
-    """Return the text of an error answer, as the backend would write it."""
-    if isinstance(turn.body, str):
-        return turn.body
-    if turn.body is not None:
-        return dumps(turn.body).decode()
-    if turn.error is not None:
-        empty = {"message": "", "type": "invalid_request_error", "param": None, "code": None}
-        return dumps({"error": {**empty, **turn.error}}).decode()
-    return ""
 
 
 def _results(turn: Turn, label: str) -> dict[str, Any]:

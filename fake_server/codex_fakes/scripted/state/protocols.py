@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Protocol
 
+from codex_fakes.scripted.state.settings import Settings
 from codex_fakes.scripted.state.waits import Ticket
 
 
@@ -32,6 +33,7 @@ class Turn(Protocol):
     """A turn, as its thread and its calls see it."""
 
     id: str
+    settings: Settings
 
     def run(self) -> Generator[Any, None, None]:
         """Run the turn to its end; it yields what it waits for (`waits`)."""

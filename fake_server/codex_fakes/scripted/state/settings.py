@@ -47,8 +47,9 @@ class Settings:
         return other
 
     def model_view(self) -> tuple[Any, ...]:
-        """Return the settings in the model's input, which is sent again when they change."""
-        return self.cwd, self.policy, self.sandbox
+        """Return the settings in the model's input, which is sent again when they change; a path is compared by its parts."""
+        rooted, parts = self.cwd.startswith("/"), [part for part in self.cwd.split("/") if part not in ("", ".")]
+        return (rooted, *parts), self.policy, self.sandbox
 
     def change(self, given: Mapping[str, Any], api: str) -> bool:
         """Apply the overrides of a request (null and absent ones change nothing); return True if there was any."""
@@ -118,6 +119,21 @@ class Settings:
         name = f"rollout-{strftime('%Y-%m-%dT%H-%M-%S', moment)}-{thread}.jsonl"
         folder = "archived_sessions" if archived else f"sessions/{strftime('%Y/%m/%d', moment)}"
         return f"{self.home}/{folder}/{name}"
+
+
+def absolute(path: str, base: str) -> str:
+    """Return a thread's place as the real server writes it: from `base`, with ~, without empty, . and .. parts."""
+    if path == "~" or path.startswith("~/"):
+        from posix import environ
+
+        path = environ.get(b"HOME", b"/").decode("utf-8", "surrogateescape") + path[1:]
+    parts: list[str] = []
+    for part in (path if path.startswith("/") else f"{base}/{path}").split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
 
 
 def sandbox_v2(given: Any) -> dict[str, Any]:

@@ -39,6 +39,13 @@ _KEPT_SAYINGS = {
 _SLICE = 200  # events between two checks of the client
 
 
+def beginning(settings: Settings) -> list[dict[str, Any]]:
+    """Return what the model is told first, without the texts that only the real binary has."""
+    place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
+    told = (("developer", settings.developer_instructions), ("user", place))
+    return [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in told if text]
+
+
 class Thread:
     """A conversation of the client's: what `thread/start` or `newConversation` made."""
 
@@ -48,7 +55,6 @@ class Thread:
         self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
         self.told = settings.model_view()  # the last description of them for the model
         self.model: str | None = None  # that of the latest turn; a review does not count
-        self.words: list[str] = []  # the developer's messages before it was loaded again
         self.created = self.updated = now
         self.preview = ""
         self.asked = False  # whether the client has asked anything in it, or in what it is a fork of: else it is not listed
@@ -144,6 +150,10 @@ class Thread:
             for item in items:
                 self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
+    def open(self) -> None:
+        """Add what the model is told of a thread that begins or is loaded: the developer's words, and the place."""
+        self.history += beginning(self.settings)
+
     def open_raw(self, turn: str | None = None) -> None:
         """Send the opening input of the model as raw items; `turn` is that of a review."""
         if self.hears_raw:
@@ -152,11 +162,13 @@ class Thread:
             self.raw(*opening(self.settings), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
-        """Send the model's input on settings that have changed since `before` as raw items."""
-        if self.hears_raw and before != self.settings.model_view():
+        """Add the model's input on settings that have changed since `before`, and send it as raw items."""
+        if before != self.settings.model_view():
             from codex_fakes.scripted.state.raw import changes
 
-            self.raw(*changes(before, self.settings), turn=turn)
+            items = changes(before, self.settings)
+            self.history += [item for item in items if item["role"] == "user"]  # permission texts are not in its requests
+            self.raw(*items, turn=turn)
 
     def _keep(self, name: str, values: dict[str, Any]) -> None:
         """Keep the events that v1 sends again after a resume: the messages of the user and the model, counts, aborts."""

@@ -104,7 +104,7 @@ class Commands(Calls):
     """Shell calls: asked for, obeyed, and answered with the script's result."""
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        thread, turn, settings = self.thread, self.turn, self.thread.settings
+        thread, turn, settings = self.thread, self.turn, self.turn.settings
         try:
             shell = ShellCall(call, settings.cwd)
         except KeyError as missing:

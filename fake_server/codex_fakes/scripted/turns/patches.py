@@ -18,7 +18,7 @@ class Patches(Calls):
     """Calls of apply_patch."""
 
     def _patch(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        thread, turn, settings = self.thread, self.turn, self.thread.settings
+        thread, turn, settings = self.thread, self.turn, self.turn.settings
         patch = call["input"] if call["call"] == "custom" else arguments_of(call, ("input",))["input"]
         if "error" in result:
             return str(result["error"])
@@ -89,12 +89,12 @@ class Patches(Calls):
 
     def _writable(self, changes: dict[str, Any]) -> bool:
         """Return True if the sandbox lets all these files be written."""
-        sandbox = self.thread.settings.sandbox
+        sandbox = self.turn.settings.sandbox
         if sandbox["type"] == "dangerFullAccess":
             return True
         if sandbox["type"] != "workspaceWrite":
             return False
-        roots = [self.thread.settings.cwd, *sandbox["writableRoots"], *(() if sandbox["excludeSlashTmp"] else ("/tmp",))]
+        roots = [self.turn.settings.cwd, *sandbox["writableRoots"], *(() if sandbox["excludeSlashTmp"] else ("/tmp",))]
         paths = [*changes, *(c["move_path"] for c in changes.values() if c.get("move_path"))]
         return all(any(path.startswith(root.rstrip("/") + "/") for root in roots) for path in paths)
 

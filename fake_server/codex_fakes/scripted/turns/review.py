@@ -10,8 +10,10 @@ from __future__ import annotations
 from time import time
 
 from codex_fakes.scripted.state.ids import uuid4, uuid7
+from codex_fakes.scripted.state.thread import beginning
 from codex_fakes.scripted.state.waits import Pause
-from codex_fakes.scripted.turns.turn import Turn, user_history, user_values
+from codex_fakes.scripted.turns.input import user_history, user_values
+from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.core.wire.json_text import NotJson, loads
 
 TYPE_CHECKING = False
@@ -35,7 +37,7 @@ class _Inner:
     def __init__(self, thread: Thread) -> None:
         self._thread = thread
         self.id = uuid7(time())
-        self.history: list[dict[str, Any]] = []
+        self.history = beginning(thread.settings)
         self.steered: list[Any] = []
         self.dynamic_tools: list[Any] = []
         self.total = self.last = self.limits = None
@@ -66,6 +68,8 @@ class _Inner:
 
 class Review(Turn):
     """One review, from entered_review_mode to turn/completed."""
+
+    kind = "review"
 
     def __init__(
         self, thread: Thread, model: Model, table: dict[str, Any], target: dict[str, Any], prompt: str, hint: str
@@ -105,10 +109,11 @@ class Review(Turn):
         interrupted, said = said is not None, text if said is None else said
         content = [{"type": "output_text", "text": said}]
         answer = {"type": "message", "role": "assistant", "content": content}
-        if self.outer.hears_raw:
-            from codex_fakes.scripted.state.raw import review_told
+        from codex_fakes.scripted.state.raw import review_told
 
-            self.outer.raw(review_told(self.outer.settings, rendered(output, ""), interrupted))
+        told = review_told(self.outer.settings, rendered(output, ""), interrupted)
+        self.outer.history.append(told)
+        self.outer.raw(told)
         self.outer.emit("review-exited", {"output": output, "text": text})
         self.outer.raw(answer)
         self.outer.emit("review-said", {"text": said})

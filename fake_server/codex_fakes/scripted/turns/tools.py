@@ -44,6 +44,10 @@ class Tools(Commands, Patches):
                 if ended:
                     self.tell()
 
+    def drop(self, sampling: Sampling) -> None:
+        """Forget the calls of a reply that failed, and their outputs."""
+        sampling.calls, self.pending, self.given = [], [], []
+
     def abandon(self) -> None:
         """Give the calls that were broken off the output that the real binary gives them."""
         for call in self.pending:
@@ -81,7 +85,7 @@ class Tools(Commands, Patches):
         return self.turn.sentence("plan-updated")
 
     def _image(self, call: dict[str, Any], result: dict[str, Any]) -> str:
-        path = resolve(self.thread.settings.cwd, str(arguments_of(call, ("path",))["path"]))
+        path = resolve(self.turn.settings.cwd, str(arguments_of(call, ("path",))["path"]))
         if "error" in result:
             return str(result["error"])
         self.thread.emit("image-view", {"call": call["call_id"], "path": path})
@@ -106,7 +110,7 @@ class Tools(Commands, Patches):
         return str(given["output"])
 
     def _user_input(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        if self.thread.settings.mode != "plan":
+        if self.turn.settings.mode != "plan":
             return self._no_questions(call)
         names = ("id", "header", "question", "isOther", "options")
         questions = [
@@ -120,7 +124,7 @@ class Tools(Commands, Patches):
         return dumps(given).decode()
 
     def _no_questions(self, call: dict[str, Any]) -> str:
-        settings = self.thread.settings
+        settings = self.turn.settings
         features = settings.config.get("features")
         if not (isinstance(features, dict) and features.get("collaboration_modes")):
             return self.turn.sentence("unsupported", name=call["name"])

@@ -10,6 +10,8 @@ from __future__ import annotations
 from codex_fakes.scripted.state.ids import uuid4
 from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep
 from codex_fakes.scripted.turns.calls import Aborted
+from codex_fakes.scripted.turns.input import user_history, user_values
+from codex_fakes.scripted.turns.request import body_of, message
 from codex_fakes.scripted.turns.tools import Tools
 from codex_replay.protocol.turn.frames import add_usage, error_v2, failure, fill, usage_values
 from codex_replay.protocol.turn.stream import Sampling
@@ -30,9 +32,12 @@ _LOOK = 64  # events of one reply between two checks of the client
 class Turn:
     """A turn: `id` is the submission that began it; `items` are the user's, as v2's turn/start takes them."""
 
+    kind = "turn"
+
     def __init__(self, thread: Thread, model: Model, table: dict[str, Any], items: list[dict[str, Any]], schema: Any) -> None:
         self.id = thread.submit()
         self.thread = thread
+        self.settings = thread.settings  # overrides while it runs are for the next turn
         self.table = table
         self.schema = schema
         self._model = model
@@ -53,7 +58,7 @@ class Turn:
         """Run the turn to its end."""
         thread = self.thread
         thread.turns.append(self._shown)
-        thread.emit("task-started", {"window": thread.settings.window()})
+        thread.emit("task-started", {"window": self.settings.window()})
         self._user_message()
         yield Quiet()
         try:
@@ -70,7 +75,7 @@ class Turn:
         thread = self.thread
         self._tools.abandon()
         text = self.sentence("turn-aborted")
-        thread.history.append(_message("user", "input_text", text))
+        thread.history.append(message("user", "input_text", text))
         self._shown["status"] = "interrupted"
         thread.emit("turn-aborted")
         thread.answer_interrupts()
@@ -81,11 +86,10 @@ class Turn:
         values = user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
-        thread.preview = thread.preview or values["message"]
-        thread.asked, thread.model = True, thread.settings.model
-        # A text of white space alone is not in the later history.
-        content = [part for part in values["contentV2"] if part["type"] != "text" or part["text"].strip()]
-        self._shown["items"].append({"type": "userMessage", "content": content})
+        if not thread.asked:
+            thread.preview = values["preview"]
+        thread.asked, thread.model = True, self.settings.model
+        self._shown["items"].append({"type": "userMessage", "content": values["kept"]})
         thread.emit("user-message", {"item": uuid4(), **values})
 
     def _samplings(self) -> Run:
@@ -110,26 +114,28 @@ class Turn:
 
     def _sample(self, sampling: Sampling) -> Run:
         """Ask the model until a reply is whole; `sampling` is the last attempt. If no retry is left, set the turn's error."""
-        requests, streams = self.thread.settings.retries()
+        requests, streams = self.settings.retries()
         requested = streamed = 0
         thread = self.thread
         self._tools.ran = 0
+        body = body_of(thread, self.settings, self.schema, self.kind)  # what a failed attempt has said is not in the next attempt
         while True:
-            reply = self._model.ask(self.body(), {"thread": self.thread.id, "turn": self.id}, self.thread.settings.url())
+            reply = self._model.ask(body, {"thread": self.thread.id, "turn": self.id}, self.settings.url())
             if reply.wait_ms:
                 yield Sleep(reply.wait_ms / 1000)
             if reply.failure is None:
-                thread.limits = reply.limits or thread.limits or {}
-                self._usage()
+                self._limits(reply.limits)
                 yield from self._stream(reply.acts, reply.results, sampling)
                 if sampling.end is not None and "completed" in sampling.end:
                     return
-            cause = reply.failure or {"url": self.thread.settings.url(), **(sampling.end or {})}
+            cause = reply.failure or {"url": self.settings.url(), **(sampling.end or {})}
             failed = failure(self.table["errors"], {"text": "", **cause})
             if "request" in failed["retry"] and requested < requests:
                 requested += 1
                 continue
             requested = 0
+            if failed.get("limited"):
+                self._limits(reply.limits)
             if "stream" in failed["retry"] and streamed < streams:
                 streamed += 1
                 self._reconnecting(failed, streamed, streams)
@@ -147,7 +153,7 @@ class Turn:
             if type(act) is not tuple:
                 for name, values in sampling.receive(act):
                     if name == "reasoning-completed":
-                        raw = thread.settings.config.get("show_raw_agent_reasoning")
+                        raw = self.settings.config.get("show_raw_agent_reasoning")
                         values["shown"] = values["content"] if raw else []
                     thread.emit(name, values)
                     if name == "agent-message-completed":
@@ -166,7 +172,7 @@ class Turn:
             what, how = act
             if what == "end":
                 if how == "idle":
-                    yield Sleep(thread.settings.idle_seconds())
+                    yield Sleep(self.settings.idle_seconds())
                 sampling.close(how)
                 break
             yield from self._tools.run(sampling)  # tools run while the stream stands still
@@ -176,11 +182,24 @@ class Turn:
             thread.total, thread.last = add_usage(thread.total, sampling.usage), sampling.usage
         if sampling.end is not None and "completed" in sampling.end:
             self._usage()
-        yield from self._tools.run(sampling, ended=True)
+        if sampling.end is not None and "completed" in sampling.end:
+            yield from self._tools.run(sampling, ended=True)
+        else:
+            self._tools.drop(sampling)
+
+    def _limits(self, given: dict[str, Any]) -> None:
+        """Take the rate limits of an answer, and report them."""
+        thread = self.thread
+        if given or thread.limits:
+            from codex_replay.protocol.turn.limits import joined
+
+            given = joined(thread.limits, given)
+        thread.limits = given
+        self._usage()
 
     def _usage(self) -> None:
         thread = self.thread
-        thread.emit("usage", usage_values(thread.total, thread.last, thread.settings.window(), thread.limits))
+        thread.emit("usage", usage_values(thread.total, thread.last, self.settings.window(), thread.limits))
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
 
@@ -192,7 +211,7 @@ class Turn:
 
     def _fail(self, failed: dict[str, Any]) -> None:
         thread = self.thread
-        window = thread.settings.window()
+        window = self.settings.window()
         if failed.get("full") and window is not None:
             # Codex takes the context for full, whatever was counted.
             empty = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"), 0)
@@ -200,106 +219,3 @@ class Turn:
             self._usage()
         self._error = error_v2(failed["message"], failed["info"])
         thread.emit("error", {"message": failed["message"], "info": failed["info"], "error": self._error})
-
-    # -- the request --------------------------------------------------------------------------------------------------
-
-    def body(self) -> dict[str, Any]:
-        """Return the body of the real binary's next request, as far as it can be derived.
-
-        Left out: the base instructions of the binary itself, its permission and skill texts, and the schemas of its tools.
-        """
-        settings = self.thread.settings
-        known = settings.window() is not None
-        input_: list[dict[str, Any]] = []
-        told = (*self.thread.words, settings.developer_instructions)
-        input_ += [_message("developer", "input_text", words) for words in told if words]
-        context = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
-        input_.append(_message("user", "input_text", context))
-        body: dict[str, Any] = {
-            "model": settings.model,
-            "instructions": settings.base_instructions,
-            "input": input_ + self.thread.history,
-            "tools": [*_TOOLS, *map(_dynamic, self.thread.dynamic_tools)],
-            "tool_choice": "auto",
-            "parallel_tool_calls": known,
-            "reasoning": {"effort": settings.effort or "medium", "summary": settings.summary or "auto"} if known else None,
-            "store": False,
-            "stream": True,
-            "include": ["reasoning.encrypted_content"] if known else [],
-            "prompt_cache_key": self.thread.id,
-        }
-        text: dict[str, Any] = {"verbosity": "low"} if settings.model == "gpt-5.2" else {}
-        if self.schema is not None:
-            text["format"] = {"type": "json_schema", "strict": True, "schema": self.schema, "name": "codex_output_schema"}
-        return {**body, "text": text} if text else body
-
-
-_TOOLS = [
-    {"type": "function", "name": "shell_command"},
-    {"type": "function", "name": "list_mcp_resources"},
-    {"type": "function", "name": "list_mcp_resource_templates"},
-    {"type": "function", "name": "read_mcp_resource"},
-    {"type": "function", "name": "update_plan"},
-    {"type": "custom", "name": "apply_patch"},
-    {"type": "web_search", "external_web_access": False},
-    {"type": "function", "name": "view_image"},
-]
-
-
-def _dynamic(tool: dict[str, Any]) -> dict[str, Any]:
-    name, about, schema = tool.get("name"), tool.get("description"), tool.get("inputSchema")
-    return {"type": "function", "name": name, "description": about, "strict": False, "parameters": schema}
-
-
-def _message(role: str, kind: str, text: str) -> dict[str, Any]:
-    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
-
-
-def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the values of the happening "user-message" for v2 input items (text, image, localImage)."""
-    content, content_v2 = [], []
-    texts, images, local, elements = [], [], [], []
-    for item in items:
-        if item["type"] == "text":
-            shown = {"type": "text", "text": item["text"], "text_elements": item.get("text_elements", [])}
-            content.append(shown)
-            content_v2.append(shown)
-            texts.append(item["text"])
-            elements += shown["text_elements"]
-        elif item["type"] == "image":
-            content.append({"type": "image", "image_url": item["url"]})
-            content_v2.append({"type": "image", "url": item["url"]})
-            images.append(item["url"])
-        elif item["type"] == "localImage":
-            content.append({"type": "local_image", "path": item["path"]})
-            content_v2.append({"type": "localImage", "path": item["path"]})
-            local.append(item["path"])
-        elif item["type"] == "skill":
-            skill = {"type": "skill", "name": item.get("name"), "path": item.get("path")}
-            content.append(skill)
-            content_v2.append(skill)
-    return {
-        "content": content,
-        "contentV2": content_v2,
-        "message": "".join(texts),
-        "images": images,
-        "localImages": local,
-        "textElements": elements,
-    }
-
-
-def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the user's input as the model gets it."""
-    parts = []
-    for item in items:
-        if item["type"] == "text":
-            parts.append({"type": "input_text", "text": item["text"]})
-        elif item["type"] == "image":
-            parts += [{"type": "input_text", "text": "<image>"}, {"type": "input_image", "image_url": item["url"]}]
-            parts.append({"type": "input_text", "text": "</image>"})
-        elif item["type"] == "localImage":
-            # The fake opens no file, so it has none to show; this is the real binary's text for a missing file.
-            path = item["path"]
-            why = f"failed to read image at {path}: No such file or directory (os error 2)"
-            parts.append({"type": "input_text", "text": f"Codex could not read the local image at `{path}`: {why}"})
-    return {"type": "message", "role": "user", "content": parts}

@@ -94,33 +94,12 @@ def camel(value: Any) -> Any:
     return value
 
 
-def limits_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the windows of the rate limits (in minutes, and seconds since the epoch) from an answer's headers.
-
-    The names of `headers` are in lower case; returns None if they have no limits. An invalid number counts as absent.
-    """
-
-    def number(name: str, kind: type[int] | type[float]) -> Any:
-        try:
-            value = kind(headers.get(name, ""))
-        except ValueError:
-            return None
-        return value if abs(value) < float("inf") else None
-
-    found: dict[str, Any] = {}
-    for name in ("primary", "secondary"):
-        used = number(f"x-codex-{name}-used-percent", float)
-        if used is not None:
-            minutes, at = (number(f"x-codex-{name}-{key}", int) for key in ("window-minutes", "reset-at"))
-            found[name] = {"used_percent": used, "window_minutes": minutes, "resets_at": at}
-    return found or None
-
-
 def _window_v2(window: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if window is None:
         return None
-    used = int(window["used_percent"] + 0.5)  # v2 rounds
-    return {"usedPercent": used, "windowDurationMins": window["window_minutes"], "resetsAt": window["resets_at"]}
+    used = window["used_percent"]
+    rounded = int(used + 0.5) if used >= 0 else -int(0.5 - used)  # v2 rounds
+    return {"usedPercent": rounded, "windowDurationMins": window["window_minutes"], "resetsAt": window["resets_at"]}
 
 
 def usage_values(
@@ -137,8 +116,10 @@ def usage_values(
     limits = limits_v2 = None
     if told is not None:
         windows = {name: told.get(name) for name in ("primary", "secondary")}
-        limits_v2 = {**{name: _window_v2(value) for name, value in windows.items()}, "credits": None, "planType": None}
-        limits = {**windows, "credits": None, "plan_type": None}
+        given = told.get("credits")
+        limits_v2 = {name: _window_v2(value) for name, value in windows.items()}
+        limits_v2 |= {"credits": None if given is None else {camel(k): v for k, v in given.items()}, "planType": None}
+        limits = {**windows, "credits": given, "plan_type": None}
     return {"info": info, "tokenUsage": tokens, "rateLimits": limits, "rateLimitsV2": limits_v2}
 
 
@@ -165,15 +146,25 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
     REAL-98.
     """
     if "status" in cause:
+        if cause["status"] == 429:
+            from codex_replay.protocol.turn.limits import usage_limit
+
+            if (limited := usage_limit(errors, cause.get("body", ""))) is not None:
+                return limited
         statuses = errors["statuses"]
-        special = (key for key in statuses if key[:4] == f"{cause['status']} " and key[4:] in cause.get("body", ""))
+        special = (key for key in statuses if key[:4] == f"{cause['status']} " and _shows(key[4:], statuses[key], cause))
         row = statuses.get(next(special, str(cause["status"]))) or statuses["5xx" if cause["status"] >= 500 else "4xx"]
     elif "code" in cause:
         row = errors["codes"].get(cause["code"]) or errors["codes"]["*"]
     else:
         row = errors["breaks"][cause["break"]]
-    filled: dict[str, Any] = fill(row, cause)
+    filled: dict[str, Any] = fill(row, {"request": "", **cause})
     return filled
+
+
+def _shows(words: str, row: Mapping[str, Any], cause: Mapping[str, Any]) -> bool:
+    body = cause.get("body", "")
+    return words in body and row.get("needs", "") in body
 
 
 def error_v2(message: str, info: Any, details: str | None = None) -> dict[str, Any]:

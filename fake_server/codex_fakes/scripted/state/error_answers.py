@@ -1,0 +1,55 @@
+"""Answers of the model with another status than 200: what the real server reads of them."""
+
+from __future__ import annotations
+
+from codex_replay.core.wire.json_text import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from codex_replay.protocol.script.script import Turn
+
+#: The reason phrases of Rust's `http`; the backend's own are not shown.
+_REASONS = {
+    300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified", 305: "Use Proxy",
+    307: "Temporary Redirect", 308: "Permanent Redirect",
+    400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout",
+    409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Payload Too Large",
+    414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable", 417: "Expectation Failed",
+    418: "I'm a teapot", 421: "Misdirected Request", 422: "Unprocessable Entity", 423: "Locked", 424: "Failed Dependency",
+    425: "Too Early", 426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
+    431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
+    500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+    504: "Gateway Timeout", 505: "HTTP Version Not Supported", 506: "Variant Also Negotiates", 507: "Insufficient Storage",
+    508: "Loop Detected", 510: "Not Extended", 511: "Network Authentication Required",
+}  # fmt: skip
+
+
+def answered(turn: Turn, url: str) -> tuple[list[Any], dict[str, Any] | None]:
+    """Return the acts of such an answer, or the cause of its failure as `turn.failure` takes it."""
+    if 200 <= turn.status < 300:
+        return [], None  # read as a stream, in which no event ends the reply
+    headers = {name.lower(): value for name, value in turn.headers}
+    body = "" if turn.status == 304 else _body(turn)
+    return [], status_cause(turn.status, body, url, headers.get("x-request-id") or headers.get("cf-ray"))
+
+
+def status_cause(status: int, body: str, url: str, request: str | None = None) -> dict[str, Any]:
+    """Return the cause that a status with this body is."""
+    reason = _REASONS.get(status, "<unknown status code>")
+    shown = f", request id: {request}" if request else ""
+    return {"status": status, "reason": reason, "body": body, "url": url, "request": shown}
+
+
+def _body(turn: Turn) -> str:
+    """Return the text of an error answer, as the backend would write it."""
+    if isinstance(turn.body, str):
+        return turn.body
+    if turn.body is not None:
+        return dumps(turn.body).decode()
+    if turn.error is not None:
+        empty = {"message": "", "type": "invalid_request_error", "param": None, "code": None}
+        return dumps({"error": {**empty, **turn.error}}).decode()
+    return ""

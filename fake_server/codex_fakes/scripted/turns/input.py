@@ -1,0 +1,101 @@
+"""The user's input: as the events show it, as it is kept, and as the model gets it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_NO_IMAGE = "failed to read image at {path}: No such file or directory (os error 2)"
+
+
+def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the values of the happening "user-message" for v2 input items (text, image, localImage, skill).
+
+    `kept` is the content that thread/read shows later, and `preview` what the thread is listed with if this is its first input.
+    """
+    content: list[dict[str, Any]] = []
+    content_v2: list[dict[str, Any]] = []
+    texts, images, local, elements = [], [], [], []
+    offset = 0
+    for item in items:
+        if item["type"] == "text":
+            text, given = item["text"], item.get("text_elements") or []
+            content.append({"type": "text", "text": text, "text_elements": [_element(one, "byte_range") for one in given]})
+            content_v2.append({"type": "text", "text": text, "text_elements": [_element(one, "byteRange") for one in given]})
+            data = text.encode("utf-8", "surrogatepass")
+            elements += [_resolved(one, data, offset) for one in given]
+            offset += len(data)
+            texts.append(text)
+        elif item["type"] == "image":
+            content.append({"type": "image", "image_url": item["url"]})
+            content_v2.append({"type": "image", "url": item["url"]})
+            images.append(item["url"])
+        elif item["type"] == "localImage":
+            content.append({"type": "local_image", "path": item["path"]})
+            content_v2.append({"type": "localImage", "path": item["path"]})
+            local.append(item["path"])
+        elif item["type"] == "skill":
+            skill = {"type": "skill", "name": item.get("name"), "path": item.get("path")}
+            content.append(skill)
+            content_v2.append(skill)
+    message = "".join(texts)
+    return {
+        "content": content,
+        "contentV2": content_v2,
+        "message": message,
+        "images": images,
+        "localImages": local,
+        "textElements": elements,
+        "kept": _kept(message, elements, images, local),
+        "preview": "".join(part["text"] for part in user_history(items)["content"] if not _is_tag(part)),
+    }
+
+
+def _element(element: dict[str, Any], name: str) -> dict[str, Any]:
+    span = element["byteRange"]
+    return {name: {"start": span["start"], "end": span["end"]}, "placeholder": element.get("placeholder")}
+
+
+def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, Any]:
+    """Return an element in the bytes of all texts joined; without a placeholder of its own it has the text that it covers."""
+    start, end = element["byteRange"]["start"], element["byteRange"]["end"]
+    placeholder = element.get("placeholder")
+    if placeholder is None and start <= end <= len(text):
+        try:
+            text[:start].decode("utf-8", "surrogatepass")
+            placeholder = text[start:end].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            placeholder = None
+    return {"byte_range": {"start": start + offset, "end": end + offset}, "placeholder": placeholder}
+
+
+def _kept(message: str, elements: list[dict[str, Any]], images: list[str], local: list[str]) -> list[dict[str, Any]]:
+    """Return the content of the later history: the texts as one, unless that is blank, then the images; skills are not kept."""
+    kept: list[dict[str, Any]] = []
+    if message.strip():
+        shown = [{"byteRange": one["byte_range"], "placeholder": one["placeholder"]} for one in elements]
+        kept.append({"type": "text", "text": message, "text_elements": shown})
+    kept += [{"type": "image", "url": url} for url in images]
+    return kept + [{"type": "localImage", "path": path} for path in local]
+
+
+def _is_tag(part: dict[str, Any]) -> bool:
+    return part["type"] != "input_text" or part["text"] in ("<image>", "</image>")
+
+
+def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the user's input as the model gets it."""
+    parts = []
+    for item in items:
+        if item["type"] == "text":
+            parts.append({"type": "input_text", "text": item["text"]})
+        elif item["type"] == "image":
+            parts += [{"type": "input_text", "text": "<image>"}, {"type": "input_image", "image_url": item["url"]}]
+            parts.append({"type": "input_text", "text": "</image>"})
+        elif item["type"] == "localImage":
+            # The fake opens no file, so it has none to show; this is the real binary's text for a missing file.
+            path = item["path"]
+            why = _NO_IMAGE.format(path=path)
+            parts.append({"type": "input_text", "text": f"Codex could not read the local image at `{path}`: {why}"})
+    return {"type": "message", "role": "user", "content": parts}

@@ -1,0 +1,190 @@
+"""The scripted fake in the corners: what it makes of a backend's errors, of rate limits, of odd input, as 0.92.0 does.
+
+Each statement was watched on the real binary; tests/real/differential/corners.py compares the neighbourhood of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from codex_replay.protocol.turn.limits import joined, limits_of
+from tests.fakes.scripted.test_scripted import Started, of, start
+
+__all__ = ["start"]  # the fixture
+
+Start = Callable[..., Started]
+NO_RETRY = {"model_providers.mock.stream_max_retries": 0, "model_providers.mock.request_max_retries": 0}
+
+
+def failed(fake: Started, retries: int = 0) -> Any:
+    """Run a turn that fails; return its error."""
+    config = {**NO_RETRY, "model_providers.mock.stream_max_retries": retries}
+    return fake.turn(fake.thread(config=config))[-1]["params"]["turn"]["error"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "at", "words"),
+    [
+        ("plus", None, "settings/usage to purchase more credits or try again later."),
+        ("team", 1704067200, "send a request to your admin or try again at Jan 1st, 2024 "),
+        ("free", 1704067200, "Upgrade to Plus to continue using Codex (https://openai.com/chatgpt/pricing)."),
+        (None, None, "You've hit your usage limit. Try again later."),
+    ],
+)
+def test_a_usage_limit_is_reported_in_the_words_of_the_plan(start: Start, plan: Any, at: Any, words: str) -> None:
+    error = {"type": "usage_limit_reached", "plan_type": plan, "resets_at": at}
+    fake = start([{"status": 429, "body": {"error": error}, "headers": {"x-codex-primary-used-percent": "100"}}])
+    found = failed(fake)
+    assert found["codexErrorInfo"] == "usageLimitExceeded"
+    assert words in found["message"]
+    [limits] = [f.value["params"]["rateLimits"] for f in fake.client.timeline if of(f.value, "account/rateLimits/updated")]
+    assert limits["primary"] == {"usedPercent": 100, "windowDurationMins": None, "resetsAt": None}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"status": 418, "body": "w"}, "unexpected status 418 I'm a teapot: w, url: "),
+        ({"status": 302}, "unexpected status 302 Found: , url: "),
+        ({"status": 403, "body": "Cloudflare blocked"}, "Access blocked by Cloudflare. "),
+        ({"status": 404, "headers": {"x-request-id": "req_1"}}, ", request id: req_1"),
+        ({"status": 204}, "stream closed before response.completed"),
+        (
+            {"status": 429, "body": {"error": {"type": "usage_not_included"}}},
+            "To use Codex with your ChatGPT plan, upgrade to Plus",
+        ),
+    ],
+)
+def test_a_status_is_reported_in_the_real_words(start: Start, answer: dict[str, Any], words: str) -> None:
+    assert words in failed(start([answer]))["message"]
+
+
+def test_an_attempt_does_not_repeat_what_a_failed_one_said(start: Start) -> None:
+    broken = {"items": ["half", {"type": "failed", "code": "x", "message": "m"}]}
+    fake = start([broken, {"items": ["whole"]}, {"items": ["on"]}])
+    thread = fake.thread(config={**NO_RETRY, "model_providers.mock.stream_max_retries": 1})
+    fake.turn(thread)
+    fake.turn(thread)
+    first, again, later = [entry["body"]["input"] for entry in fake.ledger()]
+    assert first == again
+    assert [item["content"][0]["text"] for item in later[len(first) :]] == ["half", "whole", "Go."]
+
+
+def test_a_call_of_a_failed_reply_has_the_output_aborted(start: Start) -> None:
+    call = {"type": "function_call", "name": "update_plan", "arguments": {"plan": []}, "call_id": "call_1"}
+    fake = start([{"items": [call, {"type": "failed", "code": "x", "message": "m"}]}, "on"])
+    thread = fake.thread(config=NO_RETRY)
+    fake.turn(thread)
+    fake.turn(thread)
+    outputs = [item["output"] for item in fake.ledger()[1]["body"]["input"] if item["type"] == "function_call_output"]
+    assert outputs == ["aborted"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "wanted"),
+    [
+        ({"primary-used-percent": "0"}, {}),
+        ({"primary-used-percent": "0", "primary-window-minutes": "0"}, {}),
+        ({"primary-used-percent": "1_0"}, {}),
+        ({"primary-used-percent": "1", "primary-reset-at": "9" * 20}, {"primary": {"resets_at": None}}),
+        ({"credits-has-credits": "TRUE", "credits-unlimited": "0"}, {"credits": {"has_credits": True, "balance": None}}),
+        ({"credits-has-credits": "1"}, {}),
+    ],
+)
+def test_limits_in_headers(headers: dict[str, str], wanted: dict[str, Any]) -> None:
+    found = limits_of({f"x-codex-{name}": value for name, value in headers.items()})
+    assert found.keys() == wanted.keys()
+    for name, members in wanted.items():
+        assert members.items() <= found[name].items()
+
+
+def test_windows_are_replaced_and_credits_stay() -> None:
+    assert joined({"primary": 1, "credits": 2}, {}) == {"credits": 2}
+    assert joined({"credits": 2}, {"secondary": 1, "credits": 3}) == {"secondary": 1, "credits": 3}
+
+
+def test_text_elements_are_moved_with_their_texts(start: Start) -> None:
+    fake = start(["a"])
+    thread = fake.thread()
+    span = {"byteRange": {"start": 0, "end": 2}}
+    items = [{"type": "text", "text": "é"}, {"type": "text", "text": "ab", "text_elements": [span]}]
+    fake.client.request("turn/start", {"threadId": thread, "input": items})
+    fake.client.notification("turn/completed", threadId=thread)
+    [said] = [f.value["params"]["msg"] for f in fake.client.timeline if of(f.value, "codex/event/user_message")]
+    assert said["text_elements"] == [{"byte_range": {"start": 2, "end": 4}, "placeholder": "ab"}]
+    [turn] = fake.client.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"]
+    kept = [{"byteRange": {"start": 2, "end": 4}, "placeholder": "ab"}]
+    assert turn["items"][0]["content"] == [{"type": "text", "text": "éab", "text_elements": kept}]
+
+
+def test_images_come_after_the_text_in_the_history_and_skills_are_gone(start: Start) -> None:
+    fake = start(["a"])
+    thread = fake.thread()
+    image = {"type": "image", "url": "data:,"}
+    items = [image, {"type": "skill", "name": "n", "path": "/n"}, {"type": "text", "text": "b"}]
+    fake.client.request("turn/start", {"threadId": thread, "input": items})
+    fake.client.notification("turn/completed", threadId=thread)
+    [turn] = fake.client.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"]
+    assert [part["type"] for part in turn["items"][0]["content"]] == ["text", "image"]
+
+
+@pytest.mark.parametrize(("api", "method"), [("v1", "sendUserMessage"), ("v2", "turn/start")])
+def test_empty_input_asks_the_model_nothing(start: Start, api: str, method: str) -> None:
+    fake = start(["a"])
+    if api == "v1":
+        thread = fake.client.request("newConversation", {})["conversationId"]
+        fake.client.request("addConversationListener", {"conversationId": thread})
+        fake.client.request(method, {"conversationId": thread, "items": []})
+    else:
+        thread = fake.thread()
+        fake.client.request(method, {"threadId": thread, "input": []})
+    fake.client.wait("its end", lambda m: of(m, "codex/event/task_complete"))
+    assert fake.ledger() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [("sub", "{work}/sub"), ("../x", "{root}/x"), ("/tmp/", "/tmp"), ("/a/../b/./c//d", "/b/c/d"), ("", "{work}")],
+)
+def test_the_place_of_a_thread_is_absolute(start: Start, given: str, wanted: str) -> None:
+    fake = start([])
+    work = str(fake.home.work)
+    opened = fake.client.request("thread/start", {"cwd": given})
+    assert opened["cwd"] == opened["thread"]["cwd"] == wanted.format(work=work, root=work.rpartition("/")[0])
+
+
+def test_each_load_tells_the_model_the_place_again(start: Start) -> None:
+    fake = start(["a", "b"])
+    thread = fake.thread()
+    fake.turn(thread)
+    fake.client.request("thread/resume", {"threadId": thread, "cwd": "/other"})
+    fake.turn(thread, "On.")
+    texts = [item["content"][0]["text"] for item in fake.ledger()[1]["body"]["input"]]
+    assert ["<cwd>" in text for text in texts] == [True, False, False, True, False]
+    assert "<cwd>/other</cwd>" in texts[3]
+
+
+def test_an_override_in_a_running_turn_is_for_the_next_one(start: Start) -> None:
+    fake = start([{"items": ["a", {"type": "gate", "name": "g"}]}, "b", "c"])
+    thread = fake.thread()
+    ask = fake.client.request
+    ask("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Go."}]})
+    fake.client.wait("the message", lambda m: of(m, "codex/event/agent_message"))
+    ask("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "More."}], "effort": "low"})
+    fake.client.notification("turn/completed", threadId=thread)
+    fake.turn(thread)
+    assert [entry["body"]["reasoning"]["effort"] for entry in fake.ledger()] == ["medium", "medium", "low"]
+
+
+def test_a_review_is_not_offered_a_web_search(start: Start) -> None:
+    fake = start(["fine", "on"])
+    thread = fake.thread()
+    fake.client.request("review/start", {"threadId": thread, "target": {"type": "uncommittedChanges"}})
+    fake.client.notification("turn/completed", threadId=thread)
+    fake.turn(thread)
+    review, later = [entry["body"] for entry in fake.ledger()]
+    assert "web_search" not in [tool["type"] for tool in review["tools"]]
+    assert "<user_action>" in later["input"][1]["content"][0]["text"]

@@ -1,0 +1,106 @@
+"""Random scripts for the corners: what a backend answers in place of a reply, rate limits, odd input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.real.differential.scenarios import GO, GREETING, NEXT, conversation, words
+
+_PLANS = ["plus", "pro", "free", "go", "team", "business", "enterprise", "edu", "nonesuch"]
+_NUMBERS = ["0", "0.0", "12.5", "100", "2.5", "-1.5", "nan", "5x", "1_0", "+5", "1e1", ".5", ""]
+_INTEGERS = ["0", "300", "-3", "3.5", "+3", "1704069000", "99999999999999999999", "1_0"]
+_FLAGS = ["true", "false", "TRUE", "0", "1", "yes"]
+_headers = st.fixed_dictionaries(
+    {},
+    optional={
+        **{f"x-codex-{name}-used-percent": st.sampled_from(_NUMBERS) for name in ("primary", "secondary")},
+        **{f"x-codex-{name}-window-minutes": st.sampled_from(_INTEGERS) for name in ("primary", "secondary")},
+        **{f"x-codex-{name}-reset-at": st.sampled_from(_INTEGERS) for name in ("primary", "secondary")},
+        "x-codex-credits-has-credits": st.sampled_from(_FLAGS),
+        "x-codex-credits-unlimited": st.sampled_from(_FLAGS),
+        "x-codex-credits-balance": st.sampled_from(["9.99", " 7 ", ""]),
+        "x-request-id": st.just("req_1"),
+    },
+)
+_limits = st.fixed_dictionaries(
+    {"type": st.sampled_from(["usage_limit_reached"] * 4 + ["usage_not_included", "other"]), "message": words},
+    optional={"plan_type": st.sampled_from(_PLANS), "resets_at": st.sampled_from([1704067200, 1710806400, 4102444799])},
+)
+#: 408, 409, 425, 429 and from 500 on are repeated by the real server, which waits in between.
+_STATUSES = [201, 204, 205, 301, 302, 304, 400, 401, 402, 403, 404, 405, 406, 410, 413, 418, 422, 425, 426, 428, 451, 501, 520]
+_BODIES = ["", "words", '{"error": {"message": "m", "type": "t"}}', "<p>Cloudflare</p> blocked", "Cloudflare"]
+
+
+def _refused(failing: dict[str, Any], retries: int) -> dict[str, Any]:
+    config = {"model_providers.mock.stream_max_retries": retries, "model_providers.mock.request_max_retries": retries}
+    script = [{"match": "Go.", "times": (retries + 1) ** 2, **failing}, {"match": "Go on.", **GREETING}]
+    return conversation(script, [GO, NEXT], settings={"config": config})
+
+
+_text = st.builds(
+    lambda text, spans: {"type": "text", "text": text, **({} if spans is None else {"text_elements": spans})},
+    words | st.sampled_from(["", " \n"]),
+    st.none()
+    | st.lists(
+        st.fixed_dictionaries(
+            {"byteRange": st.fixed_dictionaries({"start": st.integers(0, 9), "end": st.integers(0, 9)})},
+            optional={"placeholder": st.none() | words},
+        ),
+        max_size=2,
+    ),
+)
+_inputs = st.lists(
+    st.one_of(
+        _text,
+        _text,
+        st.just({"type": "image", "url": "data:image/png;base64,AAAA"}),
+        st.just({"type": "localImage", "path": "/nonesuch/a.png"}),
+        st.just({"type": "skill", "name": "nonesuch", "path": "/nonesuch/SKILL.md"}),
+    ),
+    min_size=1,  # turn/started of an empty input comes before or after its end
+    max_size=4,
+)
+
+
+def _input(inputs: list[Any], after: list[str]) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = [{"input": items} for items in inputs]
+    calls = [{"call": what, "params": {"includeTurns": True}} if what == "thread/read" else {"load": what} for what in after]
+    return conversation([GREETING] * (len(steps) + 1), [*steps, *calls, NEXT])
+
+
+def _places(start: str, later: str | None) -> dict[str, Any]:
+    steps = [GO, {**NEXT, "params": {} if later is None else {"cwd": later}}]
+    return conversation([GREETING, GREETING], steps, settings={"cwd": start})
+
+
+_paths = st.sampled_from(
+    ["sub", ".", "../x", "/tmp/", "/tmp/../tmp/./x", "/tmp//x", "/nonesuch/zzz", "/", "~/x", "./sub/", "", "/.."]
+)
+KINDS: dict[str, st.SearchStrategy[Any]] = {
+    "usage limits": st.builds(
+        lambda error, headers, retries, delay: _refused(
+            {"status": 429, "headers": headers, "body": {"error": error}, "first_delay_ms": delay}, retries
+        ),
+        _limits,
+        _headers,
+        st.just(0),
+        st.sampled_from([0, 0, 50]),
+    ),
+    "other statuses": st.builds(
+        lambda status, body, headers: _refused({"status": status, "body": body, "headers": headers}, 0),
+        st.sampled_from(_STATUSES),
+        st.sampled_from(_BODIES),
+        _headers,
+    ),
+    "rate limits": st.lists(_headers, min_size=1, max_size=3).map(
+        lambda headers: conversation([{"headers": each, **GREETING} for each in headers], [GO] * len(headers))
+    ),
+    "input": st.builds(
+        _input,
+        st.lists(_inputs, min_size=1, max_size=2),
+        st.lists(st.sampled_from(["thread/read", "thread/resume", "thread/fork"]), max_size=2),
+    ),
+    "places": st.builds(_places, _paths, st.none() | _paths),
+}
