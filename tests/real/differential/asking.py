@@ -14,6 +14,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"(?<=[Ww]all time: )[0-9.]+|(?<=aborted by user after )[0-9.]+|(?<=duration_seconds\\\":)[0-9.]+")
 #: An approval that an interrupt or a cancel ends: the call is rejected or aborted, whichever is quicker.
 _LOST = re.compile(r"(exec command|patch) rejected by user|Wall time: 0 seconds\\naborted by user|aborted by user after 0s")
+_PLACE = re.compile(r"<cwd>(.*?)</cwd>")
 _OWN = ("<permissions instructions>", "# AGENTS.md instructions", "<collaboration_mode>")
 
 
@@ -44,13 +45,15 @@ def _by_thread(entries: list[dict[str, Any]]) -> list[list[Any]]:
 def normal(body: dict[str, Any]) -> dict[str, Any]:
     """Return a request in the form in which it is compared."""
     input_ = [item for item in body["input"] if not _is_own(item)]
-    place = next(iter(re.findall(r"<cwd>(.*?)</cwd>", json.dumps(input_))), None)
     kept = {k: v for k, v in body.items() if k not in ("instructions", "prompt_cache_key", "input", "tools")}
     kept["input"] = input_
-    kept["tools"] = [tool.get("name") or tool.get("type") for tool in body.get("tools", [])]
+    kept["tools"] = [
+        tool if tool.get("type") == "web_search" else tool.get("name") or tool.get("type") for tool in body.get("tools", [])
+    ]
     text = json.dumps(kept)
-    if place and place.startswith("/") and place != "/":
-        text = re.sub(rf"(?<![\w/.]){re.escape(place)}(?=[\w/<\"\\\\ `.,:])", "{cwd}", text)
+    for number, place in enumerate(dict.fromkeys(_PLACE.findall(text))):
+        if place.startswith("/") and place != "/":
+            text = re.sub(rf"(?<![\w/.]){re.escape(place)}(?=[\w/<\"\\ `.,:])", f"{{cwd {number}}}", text)
     ids: dict[str, str] = {}
     text = _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), text)
     masked: dict[str, Any] = json.loads(_LOST.sub("rejected or aborted", _TIME.sub("0", text)))

@@ -78,6 +78,66 @@ def _places(start: str, later: str | None) -> dict[str, Any]:
 _paths = st.sampled_from(
     ["sub", ".", "../x", "/tmp/", "/tmp/../tmp/./x", "/tmp//x", "/nonesuch/zzz", "/", "~/x", "./sub/", "", "/.."]
 )
+_MODELS = st.sampled_from(
+    [
+        *("gpt-5.2-codex", "gpt-5.2", "gpt-5.1-codex-max", "gpt-5.1-codex-mini", "gpt-5.1", "gpt-5-codex", "gpt-5", "gpt-5-mini"),
+        *("o3", "o4-mini", "gpt-4.1", "gpt-4o", "gpt-oss:20b", "codex-mini-latest", "nonesuch"),
+    ]
+)
+_model_configs = st.fixed_dictionaries(
+    {},
+    optional={
+        "web_search": st.sampled_from(["live", "disabled", "cached"]),
+        "model_verbosity": st.sampled_from(["low", "high"]),
+        "model_reasoning_effort": st.sampled_from(["low", "high"]),
+        "model_reasoning_summary": st.sampled_from(["none", "detailed"]),
+        "model_context_window": st.just(10_000),
+        "model_supports_reasoning_summaries": st.just(True),
+        "developer_instructions": st.just("D."),
+        "features.collaboration_modes": st.booleans(),
+        "features.shell_tool": st.booleans(),
+        "features.collab": st.booleans(),
+        "tools.web_search": st.booleans(),
+    },
+)
+_turn_models = st.fixed_dictionaries(
+    {},
+    optional={
+        "effort": st.sampled_from(["minimal", "high", "xhigh", "none"]),
+        "summary": st.sampled_from(["none", "concise"]),
+        "collaborationMode": st.builds(
+            lambda mode, model, effort: {"mode": mode, "settings": {"model": model, "reasoning_effort": effort}},
+            st.sampled_from(["plan", "code"]),
+            _MODELS,
+            st.sampled_from([None, "high"]),
+        ),
+    },
+)
+
+
+def _models(model: str, config: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    steps = [GO, {**NEXT, "params": params}, NEXT]
+    return conversation([GREETING] * 3, steps, settings={"model": model, "config": config})
+
+
+_NAMES = ["weather", "shell", "shell_command", "apply_patch", "update_plan", "view_image", "list_mcp_resources"]
+_ODD_NAMES = ["", " ", " a", "mcp", "mcp__a__b", "a b", "weather"]
+_ARGUMENTS = ["{}", '{"a": 1}', "[1, 2]", '"x"', "5", "null", "true", "", "  ", "{", "{bad"]
+
+
+def _named(name: str, arguments: str, odd: list[str], resource: str, given: str) -> dict[str, Any]:
+    """Tools of the client's with odd names, and calls with odd arguments."""
+    tools = [{"name": each, "description": "D", "inputSchema": {"type": "object", "properties": {}}} for each in [name, *odd]]
+    calls = [(name, arguments), (resource, given)]
+    script: list[Any] = [
+        {"items": [{"type": "function_call", "name": called, "arguments": text, "call_id": f"call_{i}"}]}
+        for i, (called, text) in enumerate(calls)
+    ]
+    answer = {"*": {"output": "o", "success": True}}
+    start = {"call": "thread/start", "params": {"dynamicTools": tools}}
+    return conversation([*script, GREETING], [start, {**GO, "answer": answer}], settings={"dynamicTools": tools[:1]})
+
+
 KINDS: dict[str, st.SearchStrategy[Any]] = {
     "usage limits": st.builds(
         lambda error, headers, retries, delay: _refused(
@@ -101,6 +161,17 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
         _input,
         st.lists(_inputs, min_size=1, max_size=2),
         st.lists(st.sampled_from(["thread/read", "thread/resume", "thread/fork"]), max_size=2),
+    ),
+    "models": st.builds(_models, _MODELS, _model_configs, _turn_models),
+    "odd tools": st.builds(
+        _named,
+        st.sampled_from(_NAMES),
+        st.sampled_from(_ARGUMENTS),
+        st.lists(st.sampled_from(_ODD_NAMES), max_size=1),
+        st.sampled_from(["read_mcp_resource", "list_mcp_resource_templates"]),
+        st.sampled_from(
+            ["", "{}", '{"server": "s"}', '{"server": "s", "uri": "u"}', '{"server": " ", "uri": ""}', '{"cursor": "c"}']
+        ),
     ),
     "places": st.builds(_places, _paths, st.none() | _paths),
 }

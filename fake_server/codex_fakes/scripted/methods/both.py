@@ -34,7 +34,12 @@ def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
     """Send the notifications of a new thread: deprecated or unstable settings, raw items, MCP's start."""
     config = thread.settings.config
     for key, notice in session.table["notices"].items():
-        if key in config or (key == "include_apply_patch_tool" and params.get("includeApplyPatchTool") is not None):
+        given: Any = config
+        for name in key.split("."):
+            given = given.get(name) if isinstance(given, dict) else None
+        if key == "include_apply_patch_tool":
+            given = params.get("includeApplyPatchTool")  # the same key of a configuration is not reported
+        if given is not None:
             thread.emit("deprecated", notice)
     features = config.get("features") if not config.get("suppress_unstable_features_warning") else None
     unstable = [name for name in session.table["settings"]["unstable"] if isinstance(features, dict) and features.get(name)]

@@ -58,7 +58,7 @@ def _opened(thread: Thread, turns: bool = False) -> dict[str, Any]:
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Open a thread: the response, then its two notifications."""
     tools = params.get("dynamicTools") or []
-    if (wrong := next(filter(None, map(input_schema.refusal, tools)), None)) is not None:
+    if (wrong := input_schema.refusal_of(tools)) is not None:
         raise Refused(wrong)
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))

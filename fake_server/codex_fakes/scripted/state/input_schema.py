@@ -15,8 +15,27 @@ if TYPE_CHECKING:
 _TYPES = ("boolean", "string", "integer", "number", "array", "object")
 
 
+def refusal_of(tools: list[dict[str, Any]]) -> str | None:
+    """Return the message with which the server refuses the first bad tool, or None."""
+    names: set[str] = set()
+    for tool in tools:
+        name = tool["name"]
+        if not name.strip():
+            return "dynamic tool name must not be empty"
+        if name != name.strip():
+            return f"dynamic tool name has leading/trailing whitespace: {name}"
+        if name == "mcp" or name.startswith("mcp__"):
+            return f"dynamic tool name is reserved: {name}"
+        if name in names:
+            return f"duplicate dynamic tool name: {name}"
+        names.add(name)
+        if (wrong := refusal(tool)) is not None:
+            return wrong
+    return None
+
+
 def refusal(tool: dict[str, Any]) -> str | None:
-    """Return the message with which the server refuses the tool, or None."""
+    """Return the message with which the server refuses the schema of the tool, or None."""
     error = _error(tool.get("inputSchema"))
     return None if error is None else f"dynamic tool input schema is not supported for {tool['name']}: {error}"
 
@@ -34,5 +53,8 @@ def _error(schema: Any) -> str | None:
     properties = schema.get("properties", {})
     if type(properties) is not dict:
         return f"invalid type: {type_name(properties)}, expected a map"
+    required = schema.get("required", [])
+    if required is not None and type(required) is not list:
+        return f"invalid type: {type_name(required)}, expected a sequence"
     inner = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
     return next((error for each in inner if (error := _error(each)) is not None), None)

@@ -70,7 +70,8 @@ class Settings:
         mode = given.get("collaborationMode")
         if isinstance(mode, dict):
             self.mode = mode.get("mode", "custom")
-            self.model = (mode.get("settings") or {}).get("model") or self.model
+            chosen = mode.get("settings") or {}
+            self.model, self.effort = chosen.get("model") or self.model, chosen.get("reasoning_effort")
             changed = True
         return changed or given.get("personality") is not None
 
@@ -107,11 +108,24 @@ class Settings:
         provider = providers.get(self.provider) if isinstance(providers, dict) else None
         return provider if isinstance(provider, dict) else {}
 
+    def abilities(self) -> dict[str, Any]:
+        """Return the table's row of the model: by the longest name that it begins with."""
+        models: dict[str, dict[str, Any]] = self._limits["models"]
+        known = [name for name in models if self.model.startswith(name)]
+        return models[max(known, key=len) if known else "*"]
+
     def window(self) -> int | None:
         """Return the model's context window in tokens, or None for a model that 0.92 does not know."""
-        windows: dict[str, int | None] = self._limits["windows"]
-        known = [name for name in windows if self.model.startswith(name)]
-        return windows[max(known, key=len)] if known else None
+        given = self.config.get("model_context_window")
+        if type(given) is int:
+            return given * 95 // 100
+        found: int | None = self.abilities()["window"]
+        return found
+
+    def feature(self, name: str) -> bool:
+        """Return True if the configuration switches a feature on."""
+        features = self.config.get("features")
+        return isinstance(features, dict) and features.get(name) is True
 
     def rollout(self, thread: str, created: float, archived: bool) -> str:
         """Return the path that the real server would keep a thread under."""

@@ -15,23 +15,27 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
 
     Left out: the base instructions of the binary itself, its permission and skill texts, and the schemas of its tools.
     """
-    known = settings.window() is not None
-    summary = None if settings.summary == "none" else settings.summary or "auto"
-    tools = _TOOLS if kind == "turn" else [tool for tool in _TOOLS if tool["type"] != "web_search"]
+    able, config = settings.abilities(), settings.config
+    reasons = able.get("reasons") or config.get("model_supports_reasoning_summaries") is True
+    reasoning = {
+        "effort": settings.effort or able.get("effort"),
+        "summary": None if settings.summary == "none" else settings.summary or "auto",
+    }
     body: dict[str, Any] = {
         "model": settings.model,
         "instructions": settings.base_instructions,
         "input": answered(thread.history),
-        "tools": [*tools, *map(_dynamic, thread.dynamic_tools)],
+        "tools": [*_tools(settings, kind), *map(_dynamic, thread.dynamic_tools)],
         "tool_choice": "auto",
-        "parallel_tool_calls": known,
-        "reasoning": {"effort": settings.effort or "medium", "summary": summary} if known else None,
+        "parallel_tool_calls": bool(able.get("parallel")),
+        "reasoning": {name: value for name, value in reasoning.items() if value} if reasons else None,
         "store": False,
         "stream": True,
-        "include": ["reasoning.encrypted_content"] if known else [],
+        "include": ["reasoning.encrypted_content"] if reasons else [],
         "prompt_cache_key": thread.id,
     }
-    text: dict[str, Any] = {"verbosity": "low"} if settings.model == "gpt-5.2" else {}
+    verbosity = able.get("verbosity") and (config.get("model_verbosity") or able["verbosity"])
+    text: dict[str, Any] = {"verbosity": verbosity} if verbosity else {}
     if schema is not None:
         text["format"] = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
     return {**body, "text": text} if text else body
@@ -53,16 +57,34 @@ _CALLS = {
     "local_shell_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "name": "shell_command"},
-    {"type": "function", "name": "list_mcp_resources"},
-    {"type": "function", "name": "list_mcp_resource_templates"},
-    {"type": "function", "name": "read_mcp_resource"},
-    {"type": "function", "name": "update_plan"},
-    {"type": "custom", "name": "apply_patch"},
-    {"type": "web_search", "external_web_access": False},
-    {"type": "function", "name": "view_image"},
-]
+
+
+def _tools(settings: Settings, kind: str) -> list[dict[str, Any]]:
+    """Return the tools that are offered to the model, in the real order; of the schemas nothing but their names."""
+    able, config = settings.abilities(), settings.config
+    shell = able.get("shell", "shell_command")
+    features = config.get("features")
+    shells = [{"type": "local_shell"}] if shell == "local_shell" else [{"type": "function", "name": shell}]
+    if settings.feature("unified_exec"):
+        shells = [{"type": "function", "name": name} for name in ("exec_command", "write_stdin")]
+    if isinstance(features, dict) and features.get("shell_tool") is False:
+        shells = []
+    names = ["list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource", "update_plan"]
+    names += ["request_user_input"] if settings.feature("collaboration_modes") else []
+    tools: list[dict[str, Any]] = [*shells, *({"type": "function", "name": name} for name in names)]
+    if able.get("patch", True) or settings.feature("apply_patch_freeform"):
+        tools.append({"type": "custom", "name": "apply_patch"})
+    if kind == "turn" and config.get("web_search") != "disabled":
+        tools.append({"type": "web_search", "external_web_access": _live(settings)})
+    tools.append({"type": "function", "name": "view_image"})
+    agents = ("spawn_agent", "send_input", "wait", "close_agent") if settings.feature("collab") else ()
+    return tools + [{"type": "function", "name": name} for name in agents]
+
+
+def _live(settings: Settings) -> bool:
+    tools = settings.config.get("tools")
+    asked = isinstance(tools, dict) and tools.get("web_search") is True
+    return asked or settings.feature("web_search_request") or settings.config.get("web_search") == "live"
 
 
 def _dynamic(tool: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from codex_fakes.scripted.turns.calls import Commands
 from codex_fakes.scripted.turns.patches import Patches
 from codex_replay.core.wire.json_text import dumps
-from codex_replay.protocol.turn.tools import BadArguments, arguments_of, plan_of, resolve
+from codex_replay.protocol.turn.tools import BadArguments, arguments_of, plan_of, resolve, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Tools(Commands, Patches):
         self.tell()
 
     def _does(self, call: dict[str, Any]) -> str:
+        if call["call"] == "function" and any(tool.get("name") == call["name"] for tool in self.thread.dynamic_tools):
+            return "dynamic"  # the client's tool comes before one of the same name that Codex has
         for row in self.rows:
             if row["call"] == call["call"] and row["name"] in (call.get("name"), "*"):
                 return str(row["does"])
@@ -92,18 +94,36 @@ class Tools(Commands, Patches):
         return self.turn.sentence("image-attached")
 
     def _mcp(self, call: dict[str, Any], result: dict[str, Any]) -> str:
-        given = arguments_of(call)
-        text = result.get("output") or self.turn.sentence(call["name"])
-        values = {"call": call["call_id"], "server": given.get("server", "codex"), "tool": call["name"], "arguments": given}
+        given = value_of(call) if call.get("arguments", "").strip() else None
+        if given is not None and type(given) is not dict:
+            arguments_of(call)  # refuses it
+        words = {name: text.strip() for name, text in (given or {}).items() if isinstance(text, str) and text.strip()}
+        reads = call["name"] == "read_mcp_resource"
+        if reads and (given is None or (missing := next((name for name in ("server", "uri") if name not in given), None))):
+            raise BadArguments("expected value" if given is None else f"missing field `{missing}`")
+        if reads and (empty := next((name for name in ("server", "uri") if name not in words), None)):
+            return f"{empty} must be provided"
+        values = {"call": call["call_id"], "server": words.get("server", "codex"), "tool": call["name"], "arguments": given}
         self.thread.emit("mcp-begin", values)
+        wrong = self._no_server(call["name"], words) if "output" not in result else None
+        if wrong is not None:
+            self.thread.emit("mcp-failed", {**values, "message": wrong, "duration": {"secs": 0, "nanos": 0}, "durationMs": 0})
+            return wrong
+        text = result.get("output") or self.turn.sentence(call["name"])
         content = [{"text": text, "type": "text"}]
         self.thread.emit("mcp-end", {**values, "content": content, "duration": {"secs": 0, "nanos": 0}, "durationMs": 0})
         return str(text)
 
+    def _no_server(self, name: str, words: dict[str, str]) -> str | None:
+        """Return why a call about resources fails: there is no MCP server, and so none of any name."""
+        if "server" in words:
+            return self.turn.sentence("no-mcp-server", what=self.settings["mcp"][name], server=words["server"])
+        return self.turn.sentence("mcp-cursor") if "cursor" in words else None
+
     def _dynamic(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         if all(tool.get("name") != call["name"] for tool in self.thread.dynamic_tools):
             return self.turn.sentence("unsupported", name=call["name"])
-        values = {"call": call["call_id"], "tool": call["name"], "arguments": arguments_of(call)}
+        values = {"call": call["call_id"], "tool": call["name"], "arguments": value_of(call)}
         given = yield from self.ask("dynamic-call", values)
         if not (isinstance(given, dict) and type(given.get("output")) is str and type(given.get("success")) is bool):
             return self.turn.sentence("dynamic-invalid")

@@ -22,17 +22,24 @@ class BadArguments(ValueError):
     """A call's arguments cannot be used; the text is the real binary's output for the model after "failed to parse ...: "."""
 
 
-def arguments_of(call: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a function call's decoded arguments; raises `BadArguments`, in serde's words where they are known."""
+def value_of(call: Mapping[str, Any]) -> Any:
+    """Return a function call's decoded arguments, which may be any JSON; raises `BadArguments`, in serde's words if known."""
     text = call.get("arguments") or ""
     try:
-        value = loads(text.encode("utf-8", "surrogatepass"))
+        return loads(text.encode("utf-8", "surrogatepass"))
     except NotJson as error:
         if text[:1] == "{" and text[1:2] not in ('"', "}", ""):
             raise BadArguments("key must be a string at line 1 column 2") from None
-        if not text:
-            raise BadArguments("EOF while parsing a value at line 1 column 0") from None
+        if text == "{":
+            raise BadArguments("EOF while parsing an object at line 1 column 1") from None
+        if not text.strip():
+            raise BadArguments(f"EOF while parsing a value at line 1 column {len(text)}") from None
         raise BadArguments(str(error)) from None
+
+
+def arguments_of(call: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a function call's decoded arguments; raises `BadArguments`, in serde's words where they are known."""
+    text, value = call.get("arguments") or "", value_of(call)
     if type(value) is not dict:
         raise BadArguments(f"invalid type, expected an object at line 1 column {len(text)}")
     for name in required:
