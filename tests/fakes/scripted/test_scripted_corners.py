@@ -188,3 +188,87 @@ def test_a_review_is_not_offered_a_web_search(start: Start) -> None:
     review, later = [entry["body"] for entry in fake.ledger()]
     assert "web_search" not in [tool["type"] for tool in review["tools"]]
     assert "<user_action>" in later["input"][1]["content"][0]["text"]
+
+
+ADD = "*** Begin Patch\n*** Add File: n.txt\n+one\n*** End Patch\n"
+
+
+def output(fake: Started, call: dict[str, Any], **settings: Any) -> str:
+    """Run a turn with one call; return its output for the model."""
+    free = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+    fake.turn(fake.thread(**{**free, **settings}))
+    [text] = [item["output"] for item in fake.ledger()[1]["body"]["input"] if item["type"].endswith("_output")]
+    return str(text)
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        ("*** Begin Patch\n*** End Patch", "patch rejected: empty patch"),
+        (ADD.replace("+one", "one"), "verification failed: invalid hunk at line 3, 'one' is not a valid hunk header."),
+        (ADD.replace("\n", "\r\n"), "Success. Updated the following files:\nA n.txt\n"),
+        (f"<<'EOF'\n{ADD}EOF\n", "Success. Updated the following files:\nA n.txt\n"),
+        ("*** Begin Patch\n*** Update File: a\n*** End Patch", "invalid hunk at line 2, Update file hunk for path 'a' is empty"),
+        ("", "The last line of the patch must be '*** End Patch'"),
+    ],
+)
+def test_a_patch_is_read_as_strictly_as_by_the_real_server(start: Start, patch: str, words: str) -> None:
+    call = {"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "call_1"}
+    assert words in output(start([{"items": [call]}, "on"]), call)
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "changes"),
+    [
+        ("shell_command", f"apply_patch <<'EOF'\n{ADD}EOF\n", True),
+        ("shell_command", f"cd sub && apply_patch <<'EOF'\n{ADD}EOF\n", True),
+        ("shell", ["apply_patch", ADD], True),
+        ("shell_command", f"apply_patch <<'EOF'\n{ADD}EOF\necho x", False),
+    ],
+)
+def test_a_patch_in_a_shell_command_is_a_file_change(start: Start, name: str, command: Any, changes: bool) -> None:
+    call = {"type": "function_call", "name": name, "arguments": {"command": command}, "call_id": "call_1"}
+    fake = start([{"items": [call]}, "on"])
+    output(fake, call)
+    assert any(of(f.value, "codex/event/patch_apply_begin") for f in fake.client.timeline) is changes
+    warned = [item for item in fake.ledger()[1]["body"]["input"] if "Warning: apply_patch was requested via" in str(item)]
+    assert len(warned) == changes
+
+
+def test_the_clients_tool_comes_before_one_of_codex_with_that_name(start: Start) -> None:
+    call = {"type": "function_call", "name": "update_plan", "arguments": "[1]", "call_id": "call_1"}
+    fake = start([{"items": [call]}, "on"])
+    thread = fake.thread(dynamicTools=[{"name": "update_plan", "description": "D", "inputSchema": {"type": "object"}}])
+    fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Go."}]})
+    asked = fake.client.wait("the call", lambda m: of(m, "item/tool/call"))
+    assert asked["params"]["arguments"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([" "], "dynamic tool name must not be empty"),
+        (["a "], "dynamic tool name has leading/trailing whitespace: a "),
+        (["mcp__a"], "dynamic tool name is reserved: mcp__a"),
+        (["a", "a"], "duplicate dynamic tool name: a"),
+    ],
+)
+def test_names_of_tools_are_refused_in_the_real_words(start: Start, names: list[str], words: str) -> None:
+    tools = [{"name": name, "description": "D", "inputSchema": {"type": "object"}} for name in names]
+    assert start([]).client.call("thread/start", {"dynamicTools": tools})["error"]["message"] == words
+
+
+def test_resources_of_an_unknown_server_are_refused(start: Start) -> None:
+    arguments = {"server": "s", "uri": "u"}
+    call = {"type": "function_call", "name": "read_mcp_resource", "arguments": arguments, "call_id": "call_1"}
+    assert output(start([{"items": [call]}, "on"]), call) == "resources/read failed: unknown MCP server 's'"
+
+
+@pytest.mark.parametrize(
+    ("model", "first", "parallel"), [("gpt-5.2", "shell_command", True), ("gpt-5", "shell", False), ("nonesuch", "shell", False)]
+)
+def test_each_model_is_offered_its_own_tools(start: Start, model: str, first: str, parallel: bool) -> None:
+    fake = start(["a"])
+    fake.turn(fake.thread(model=model))
+    body = fake.ledger()[0]["body"]
+    assert (body["tools"][0]["name"], body["parallel_tool_calls"]) == (first, parallel)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.protocol.turn.diff import BadPatch, TurnDiff, changes_of, parse_patch, shown_v2, summary_lines
+from codex_replay.protocol.turn.diff import TurnDiff, changes_of, shown_v2
 from codex_replay.protocol.turn.frames import camel, failure, fill, frames, load_table
+from codex_replay.protocol.turn.patch_text import BadPatch, parse_patch, summary_lines
 from codex_replay.protocol.turn.stream import Sampling
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, arguments_of, join, plain_commands
 from codex_replay.shell.cassettes.file import CassetteReader
@@ -323,7 +324,7 @@ def test_what_a_patch_tells_of_itself() -> None:
 
 def test_the_diff_of_a_turn_adds_up() -> None:
     diff = TurnDiff()
-    first = changes_of("", "/w", {"changes": {"a": {"type": "add", "content": "1\n"}}})
+    first = changes_of("*** Begin Patch\n*** End Patch", "/w", {"changes": {"a": {"type": "add", "content": "1\n"}}})
     for changes in (first, {"/w/a": {"type": "update", "unified_diff": "", "old": "1\n", "new": "2\n"}}):
         diff.begin(changes)
         diff.apply(changes)

@@ -138,6 +138,35 @@ def _named(name: str, arguments: str, odd: list[str], resource: str, given: str)
     return conversation([*script, GREETING], [start, {**GO, "answer": answer}], settings={"dynamicTools": tools[:1]})
 
 
+_BODY = ["*** Add File: n.txt\n+one\n", "*** Add File: n.txt\none\n", "*** Add File: n.txt\n", "", "nonsense\n", "\n"]
+_BODY += ["*** Add File: n.txt\n+one\n*** Add File: m.txt\n+x\n", "*** Add File: \n+x\n", "*** Update File: old.txt\n"]
+_BODY += [
+    "*** Update File: old.txt\n@@\nx\n",
+    "*** Update File: old.txt\n@@\n",
+    "*** Delete File: gone.txt\n+x\n",
+    "*** Foo: n\n",
+]
+_WRAPS = ["{}", "{}", "  {}  ", "<<'EOF'\n{}EOF\n", "<<EOF\n{}EOF", "<<'EOF'\n{}", "{}\nx"]
+_COMMANDS = ["apply_patch <<'EOF'\n{}EOF\n", "applypatch <<EOF\n{}EOF", "{}"]
+
+
+def _patch_text(body: str, wrap: str, crlf: bool, how: str, policy: str, decision: str) -> dict[str, Any]:
+    text = f"*** Begin Patch\n{body}*** End Patch\n"
+    text = wrap.format(text)
+    if crlf:
+        text = text.replace("\n", "\r\n")
+    call: dict[str, Any] = {"type": "custom_tool_call", "name": "apply_patch", "input": text, "call_id": "call_1"}
+    if how == "argv":
+        command = {"command": ["apply_patch", text]}
+        call = {"type": "function_call", "name": "shell", "arguments": command, "call_id": "call_1"}
+    elif how != "custom":
+        line = {"command": how.format(f"*** Begin Patch\n{body}*** End Patch\n")}
+        call = {"type": "function_call", "name": "shell_command", "arguments": line, "call_id": "call_1"}
+    step = {**GO, "decide": {"*": decision}}
+    settings = {"approvalPolicy": policy, "sandbox": "danger-full-access"}
+    return conversation([{"items": [call]}, GREETING], [step], settings=settings)
+
+
 KINDS: dict[str, st.SearchStrategy[Any]] = {
     "usage limits": st.builds(
         lambda error, headers, retries, delay: _refused(
@@ -163,6 +192,15 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
         st.lists(st.sampled_from(["thread/read", "thread/resume", "thread/fork"]), max_size=2),
     ),
     "models": st.builds(_models, _MODELS, _model_configs, _turn_models),
+    "patch texts": st.builds(
+        _patch_text,
+        st.sampled_from(_BODY),
+        st.sampled_from(_WRAPS),
+        st.sampled_from([False, False, True]),
+        st.sampled_from(["custom", "custom", "argv", *_COMMANDS]),
+        st.sampled_from(["never", "untrusted"]),
+        st.sampled_from(["accept", "decline"]),
+    ),
     "odd tools": st.builds(
         _named,
         st.sampled_from(_NAMES),

@@ -86,6 +86,9 @@ def conversations() -> dict[str, dict[str, Any]]:
     )
     found["image"] = conversation([{"items": [function("view_image", path="old.txt")]}, {"items": ["Ok."]}], [GO])
     found["mcp"] = conversation([{"items": [function("list_mcp_resources")]}, {"items": ["Ok."]}], [GO])
+    found["mcp-failed"] = conversation(
+        [{"items": [function("read_mcp_resource", server="nonesuch", uri="u")]}, {"items": ["Ok."]}], [GO]
+    )
     settings = {"config": {"model_providers.mock.stream_max_retries": 1}}
     found["retried"] = conversation(
         [{"items": ["Part."], "fault": "missing_completed"}, {"items": ["Ok."]}], [GO], settings=settings

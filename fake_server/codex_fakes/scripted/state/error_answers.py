@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codex_replay.core.wire.json_text import dumps
+from time import localtime, strftime, time
+
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +42,36 @@ def status_cause(status: int, body: str, url: str, request: str | None = None) -
     """Return the cause that a status with this body is."""
     reason = _REASONS.get(status, "<unknown status code>")
     shown = f", request id: {request}" if request else ""
+    if status == 429 and (limit := _usage_limit(body)) is not None:
+        return limit
     return {"status": status, "reason": reason, "body": body, "url": url, "request": shown}
+
+
+def _usage_limit(body: str) -> dict[str, Any] | None:
+    """Return the cause that a 429 answer is that reports a usage limit; None for any other."""
+    try:
+        error = loads(body.encode("utf-8", "surrogatepass"))["error"]
+        kind = error["type"]
+    except (NotJson, TypeError, KeyError, IndexError):
+        return None
+    plan, at = error.get("plan_type"), error.get("resets_at")
+    if type(plan) not in (str, type(None)) or type(at) not in (int, type(None)):
+        return None
+    if kind == "usage_not_included":
+        return {"code": kind}
+    again = "later" if at is None else f"at {_moment(at)}"
+    return {"plan": plan, "again": again} if kind == "usage_limit_reached" else None
+
+
+def _moment(at: int) -> str:
+    """Return a time (seconds since the epoch) as the real server writes it: with its day unless that is today."""
+    then = localtime(at)
+    hour = f"{then.tm_hour % 12 or 12}:{strftime('%M %p', then)}"
+    if then[:3] == localtime(time())[:3]:
+        return hour
+    day = then.tm_mday
+    suffix = "th" if day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"{strftime('%b', then)} {day}{suffix}, {then.tm_year} {hour}"
 
 
 def _body(turn: Turn) -> str:

@@ -36,7 +36,7 @@ class Calls:
         self.given: list[
             tuple[dict[str, Any], dict[str, Any]]
         ] = []  # outputs that are not sent yet: for the history, and as raw items
-        self._printed: tuple[str, str] | None = None  # the text of what ran last, and its structured form
+        self._printed: tuple[str, int, str, int] | None = None  # what ran last: its text, exit code, output, milliseconds
 
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
         """Ask the client and return its result; an error is not an answer, and nothing but an interrupt ends the wait."""
@@ -70,8 +70,8 @@ class Calls:
     def give(self, call: dict[str, Any], text: str) -> None:
         """Set the output of a call; it is sent when the reply has been read to its end (`tell`)."""
         shown = text
-        if self._printed is not None and text is self._printed[0] and call.get("name") != "shell_command":
-            shown = self._printed[1]
+        if call.get("name") != "shell_command" and self.thread.hears_raw:
+            shown = self.structured(text)
         self.given.append((output_item(call, text), output_item(call, shown)))
 
     def tell(self) -> None:
@@ -84,11 +84,17 @@ class Calls:
     def what_ran(self, code: int, output: str, ms: int = 0) -> str:
         """Return the output for the model of what ran."""
         text = self.turn.sentence("exec-output", exitCode=code, output=output)
-        if self.thread.hears_raw:
-            from codex_fakes.scripted.state.raw import structured
-
-            self._printed = text, structured(output, code, ms)
+        self._printed = text, code, output, ms
         return text
+
+    def structured(self, text: str) -> str:
+        """Return what ran last as JSON, if this is its text; any other text unchanged."""
+        if self._printed is None or text is not self._printed[0]:
+            return text
+        from codex_fakes.scripted.state.raw import structured
+
+        _, code, output, ms = self._printed
+        return structured(output, code, ms)
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
         """Emit what a call prints, each stream in one piece."""
@@ -105,10 +111,7 @@ class Commands(Calls):
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         thread, turn, settings = self.thread, self.turn, self.turn.settings
-        try:
-            shell = ShellCall(call, settings.cwd)
-        except KeyError as missing:
-            raise BadArguments(f"missing field `{missing.args[0]}`") from None
+        shell = self._shell_call(call)
         if shell.escalated and settings.policy != "on-request":
             return turn.sentence("escalated", policy=_POLICIES.get(settings.policy, settings.policy))
         actions = result.get("actions") or [{"type": "unknown", "cmd": shell.shown}]
@@ -144,6 +147,12 @@ class Commands(Calls):
         while result.get("hang"):
             yield Never()  # a command that does not end until it is interrupted
         return self._ended(values, result)
+
+    def _shell_call(self, call: dict[str, Any]) -> ShellCall:
+        try:
+            return ShellCall(call, self.turn.settings.cwd)
+        except KeyError as missing:
+            raise BadArguments(f"missing field `{missing.args[0]}`") from None
 
     def _approve_command(self, values: dict[str, Any], key: Any) -> Generator[Any, None, str]:
         """Ask; return the refusal's text, or "" when the command may run."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from codex_fakes.scripted.turns.calls import Calls, streams
-from codex_replay.protocol.turn.diff import BadPatch, changes_of, parse_patch, shown, shown_v2, summary_lines
+from codex_replay.protocol.turn.diff import changes_of, shown, shown_v2
+from codex_replay.protocol.turn.patch_text import BadPatch, summary_lines
 from codex_replay.protocol.turn.tools import arguments_of
 
 TYPE_CHECKING = False
@@ -18,14 +19,21 @@ class Patches(Calls):
     """Calls of apply_patch."""
 
     def _patch(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        thread, turn, settings = self.thread, self.turn, self.turn.settings
         patch = call["input"] if call["call"] == "custom" else arguments_of(call, ("input",))["input"]
         if "error" in result:
             return str(result["error"])
+        text = yield from self._change(call, patch, self.turn.settings.cwd, result)
+        return text
+
+    def _change(self, call: dict[str, Any], patch: str, cwd: str, result: dict[str, Any]) -> Output:
+        """Apply a patch that was found in a call, from the directory `cwd`."""
+        thread, turn, settings = self.thread, self.turn, self.turn.settings
         try:
-            changes = changes_of(patch, settings.cwd, result)
+            changes = changes_of(patch, cwd, result)
         except BadPatch as error:
             return turn.sentence("patch-unverified", why=str(error))
+        if not changes:
+            return turn.sentence("patch-empty")
         inside = self._writable(changes)
         asks = settings.policy == "untrusted" or (settings.policy == "on-request" and not inside)
         if settings.policy == "never" and not inside:
@@ -59,7 +67,7 @@ class Patches(Calls):
         thread, turn = self.thread, self.turn
         success = result.get("success", True)
         if success and "stdout" not in result:
-            result = {**result, "stdout": turn.sentence("patch-success") + _summary(patch)}
+            result = {**result, "stdout": turn.sentence("patch-success") + summary_lines(patch)}
         self.outputs("patch-output", values, result)
         (_, stdout), (_, stderr) = streams(result)
         ended = {"stdout": stdout, "stderr": stderr, "success": success, "status": "completed" if success else "failed"}
@@ -97,11 +105,3 @@ class Patches(Calls):
         roots = [self.turn.settings.cwd, *sandbox["writableRoots"], *(() if sandbox["excludeSlashTmp"] else ("/tmp",))]
         paths = [*changes, *(c["move_path"] for c in changes.values() if c.get("move_path"))]
         return all(any(path.startswith(root.rstrip("/") + "/") for root in roots) for path in paths)
-
-
-def _summary(patch: str) -> str:
-    try:
-        parse_patch(patch)
-        return summary_lines(patch)
-    except BadPatch:
-        return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from codex_fakes.scripted.turns.calls import Commands
 from codex_fakes.scripted.turns.patches import Patches
 from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.turn.patch_text import BadPatch, patch_in, readable
 from codex_replay.protocol.turn.tools import BadArguments, arguments_of, plan_of, resolve, value_of
 
 TYPE_CHECKING = False
@@ -76,6 +77,28 @@ class Tools(Commands, Patches):
             # Arguments of another shape; the real binary has a sentence of serde's for each, which is not worth a parser.
             return self.turn.sentence("bad-arguments", why=f"invalid type, {error}")
         return text
+
+    def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
+        """Run a command, or apply the patch that it is."""
+        if call["call"] == "local_shell":
+            text = yield from super()._shell(call, result)
+            return text
+        shell = self._shell_call(call)
+        try:
+            found = patch_in(shell.command)
+        except BadPatch as error:
+            return self.turn.sentence("patch-unverified", why=str(error))
+        if found is None:
+            text = yield from super()._shell(call, result)
+            return text
+        patch, folder = found
+        if readable(patch):
+            words = self.turn.sentence("patch-in-shell", name=call["name"])
+            warning = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]}
+            self.thread.history.append(warning)
+            self.thread.raw(warning)
+        text = yield from self._change(call, patch, shell.cwd if folder is None else resolve(shell.cwd, folder), result)
+        return self.structured(text) if call["name"] == "shell_command" else text
 
     # -- the others ---------------------------------------------------------------------------------------------------
 

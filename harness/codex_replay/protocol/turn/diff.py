@@ -7,6 +7,7 @@ shows them. `TurnDiff` joins the changes of a turn into one diff in git's form, 
 
 from __future__ import annotations
 
+from codex_replay.protocol.turn.patch_text import parse_patch
 from codex_replay.protocol.turn.tools import resolve
 
 TYPE_CHECKING = False
@@ -15,53 +16,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NOTHING = "0" * 40
-_HEADERS = "Valid hunk headers: '*** Add File: {path}', '*** Delete File: {path}', '*** Update File: {path}'"
-
-
-class BadPatch(ValueError):
-    """The patch cannot be read; the text is the real binary's output for the model."""
-
-
-def parse_patch(text: str) -> dict[str, dict[str, Any]]:
-    """Return path -> change of a patch in apply_patch's language; raises `BadPatch`.
-
-    What the patch does not contain stays empty: a deleted file's content, the line numbers of an updated one.
-    """
-    lines = text.strip().split("\n")
-    if lines[0].strip() != "*** Begin Patch":
-        raise BadPatch("invalid patch: The first line of the patch must be '*** Begin Patch'")
-    if lines[-1].strip() != "*** End Patch":
-        raise BadPatch("invalid patch: The last line of the patch must be '*** End Patch'")
-    changes: dict[str, dict[str, Any]] = {}
-    body: list[str] = []
-    for number, line in enumerate(lines[1:-1], 2):
-        head, _, path = line.partition(": ")
-        if head in ("*** Add File", "*** Delete File", "*** Update File"):
-            body = []
-            sort = head[4:].partition(" ")[0].lower()
-            changes[path] = {"type": sort, "body": body}
-        elif not changes:
-            raise BadPatch(f"invalid hunk at line {number}, '{line}' is not a valid hunk header. {_HEADERS}")
-        else:
-            body.append(line)
-    return {path: _change(change["type"], change["body"]) for path, change in changes.items()}
-
-
-def _change(sort: str, body: list[str]) -> dict[str, Any]:
-    if sort == "add":
-        return {"type": "add", "content": "".join(line[1:] + "\n" for line in body)}
-    if sort == "delete":
-        return {"type": "delete", "content": ""}
-    moved = next((line.partition(": ")[2] for line in body if line.startswith("*** Move to")), None)
-    kept = [line for line in body if not line.startswith("***")]
-    return {"type": "update", "unified_diff": "".join(line + "\n" for line in kept), "move_path": moved}
 
 
 def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return absolute path -> change of one call; raises `BadPatch` if neither the script nor the patch has the changes."""
-    given = result["changes"] if "changes" in result else parse_patch(patch)
+    """Return absolute path -> change of one call; raises `BadPatch` for a patch that cannot be read."""
+    parsed = parse_patch(patch)
+    given = result.get("changes", parsed)
     changes = {resolve(cwd, path): dict(change) for path, change in given.items()}
     for change in changes.values():
+        if change["type"] == "update":
+            change.setdefault("move_path", None)
         if change.get("move_path"):
             change["move_path"] = resolve(cwd, change["move_path"])
     return changes
@@ -87,18 +51,6 @@ def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     return listed
 
 
-def summary_lines(patch: str) -> str:
-    """Return the lines that the real apply_patch prints of the files it changed: added, modified, deleted."""
-    marks = {"add": "A", "update": "M", "delete": "D"}
-    parsed = parse_patch(patch)
-    return "".join(
-        f"{marks[sort]} {change.get('move_path') or path}\n"
-        for sort in ("add", "update", "delete")
-        for path, change in parsed.items()
-        if change["type"] == sort
-    )
-
-
 class TurnDiff:
     """The files that a turn has changed so far, by their path now: where each was, its text before and now (None: no file)."""
 
@@ -113,7 +65,7 @@ class TurnDiff:
         """
         for path, change in changes.items():
             if path not in self._files:
-                before = {"add": None, "delete": change.get("content")}.get(change["type"], change.get("old", ""))
+                before = {"add": change.get("old"), "delete": change.get("content")}.get(change["type"], change.get("old", ""))
                 self._files[path] = (path, before, before, "")
             if change.get("move_path"):
                 origin, before, _, _ = self._files.pop(path)
@@ -145,8 +97,9 @@ def _file_diff(path: str, origin: str, old: str | None, new: str | None, hunks: 
         return ""
     mode = "new file mode 100644\n" if old is None else "deleted file mode 100644\n" if new is None else ""
     before, after = ("/dev/null" if old is None else f"a/{origin}"), ("/dev/null" if new is None else f"b/{path}")
-    head = f"diff --git a/{origin} b/{path}\n{mode}index {_blob(old)}..{_blob(new)}\n--- {before}\n+++ {after}\n"
-    return head + (hunks or _hunks(old or "", new or ""))
+    head = f"diff --git a/{origin} b/{path}\n{mode}index {_blob(old)}..{_blob(new)}\n"
+    lines = hunks or _hunks(old or "", new or "")
+    return f"{head}--- {before}\n+++ {after}\n{lines}" if lines else head
 
 
 def _blob(text: str | None) -> str:

@@ -142,15 +142,12 @@ def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict
 def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a fault upstream becomes: message, info, retry (a list of "request" and "stream"), streamStatus, full.
 
-    `cause` has one of "status" (with reason, body, url), "code" (with text) or "break" (with url); see the table "errors" and
-    REAL-98.
+    `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url) or "plan" (with again); see the
+    table "errors" and REAL-98.
     """
-    if "status" in cause:
-        if cause["status"] == 429:
-            from codex_replay.protocol.turn.limits import usage_limit
-
-            if (limited := usage_limit(errors, cause.get("body", ""))) is not None:
-                return limited
+    if "plan" in cause:
+        row = {"message": errors["plans"].get(cause["plan"]) or errors["plans"]["*"], **errors["codes"]["usage_limit_reached"]}
+    elif "status" in cause:
         statuses = errors["statuses"]
         special = (key for key in statuses if key[:4] == f"{cause['status']} " and _shows(key[4:], statuses[key], cause))
         row = statuses.get(next(special, str(cause["status"]))) or statuses["5xx" if cause["status"] >= 500 else "4xx"]

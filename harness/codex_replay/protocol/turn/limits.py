@@ -1,14 +1,10 @@
-"""Rate limits and usage limits, as 0.92.0 reads them from the headers and error answers of its backend.
+"""Rate limits as 0.92.0 reads them from the headers of its backend's answers.
 
 Observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros counts as none;
 windows of an answer replace those of the answer before, credits stay until others come.
 """
 
 from __future__ import annotations
-
-from time import localtime, strftime
-
-from codex_replay.core.wire.json_text import NotJson, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,35 +52,3 @@ def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str
     """Return the limits after an answer: its windows, and its credits or those of the answers before."""
     kept = now.get("credits") or (before or {}).get("credits")
     return {**now, "credits": kept} if kept else dict(now)
-
-
-def usage_limit(errors: Mapping[str, Any], body: str) -> dict[str, Any] | None:
-    """Return the failure that a 429 answer with this body is, if it reports a usage limit; `errors` is the table's."""
-    try:
-        error = loads(body.encode("utf-8", "surrogatepass"))["error"]
-        kind = error["type"]
-    except (NotJson, TypeError, KeyError, IndexError):
-        return None
-    plan, at = error.get("plan_type"), error.get("resets_at")
-    if type(plan) not in (str, type(None)) or type(at) not in (int, type(None)):
-        return None
-    if kind == "usage_not_included":
-        return dict(errors["codes"][kind])
-    if kind != "usage_limit_reached":
-        return None
-    sentence: str = errors["plans"].get(plan) or errors["plans"]["*"]
-    again = "later" if at is None else f"at {_moment(at)}"
-    message = sentence.replace("${again}", f"try again {again}.").replace("${Again}", f"Try again {again}.")
-    return {"message": message, "info": "usage_limit_exceeded", "retry": [], "limited": True}
-
-
-def _moment(at: int) -> str:
-    from time import time
-
-    then = localtime(at)
-    hour = f"{then.tm_hour % 12 or 12}:{strftime('%M %p', then)}"
-    if then[:3] == localtime(time())[:3]:
-        return hour
-    day = then.tm_mday
-    suffix = "th" if day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    return f"{strftime('%b', then)} {day}{suffix}, {then.tm_year} {hour}"
