@@ -85,7 +85,21 @@ def test_a_turn_through_the_recorder(tmp_path: Path) -> None:
     assert CliRunner().invoke(group, ["lint", str(out)]).exit_code == 0
 
 
-LAST = [*TURNS[1:]]
+def test_a_recorded_websocket_runs_the_same_turn(tmp_path: Path) -> None:
+    """By connection: what Codex sends differs from run to run in more than ids, and this version has no table of that."""
+    out = tmp_path / "run.ndjson"
+    with BackendProcess() as backend:
+        backend.session("default", {"websocket": "on", "turns": TURNS})
+        with recorder(out, backend.url) as url:
+            first = run("0.169.0", url, tmp_path / "home")
+        replaying = backend.session("default")
+        replaying.cassette(out, by="connection")
+        done = run("0.169.0", backend.url, tmp_path / "home")
+        assert done.stdout == first.stdout == "Hello over WebSocket.\n"
+        assert [entry["answer"] for entry in messages(replaying)] == ["cassette"] * 3
+        assert replaying.unused_frames() == []
+
+
 #: fault of the first turn -> (the later requests, the final answer arrives).
 FAULTS: dict[str, str] = {
     "ws_close_1000": "WEBSOCKET",

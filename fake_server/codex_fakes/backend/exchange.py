@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from http import HTTPStatus
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from codex_replay.core.wire.websocket import Encoder
 
 Headers = list[tuple[str, str]]
 T = TypeVar("T")
@@ -180,6 +183,24 @@ class Exchange:
     async def hold(self, waiting: Awaitable[T]) -> T:
         """Wait for something while the answer is open; raises `Disconnected` when the client closes meanwhile."""
         return await self.connection.hold(waiting)
+
+
+class MessageExchange(Exchange):
+    """A WebSocket message of a client and the answer to it; what is written as a stream of events leaves as messages."""
+
+    encoder: Encoder
+
+    def send(self, data: bytes) -> None:
+        """Send frames."""
+        raise NotImplementedError
+
+    def note(self, event: Any) -> None:
+        """Take note of what the client is told, which it may continue."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Close the connection after what was sent, a close frame included."""
+        raise NotImplementedError
 
 
 def reason(status: int) -> str:

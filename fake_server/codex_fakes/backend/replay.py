@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.exchange import Exchange, MessageExchange, Request
+from codex_fakes.backend.handshakes import Handshake
 from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import Violation, check
@@ -21,7 +22,7 @@ from codex_fakes.backend.rules.tokens import Tokens
 from codex_replay.core.cassette import http_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.normaliser import Rules
-from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded
+from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded, message_payload
 from codex_replay.core.replay.match import Bindings
 from codex_replay.core.replay.match_on import BadOver
 from codex_replay.core.replay.pace import pace_of
@@ -47,6 +48,50 @@ class Replay:
         #: Sentences about recordings that were cut short, or that are of a version without tables.
         self.notes = list(notes)
         self._judged: dict[int, str | None] = {}
+        #: True if a recording has a WebSocket.
+        self.upgrades = any(one.track.upgraded for one in player.exchanges)
+
+    def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
+        """Return how a handshake is granted; None if it is answered as a request: refused in a recording, or not there at all.
+
+        A client that connects more often than the recorded one is granted the same; with `mode` "on" one of a recording of
+        HTTP is, whose events are sent as messages.
+        """
+        payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
+        found = self.player.find(request.conn, payload)
+        if isinstance(found, HttpMiss):
+            return Handshake([], True) if self.upgrades or mode != "off" else None
+        head = next((frame.payload for frame in reversed(found.answer) if frame.kind == "response"), None)
+        if head is None or head["status"] != 101:
+            return None
+        self.player.use(request.conn, found, payload)
+        own = ("connection", "upgrade", "sec-websocket-accept", "sec-websocket-extensions", "content-length", "date")
+        headers = [(name, value) for name, value in head["headers"] if name.lower() not in own]
+        return Handshake(headers, http_frames.header(head["headers"], "sec-websocket-extensions") is not None)
+
+    async def answer_message(
+        self, exchange: MessageExchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, body: dict[str, Any]
+    ) -> Violation | None:
+        """Answer a WebSocket message from the recordings; return why it is not answered, as `answer` does."""
+        request = exchange.request
+        payload = message_payload(path, [list(pair) for pair in request.headers], body)
+        found = self.player.find(request.conn, payload)
+        other = self.player.convert(request.conn, payload) if isinstance(found, HttpMiss) else None
+        if other is not None:
+            payload = {**payload, "method": "POST"}
+        elif isinstance(found, HttpMiss):
+            return Violation("miss", 501, "replay_miss", str(found), found.path)
+        one = other or found
+        assert isinstance(one, Recorded)
+        if (violation := self.violation(one, Asked(path, request.header, entry.body or b"", tokens), off)) is not None:
+            return violation
+        self.player.use(request.conn, one, payload)
+        from codex_fakes.backend.replay_messages import play_as_messages, play_messages
+
+        entry.answer, entry.status = "cassette", 200
+        entry.recorded = {"cassette": one.track.name, "frame": one.request.n, **({"converted": True} if other else {})}
+        entry.close(await (play_as_messages if other else play_messages)(exchange, one, self.pace))
+        return None
 
     def unused(self) -> list[dict[str, Any]]:
         """Return the requests of the recordings that no client sent."""
@@ -66,8 +111,13 @@ class Replay:
             entry.body = request.body
         payload = http_frames.request_payload(request.method, target, headers, request.body, request.version)
         found = self.player.find(request.conn, payload)
+        other = None
         if isinstance(found, HttpMiss):
-            return Violation("miss", 501, "replay_miss", str(found), found.path)
+            if request.method == "POST" and path.endswith("/responses") and self.upgrades:
+                other = self.player.convert(request.conn, payload)
+            if other is None:
+                return Violation("miss", 501, "replay_miss", str(found), found.path)
+            found = other
         if request.method == "POST" and path.endswith("/responses"):
             asked = Asked(path, request.header, entry.body, tokens)
             if (violation := self.violation(found, asked, off)) is not None:
@@ -75,6 +125,13 @@ class Replay:
         self.player.use(request.conn, found, payload)
         entry.answer = "cassette"
         entry.recorded = {"cassette": found.track.name, "frame": found.request.n}
+        if other is not None:
+            from codex_fakes.backend.replay_messages import play_as_events
+
+            self.player.converted(other)
+            entry.recorded["converted"], entry.status = True, 200
+            entry.close(await play_as_events(exchange, other, self.pace))
+            return None
         entry.status = next((frame.payload["status"] for frame in found.answer[::-1] if frame.kind == "response"), None)
         entry.close(await play(exchange, found, self.pace))
         return None

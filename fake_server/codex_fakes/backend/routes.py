@@ -60,6 +60,13 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The body cannot be read: {too_much}."))
             return
         off = session.script.rules_off if session.script is not None else ()
+        if request.upgrade and path.endswith("/responses"):
+            granted = session.replay.grants(session.websocket.mode, request, path, query)
+            if granted is not None:
+                from codex_fakes.backend import websocket  # as below
+
+                await websocket.serve(exchange, session, entry, path, _responses, granted)
+                return
         unanswered = await session.replay.answer(exchange, entry, session.tokens, off, path, query)
         if unanswered is None:
             return

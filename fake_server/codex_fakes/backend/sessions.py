@@ -14,6 +14,7 @@ from typing import Any
 from codex_fakes.backend.asked import Asked
 from codex_fakes.backend.cache import ReplyCache
 from codex_fakes.backend.exchange import Request
+from codex_fakes.backend.handshakes import Handshakes
 from codex_fakes.backend.ledger import Entry, Ledger
 from codex_fakes.backend.limits import Limits
 from codex_fakes.backend.replay import Replay
@@ -35,27 +36,6 @@ class Changes:
         """Wake everything that waits."""
         for waiter in self.waiters:
             waiter.set()
-
-
-class Handshakes:
-    """How a script's `websocket` has WebSockets answered; see docs/websocket.md."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        #: "off" (426), "on" or "only" (HTTP is refused).
-        self.mode: str = given.get("mode", "on" if given else "off")
-        self.compression: bool = given.get("compression", True)
-        self.headers: list[tuple[str, str]] = list(given.get("headers", {}).items())
-        self.prewarm: Turn | None = given.get("prewarm_turn")
-        faults = given.get("handshakes", [])
-        self._always = faults if isinstance(faults, str) else None
-        self._faults = [] if isinstance(faults, str) else list(faults)
-
-    def next_handshake(self) -> str | None:
-        """Return the fault of the next handshake, None if it is to be granted."""
-        if self._always is not None:
-            return self._always
-        fault = self._faults.pop(0) if self._faults else "ok"
-        return None if fault == "ok" else fault
 
 
 class Session:

@@ -2,7 +2,8 @@
 
 Strategy: a message becomes the full HTTP request that it stands for, and `WebSocketExchange` turns the answer to that request
 into messages, so that one script, one set of rules and one ledger serve both transports. An increment (`previous_response_id`)
-is put together with what this connection last asked and was told. Imported at the first upgrade: its library takes 30 ms.
+is put together with what this connection last asked and was told (`increments`). Imported at the first upgrade: its library
+takes 30 ms.
 
 Sources: the measured behaviour of Codex 0.169.0 (handshake, prewarm, increments, faults); the documents of the API's WebSocket
 mode (the last response of a connection can be continued; one that failed cannot).
@@ -20,13 +21,15 @@ from typing import Any
 
 from codex_fakes.backend.answers import dump, refuse
 from codex_fakes.backend.complaints import complain, describe
-from codex_fakes.backend.exchange import Disconnected, Exchange, Headers, Request, reason
+from codex_fakes.backend.exchange import Disconnected, Exchange, Headers, MessageExchange, Request, reason
+from codex_fakes.backend.handshakes import Handshake
 from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.play import play
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import AUTH_RULES, Violation, check, first_violation
 from codex_fakes.backend.sessions import Session
 from codex_fakes.model.faults import STATUSES
+from codex_replay.core.replay.increments import Increments, comparable, items
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 from codex_replay.core.wire.sse import Decoder as EventDecoder
@@ -58,8 +61,13 @@ def refused_handshake(request: Request) -> Violation | None:
     return None if wrong is None else Violation("handshake", 400, "invalid_handshake", wrong)
 
 
-async def serve(exchange: Exchange, session: Session, entry: Entry, path: str, answer: Answer) -> None:
-    """Answer a handshake, and then the messages of its connection; `answer` answers the HTTP requests that they stand for."""
+async def serve(
+    exchange: Exchange, session: Session, entry: Entry, path: str, answer: Answer, granted: Handshake | None = None
+) -> None:
+    """Answer a handshake, and then the messages of its connection; `answer` answers the HTTP requests that they stand for.
+
+    `granted` is how a recording grants it, None without one.
+    """
     request = exchange.request
     settings = session.websocket
     if (violation := refused_handshake(request)) is not None:
@@ -72,12 +80,14 @@ async def serve(exchange: Exchange, session: Session, entry: Entry, path: str, a
     if violation := first_violation(Asked(path, request.header, b"", session.tokens), AUTH_RULES, off):
         refuse(exchange, entry, violation)
         return
-    accepted = offer_accepted(request.headers) if settings.compression else None
+    compression = settings.compression and (granted is None or granted.compression)
+    accepted = offer_accepted(request.headers) if compression else None
+    more = [*(granted.headers if granted is not None else ()), *settings.headers]
     headers = [("connection", "Upgrade"), ("upgrade", "websocket")]
     headers.append(("sec-websocket-accept", accept_key(request.header("sec-websocket-key") or "")))
     if accepted is not None:
         headers.append(("sec-websocket-extensions", accepted[0]))
-    lines = [f"HTTP/1.1 101 {reason(101)}", *(f"{name}: {value}" for name, value in (*headers, *settings.headers)), "", ""]
+    lines = [f"HTTP/1.1 101 {reason(101)}", *(f"{name}: {value}" for name, value in (*headers, *more)), "", ""]
     exchange.write_bytes("\r\n".join(lines).encode("latin-1", "replace"))
     entry.answer, entry.status = "route", 101
     entry.close("end")  # its messages have entries of their own
@@ -101,16 +111,6 @@ def _fail_handshake(exchange: Exchange, entry: Entry, fault: str) -> None:
         exchange.respond(status, [("content-type", "application/json")], body)
 
 
-class Last:
-    """What a connection asked last, in full, and what it was told: what the next request may continue."""
-
-    def __init__(self, body: Mapping[str, Any], size: int) -> None:
-        self.body = body
-        self.size = size
-        self.id: str | None = None
-        self.items: list[Any] = []
-
-
 class Channel:
     """One upgraded connection: its messages in, in order, and the answers out; pings are answered at any time."""
 
@@ -125,8 +125,10 @@ class Channel:
         self.encoder = Encoder(False, deflate)
         self._waiting: deque[Message] = deque()
         self._came = asyncio.Event()
-        self._last: Last | None = None
+        self.increments = Increments()
+        self._kept = 0  # bytes of the request that can be continued
         self._prewarms = 0
+        self.continues = False  # True if the request is kept, so that its answer can be continued
         self.over = False
 
     def send(self, data: bytes) -> None:
@@ -227,56 +229,71 @@ class Channel:
             text = 'A message must be an object with "type": "response.create".'
             refuse(exchange, entry, Violation("message-type", 400, "invalid_value", text, "type"))
             return
+        await self._create(exchange, entry, value)
+
+    async def _create(self, exchange: WebSocketExchange, entry: Entry, value: dict[str, Any]) -> None:
+        session = self._session
         previous = value.get("previous_response_id")
-        body = self._full(value)
-        if body is None:
-            entry.websocket = {"previous_response_id": previous}
-            self._keep(None)
-            sentence = f"Previous response with id '{previous}' not found."
-            refuse(
-                exchange,
-                entry,
-                Violation("previous-response", 400, "previous_response_not_found", sentence, "previous_response_id"),
-            )
-            return
         entry.websocket = {"generate": value.get("generate") is not False, "previous_response_id": previous}
-        if previous is not None:
-            entry.websocket["sent_items"] = len(_items(value))
+        body = self.increments.full(value)
         entry.body = dump(body)
-        if len(entry.body) > self._session.limits.body:
-            text = f"The request that this increment stands for is longer than {self._session.limits.body} bytes."
-            refuse(exchange, entry, Violation("body-size", 413, "body_too_large", text))
+        if (violation := self._unfit(body, len(entry.body))) is not None and session.replay is None:
+            self._begin(None, 0)
+            refuse(exchange, entry, violation)
             return
-        exchange.last = Last(body, len(entry.body))
-        if value.get("generate") is False:
+        if previous is not None:
+            entry.websocket["sent_items"] = len(items(value))
+        self._begin(body, len(entry.body))
+        if session.replay is not None and await self._replayed(exchange, entry, body, value):
+            return
+        if violation is not None:
+            self._begin(None, 0)
+            refuse(exchange, entry, violation)
+        elif value.get("generate") is False:
             await self._prewarm(exchange, entry, body)
         else:
-            await self._answer(exchange, self._session, entry, self._path, "")
-        # A response that failed cannot be continued, nor can the one that it continued.
-        self._keep(exchange.last if exchange.last.id is not None else None)
+            await self._answer(exchange, session, entry, self._path, "")
 
-    def _keep(self, last: Last | None) -> None:
-        """Keep the last request, whose bytes count; if those of all clients are too many, it cannot be continued."""
+    async def _replayed(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any], value: dict[str, Any]) -> bool:
+        """Answer from the recordings; return False if the script, or a prewarm, is to answer."""
+        replay, session = self._session.replay, self._session
+        assert replay is not None
+        off = session.script.rules_off if session.script is not None else ()
+        unanswered = await replay.answer_message(exchange, entry, session.tokens, off, self._path, comparable(body, value))
+        if unanswered is None:
+            return True
+        if value.get("generate") is False and not replay.upgrades:
+            return False  # a recording of HTTP has none
+        if session.script is not None and unanswered.rule == "miss":
+            entry.missed = unanswered.message
+            return False
+        self._begin(None, 0)
+        refuse(exchange, entry, unanswered)
+        if unanswered.rule == "miss":
+            entry.answer, entry.sentence = "miss", unanswered.message
+        return True
+
+    def _unfit(self, body: Mapping[str, Any], size: int) -> Violation | None:
+        """Return what is wrong with a full request before the rules of every request, or None."""
+        if size > self._session.limits.body:
+            text = f"The request that this increment stands for is longer than {self._session.limits.body} bytes."
+            return Violation("body-size", 413, "body_too_large", text)
+        previous = body.get("previous_response_id")
+        if previous is None or (isinstance(previous, str) and self._session.responses.get(previous) is not None):
+            return None  # in full, or stored, as over HTTP
+        sentence = f"Previous response with id '{previous}' not found."
+        return Violation("previous-response", 400, "previous_response_not_found", sentence, "previous_response_id")
+
+    def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
+        """Keep a request, whose bytes count; if those of all clients are too many, it cannot be continued."""
         connection = self._exchange.connection
-        if self._last is not None:
-            connection.give_back(self._last.size)
-        if last is not None and not connection.take(last.size):
-            connection.give_back(last.size)
-            last = None
-        self._last = last
-
-    def _full(self, value: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the request that a message stands for; None if it continues a response that is not the last one here."""
-        body = {key: given for key, given in value.items() if key not in ("type", "generate", "previous_response_id")}
-        body.setdefault("stream", True)
-        previous = value.get("previous_response_id")
-        if previous is None:
-            return body
-        if self._last is not None and previous == self._last.id:
-            return {**body, "input": [*_items(self._last.body), *self._last.items, *_items(value)]}
-        if isinstance(previous, str) and self._session.responses.get(previous) is not None:
-            return {**body, "previous_response_id": previous}  # stored, as over HTTP
-        return None
+        connection.give_back(self._kept)
+        self._kept = size
+        if not connection.take(size):
+            connection.give_back(size)
+            body, self._kept = None, 0
+        self.increments.begin(body)
+        self.continues = body is not None
 
     async def _prewarm(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any]) -> None:
         """Answer a request that generates nothing: it uses no turn."""
@@ -292,15 +309,15 @@ class Channel:
         await play(exchange, session, entry, turn, f"p{exchange.request.conn}_{self._prewarms}", {**body, "stream": True})
 
 
-class WebSocketExchange(Exchange):
+class WebSocketExchange(MessageExchange):
     """One message of the client and the answer to it: the events of a stream leave as messages, a refusal as an `error`."""
 
     def __init__(self, channel: Channel, request: Request) -> None:
         super().__init__(channel._exchange.connection, request)
         self._channel = channel
+        self.encoder = channel.encoder
         self._events = EventDecoder()
         self.size = 0  # the channel counts its messages
-        self.last: Last | None = None
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send an error message with the status and the error that HTTP would have."""
@@ -336,14 +353,23 @@ class WebSocketExchange(Exchange):
         self.write([data])
 
     def _event(self, name: bytes, data: bytes) -> None:
-        last = self.last
-        if last is not None and name in (b"response.output_item.done", b"response.completed", b"response.incomplete"):
-            event = json.loads(data)
-            if name == b"response.output_item.done":
-                last.items.append(event["item"])
-            else:
-                last.id = event["response"]["id"]
+        if name in (b"response.output_item.done", b"response.completed", b"response.incomplete"):
+            self.note(json.loads(data))
         self._send(data)
+
+    def note(self, event: Any) -> None:
+        """Take note of what the client is told, which it may continue."""
+        if self._channel.continues:
+            self._channel.increments.told(event)
+
+    def send(self, data: bytes) -> None:
+        """Send frames."""
+        self._channel.send(data)
+
+    def finish(self) -> None:
+        """Close the connection after what was sent, a close frame included."""
+        self._channel.over = True
+        self.connection.close()
 
     def _send(self, data: bytes) -> None:
         encoder = self._channel.encoder
@@ -375,7 +401,6 @@ class WebSocketExchange(Exchange):
         elif name == "deflate":
             channel.send(channel.encoder.broken_deflate())
         else:
-            self.last = None
             message = ERRORS[name]
             error = {"type": "invalid_request_error", "code": name, "message": message, "param": None}
             self._send(dump({"type": "error", "status": 400, "error": error}))
@@ -390,11 +415,3 @@ ERRORS = {
     "Create a new websocket connection to continue.",
     "previous_response_not_found": "Previous response not found.",
 }
-
-
-def _items(body: Mapping[str, Any]) -> list[Any]:
-    """Return the input of a request as items."""
-    given = body.get("input")
-    if isinstance(given, str):
-        return [{"type": "message", "role": "user", "content": given}]
-    return given if isinstance(given, list) else []

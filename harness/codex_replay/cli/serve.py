@@ -296,6 +296,7 @@ def _line(entry: dict[str, Any]) -> str:
     turn = "" if entry["turn"] is None else f" turns[{entry['turn']}]"
     if "recorded" in entry:
         turn = f" {entry['recorded']['cassette']} frame {entry['recorded']['frame']}"
+        turn += " (converted)" if entry["recorded"].get("converted") else ""
     how = "" if entry["end"] == "end" else f" ({entry['end']})"
     why = "" if entry["sentence"] is None else f": {entry['sentence']}"
     return f"{entry['n']:4} {entry['method']} {entry['path']} -> {entry['status'] or '-'} {entry['answer']}{turn}{how}{why}"

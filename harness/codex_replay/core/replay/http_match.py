@@ -6,6 +6,9 @@ rules, and uuids are bound, both by `match`. Secrets of the live request are red
 By `content` the first unused exchange that agrees is taken, from any connection. By `connection` a live connection follows one
 recorded connection, exchange by exchange, and when that ends the next unused one. Each exchange is played once.
 
+The handshake of a WebSocket is an exchange, and so is each `response.create` after it: its request has the method "WEBSOCKET"
+and for a body the full request that it stands for (`increments`).
+
 Source: DESIGN.md, "Matching, replaying, normalising".
 """
 
@@ -15,8 +18,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.core.cassette import ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.replay.increments import Increments, comparable
 from codex_replay.core.replay.match import Difference, Matcher
 from codex_replay.core.replay.match_on import BadOver, Over, body_of, placeholders, without_numbers
 from codex_replay.core.text.truncate import excerpts
@@ -24,6 +29,8 @@ from codex_replay.core.text.truncate import excerpts
 if TYPE_CHECKING:
     from codex_replay.core.replay.match import Rules
 
+#: The method of the exchange that a WebSocket message begins.
+MESSAGE = "WEBSOCKET"
 WAYS = ("content", "connection")
 #: The default parts to compare.
 OVER = {"content": ("method", "path", "body"), "connection": ("method", "path")}
@@ -41,6 +48,8 @@ class HttpTrack:
         self.name = name
         self.matcher = Matcher(rules)
         self.exchanges = list(_exchanges(self, frames))
+        #: True if a WebSocket was granted in it.
+        self.upgraded = any(one.request.payload["method"] == MESSAGE or _granted(one) for one in self.exchanges)
 
 
 class Recorded:
@@ -65,9 +74,20 @@ def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
     """Sort frames into exchanges: on each connection answers come in the order of the requests (RFC 9112, section 9.3.2)."""
     waiting: dict[int | None, deque[Recorded]] = {}
     found = []
+    sockets: dict[int | None, _Socket] = {}
     for frame in frames:
         if frame.seam != "http":
             continue
+        if frame.kind == "ws":
+            queue = waiting.setdefault(frame.conn, deque())
+            if frame.conn not in sockets and queue:
+                sockets[frame.conn] = _Socket(track, queue[0])
+            if frame.conn in sockets and (begun := sockets[frame.conn].add(frame)) is not None:
+                found.append(begun)
+            continue
+        if frame.kind == "close" and frame.conn in sockets:
+            socket = sockets.pop(frame.conn)
+            socket.current.close = None if socket.left else frame
         queue = waiting.setdefault(frame.conn, deque())
         if frame.kind == "request":
             queue.append(Recorded(track, frame))
@@ -78,6 +98,45 @@ def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
             queue[0].answer.append(frame)
     # A request that its client broke off is never asked again as a whole one.
     return (one for one in found if one.request.whole)
+
+
+def _granted(one: Recorded) -> bool:
+    return any(frame.kind == "response" and frame.payload["status"] == 101 for frame in one.answer)
+
+
+class _Socket:
+    """The messages of one recorded connection after its handshake; `current` is the exchange that is open."""
+
+    def __init__(self, track: HttpTrack, handshake: Recorded) -> None:
+        self._track = track
+        self._head = handshake.request.payload
+        self._increments = Increments()
+        self.current = handshake
+        self.left = False  # True once the client has sent a close frame: what follows is the server's reply to it
+
+    def add(self, frame: Frame) -> Recorded | None:
+        """Take one frame; return the exchange that it begins."""
+        value = ws_frames.value_of(frame.payload)
+        self.left = self.left or (frame.sender == "client" and "close" in frame.payload)
+        if self.left:
+            return None
+        if frame.sender == "server":
+            self._increments.told(value)
+            self.current.answer.append(frame)
+            return None
+        if type(value) is not dict or value.get("type") != "response.create":
+            return None
+        body = self._increments.full(value)
+        self._increments.begin(body)
+        payload = message_payload(self._head["path"], self._head["headers"], comparable(body, value))
+        request = Frame(frame.n, frame.t, "http", "client", "request", b"", payload, frame.conn, extra=frame.extra)
+        self.current = Recorded(self._track, request)
+        return self.current
+
+
+def message_payload(path: str, headers: list[list[str]], body: dict[str, Any], method: str = MESSAGE) -> dict[str, Any]:
+    """Return a WebSocket message as the payload of a request, to be found in recordings."""
+    return {"method": method, "path": path, "headers": headers, "body": body}
 
 
 class HttpMiss:
@@ -146,6 +205,18 @@ class HttpPlayer:
         for recorded, live in placeholders(body_of(one.request.payload), body_of(payload)):
             one.track.matcher.bindings.pair(recorded, live)
 
+    def convert(self, conn: int, payload: dict[str, Any]) -> Recorded | None:
+        """Return the exchange of the other transport that answers a request, or None; nothing is consumed."""
+        other = "POST" if payload["method"] == MESSAGE else MESSAGE
+        found = self.find(conn, {**payload, "method": other})
+        return found if isinstance(found, Recorded) else None
+
+    def converted(self, one: Recorded) -> None:
+        """Take out what has no counterpart over HTTP: the handshake and the prewarm of a recorded WebSocket."""
+        for other in self.exchanges if one.request.payload["method"] == MESSAGE else ():
+            if other.track is one.track and other.conn == one.conn and (_granted(other) or _is_prewarm(other)):
+                other.used = True
+
     def _next(self, conn: int) -> Iterator[Recorded]:
         """Yield the next exchange of the current connection, otherwise the first one of each unused connection."""
         followed = self._follows.get(conn)
@@ -197,6 +268,11 @@ class _Live:
         if self._plain is None:
             self._plain = without_numbers(self._redactor.value(self.view))
         return self._plain
+
+
+def _is_prewarm(one: Recorded) -> bool:
+    body = one.request.payload.get("body")
+    return one.request.payload["method"] == MESSAGE and type(body) is dict and body.get("generate") is False
 
 
 def _title(payload: dict[str, Any]) -> str:

@@ -1,0 +1,37 @@
+"""What becomes of the handshakes of WebSockets: as a script says, and as a recording had them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from codex_fakes.backend.exchange import Headers
+from codex_replay.protocol.script.script import Turn
+
+
+class Handshake(NamedTuple):
+    """How a handshake is granted: more headers of the 101, and whether compression is accepted."""
+
+    headers: Headers
+    compression: bool
+
+
+class Handshakes:
+    """How a script's `websocket` has WebSockets answered; see docs/websocket.md."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        #: "off" (426), "on" or "only" (HTTP is refused).
+        self.mode: str = given.get("mode", "on" if given else "off")
+        self.compression: bool = given.get("compression", True)
+        self.headers: list[tuple[str, str]] = list(given.get("headers", {}).items())
+        self.prewarm: Turn | None = given.get("prewarm_turn")
+        faults = given.get("handshakes", [])
+        self._always = faults if isinstance(faults, str) else None
+        self._faults = [] if isinstance(faults, str) else list(faults)
+
+    def next_handshake(self) -> str | None:
+        """Return the fault of the next handshake, None if it is to be granted."""
+        if self._always is not None:
+            return self._always
+        fault = self._faults.pop(0) if self._faults else "ok"
+        return None if fault == "ok" else fault
