@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from codex_fakes.backend.exchange import Exchange, MessageExchange
-from codex_fakes.backend.play import STREAM_TYPE
 from codex_replay.core.cassette import http_frames, ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.replay.http_match import Recorded
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.sse import encode
 
+STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
 Wait = Callable[[float], Awaitable[None]]
 
 

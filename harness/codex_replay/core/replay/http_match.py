@@ -101,7 +101,7 @@ def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
 
 
 def _granted(one: Recorded) -> bool:
-    return any(frame.kind == "response" and frame.payload["status"] == 101 for frame in one.answer)
+    return any(frame.kind == "response" and frame.payload.get("status") == 101 for frame in one.answer)
 
 
 class _Socket:
