@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -> str:
-    """Return `--version`, `--help`, `app-server`, `exec`, or the directory for its schemas after `schema:`; raises `Usage`.
+    """Return `--version`, `--help`, `app-server`, `exec`, or the output directory after `schema:`; raises `Usage`.
 
     `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one follows the recording. The text behind
     `exec` goes to `rest`.
@@ -116,7 +116,7 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -
 
 
 def _help() -> str:
-    """What this program is and what sets it, from the head of this module; the real one's own help would mislead here."""
+    """Return the help text: the docstring of this module, because the help of the real Codex does not apply to the fake."""
     about, settings = (__doc__ or "").split("Start-up is a feature", 1)
     return f"{about}Usage: fake-codex app-server [OPTIONS]\n\n    argv{settings.partition('    argv')[2]}"
 

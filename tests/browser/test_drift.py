@@ -29,7 +29,7 @@ def test_the_totals_stand_by_whom_they_hit(browser: Browser, show: Show) -> None
     show((report([case("one")], drift=mixed()), []))
     assert browser.texts(".drift > summary") == ["Drift 0.92.0 \u2192 0.105.0, 3 breaking, 2 additive"]
     panel(browser)
-    assert browser.texts(".drift .said") == ["From 0.92.0 to 0.105.0, 3 changes break clients, 2 add to what there is."]
+    assert browser.texts(".drift .said") == ["From 0.92.0 to 0.105.0, 3 changes break clients. 2 changes add something new."]
     assert browser.texts(".drift .tile") == [
         "3 \u2715 breaking",
         "2 \u2192 hit clients that send it",
@@ -95,8 +95,8 @@ def test_what_not_all_clients_notice_says_so(browser: Browser, alone: Alone) -> 
     alone(gated())
     who = "that do not send capabilities.someApi in initialize"
     breaks = f"3 changes break clients (1 of them only those {who}, 1 only those that do)"
-    adds = f"2 add to what there is (1 of them only for those {who})"
-    assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {breaks}, {adds}."]
+    adds = f"2 changes add something new (1 of them only for those {who})"
+    assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {breaks}. {adds}."]
     browser.open_all()
     assert browser.texts(".finding .change .tag") == MARKS
     assert browser.texts(".finding")[0].startswith(

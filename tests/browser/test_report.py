@@ -66,7 +66,7 @@ def test_coverage_strength_and_drift_are_there_when_the_data_are(browser: Browse
         ["adds-one", "it adds one", "NOTHING: no check saw it"],
         ["drops-a-field", "it drops a field", "check-red"],
     ]
-    assert browser.texts(".drift .said") == ["From 0.92.0 to 0.105.0, 2 changes break clients, 1 adds to what there is."]
+    assert browser.texts(".drift .said") == ["From 0.92.0 to 0.105.0, 2 changes break clients. 1 change adds something new."]
     show((report([case("one")]), []))
     assert browser.texts(".coverage, .strength, .drift, .runs") == []
 

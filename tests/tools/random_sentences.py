@@ -8,6 +8,7 @@ The same seed draws the same sentences from the same sources. ROOT is a checkout
 from __future__ import annotations
 
 import ast
+import inspect
 import random
 import re
 import sys
@@ -20,6 +21,12 @@ CODE = ("harness", "fake_server", "suites")
 NOT_OURS = ("docs/schema/", "docs/drift/", "docs/contract/traceability")
 #: A sentence has at least so many words; less is a name.
 WORDS = 5
+#: Texts that are no sentences of this project: sources, and prompts that a case sends to a model.
+_SOURCE = re.compile(r"^Sources?:.*(?:\n(?!\n).*)*", re.MULTILINE)
+#: Calls and members whose strings are prompts, replies or payloads of a conversation.
+SPOKEN = frozenset(
+    {"prompt", "ask", "chat", "post", "responses", "send_turn", "turn", "message", "script", "TurnBuilder", "user", "say"}
+)
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"])")
 
 
@@ -32,14 +39,34 @@ def prose(text: str) -> Iterator[str]:
 
 
 def texts(source: str) -> Iterator[str]:
-    """Yield the docstrings of a module, and the texts in it that look like messages."""
+    """Yield the docstrings of a module, and the texts in it that look like messages: no prompts, no sources."""
     tree = ast.parse(source)
+    spoken = {id(part) for node in ast.walk(tree) if _speaks(node) for part in ast.walk(node)}
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+            if id(node) not in spoken:
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\u2026" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
-            yield node.value
+            if id(node) in docs:
+                yield _SOURCE.sub("", inspect.cleandoc(node.value))
+            elif id(node) not in spoken:
+                yield node.value
+
+
+def _speaks(node: ast.AST) -> bool:
+    """Return True for a call, an assignment or a member that holds a prompt, a reply or a payload, not a message to a person."""
+    if isinstance(node, ast.Call):
+        return _last(node.func) in SPOKEN
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(isinstance(target, ast.Name) and target.id.isupper() for target in targets)
+    return isinstance(node, ast.Dict)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def sentences(root: Path) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ class Asked:
         self._closed = False
 
     async def ask(self, entry: Entry) -> Turn | str:
-        """Give a request to the program and wait; return its turn, or a sentence on why there is none."""
+        """Pass a request to the program and wait; return its turn, or a sentence if it gave none."""
         if self._closed:
             return "The program that answers the requests of this session has ended."
         answer: asyncio.Future[Turn | str] = asyncio.get_running_loop().create_future()
@@ -37,7 +37,7 @@ class Asked:
             self._answers.pop(entry.n, None)
 
     async def next(self, seconds: float) -> bytes:
-        """Return the next request as JSON; with the number null if none came in time, or none will come."""
+        """Return the next request as JSON; its number is null if no request came in time or if none can come."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._waiting and not self._closed:

@@ -1,4 +1,4 @@
-"""Replies that were written before, ready to be sent again.
+"""A cache of written replies, which are sent again.
 
 A turn that is used often (or by many clients) streams the same bytes each time, except for the label in its ids. It is written
 once with a mark of the label's length in its place; after that, a reply costs one search and replace.
@@ -36,7 +36,7 @@ class ReplyCache:
         self._size = 0
 
     def framed(self, turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> Iterator[bytes] | None:
-        """Return the whole reply as HTTP chunks, in pieces; or None for one that must be streamed step by step.
+        """Return the whole reply as HTTP chunks; None if the reply must be streamed step by step.
 
         All clients share what was written: a slow one keeps no more than a piece of it in memory.
         """
@@ -67,7 +67,7 @@ class ReplyCache:
 
 
 def _labelled(written: bytes, mark: bytes, label: bytes) -> Iterator[bytes]:
-    """Yield a reply in pieces, with the label in the place of its marks, none of which is cut in two."""
+    """Yield a reply in chunks, with its marks replaced by the label; no mark is split across two chunks."""
     at = 0
     while at < len(written):
         end = at + PIECE

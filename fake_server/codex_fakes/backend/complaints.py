@@ -1,4 +1,4 @@
-"""What the backend writes on stderr, in one place: one line each, without secrets or control characters, and not without end."""
+"""The messages of the backend on stderr: one line each, without secrets or control characters, limited in number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _written = 0
 
 
 def complain(text: str) -> None:
-    """Write one line on stderr; it may quote what a client sent."""
+    """Write one line on stderr; the text may quote a client."""
     global _written
     _written += 1
     if _written > MOST:

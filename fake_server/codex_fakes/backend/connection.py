@@ -1,7 +1,8 @@
-"""HTTP/1.1 in our own hands: a connection and the requests on it.
+"""One HTTP/1.1 connection and its requests.
 
-A parser reads the requests; what is written, and how a connection breaks off, is decided by us, because that is what a client is
-tested with, and a framework would hide it. Requests of one connection are answered in their order, so that pipelining works.
+A parser reads the requests. This module writes the answers itself and decides how a connection ends, because the tests of a
+client depend on both, and a framework would hide them. Requests of one connection are answered in their order, so that pipelining
+works.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _failed(self, exchange: Exchange | None, error: Exception) -> None:
-        """Answer a bug of the backend with 500 and a line on stderr; cut an answer that has begun."""
+        """Answer an internal error of the backend with 500 and a line on stderr; if the answer has started, cut it."""
         what = f"{exchange.request.method} {exchange.request.target}" if exchange is not None else "a request"
         complain(f"The backend failed to answer {what}: {describe(error)}. This is a bug of codex-replay: please report it.")
         if exchange is None or exchange.begun:
@@ -311,11 +312,11 @@ class Connection(asyncio.Protocol):
         return 0 if self._transport.is_closing() else int(self._transport.get_write_buffer_size())
 
     def close(self) -> None:
-        """Close after what was written."""
+        """Close the connection after the pending bytes are written."""
         self._transport.close()
 
     def reset(self) -> None:
-        """Close with RST, dropping what was not sent."""
+        """Close with RST and drop the pending bytes."""
         sock = self._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""The control API: how a test scripts its session and reads what was asked, on the same port under a path no client uses.
+"""The control API: a test sets the script of its session and reads its requests, on the same port, under a path no client uses.
 
 PUT    /_codex_replay/sessions/NAME                 a script (or nothing: the default reply); replaces the session
 PUT    /_codex_replay/sessions/NAME/script          a script; the ledger stays
@@ -58,7 +58,7 @@ def load_script(data: bytes) -> Script | None:
 
 
 def refusal(exchange: Exchange, token: str) -> str | None:
-    """Return why a request may not use the control API, None if it may."""
+    """Return the reason why a request may not use the control API; None if it may."""
     import hmac
 
     if from_page(exchange.request.headers):

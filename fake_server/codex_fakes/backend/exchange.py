@@ -24,7 +24,7 @@ class Disconnected(Exception):
 
 
 class Request:
-    """One request as it was received: `headers` in their order and case, `body` as sent (not yet decompressed)."""
+    """One request: `headers` in their order and case, `body` as sent (not yet decompressed)."""
 
     __slots__ = ("body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "version")
 
@@ -57,10 +57,10 @@ class Wire(Protocol):
         """Return how many written bytes the system has not taken yet."""
 
     def close(self) -> None:
-        """Close after what was written."""
+        """Close the connection after the pending bytes are written."""
 
     def reset(self) -> None:
-        """Close with RST, dropping what was not sent."""
+        """Close with RST and drop the pending bytes."""
 
     def take(self, size: int) -> bool:
         """Count bytes that an answer keeps in memory; return False if all answers together keep too many."""
@@ -133,7 +133,7 @@ class Exchange:
         self.connection.write("\r\n".join(lines).encode("latin-1", "replace") + body)
 
     def write(self, pieces: Iterable[bytes]) -> None:
-        """Send pieces of the body, each as a chunk of its own, all in one write."""
+        """Send parts of the body in one write, each as a separate HTTP chunk."""
         if self.chunked:
             self.connection.write(frame(pieces))
         else:
@@ -153,7 +153,7 @@ class Exchange:
             self.connection.close()
 
     def cut(self) -> None:
-        """Close the connection here, after what was written, as if the server had died in good order."""
+        """Close the connection here, after the pending bytes, as if the server had exited."""
         self.ended = True
         self.connection.close()
 
@@ -172,11 +172,11 @@ class Exchange:
         raise NotImplementedError
 
     async def drain(self) -> None:
-        """Wait until the client has taken most of what was written."""
+        """Wait until the client has read most of the pending bytes."""
         await self.connection.writable.wait()
 
     async def sent(self) -> None:
-        """Wait until all that was written is with the system, so that a reset drops none of it on our side."""
+        """Wait until the system has taken all pending bytes, so that a later reset drops none of them on this side."""
         while self.connection.unsent():
             await self.hold(asyncio.sleep(0.001))
 

@@ -1,4 +1,4 @@
-"""How much the backend takes of its clients, so that none of them can end it, fill its memory, or keep the others waiting."""
+"""Limits on clients, so that no client can stop the backend, fill its memory, or block other clients."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Open(Protocol):
         """End it if nothing has moved on it for too long."""
 
     def close(self) -> None:
-        """Close after what was written."""
+        """Close the connection after the pending bytes are written."""
 
 
 class Traffic:
-    """What is open in one process: its connections, and the bytes of the bodies that are on their way."""
+    """The open connections of one process, and the number of bytes of request bodies in transit."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()

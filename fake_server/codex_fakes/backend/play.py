@@ -82,7 +82,7 @@ def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: st
 async def _play_unstreamed(
     exchange: Exchange, session: Session, entry: Entry, turn: Turn, steps: list[Step], headers: list[tuple[str, str]]
 ) -> None:
-    """Answer with the response as one JSON body; waits, gates and faults of the turn act on it."""
+    """Answer with the response as one JSON body; apply the waits, gates and faults of the turn."""
     if (why := unstreamed.refusal(turn)) is not None:
         miss(exchange, entry, f"turns[{entry.turn}]: {why}")
         return

@@ -1,8 +1,9 @@
-"""Recordings as answers: the exchanges of cassettes, found by the content of a request and sent again byte for byte.
+"""Answer from recordings: find the recorded exchange by the content of a request, and send its answer byte for byte.
 
 A session that plays recordings answers from them first. What goes out is what was recorded: heads, bodies, the bounds of HTTP
 chunks, streams that were cut or reset; only ids that the live client made up take the place of the recorded ones, and a
-content-length is the length of the sent bytes. Where the client left in mid-answer the answer stays open until it leaves again.
+content-length is the length of the sent bytes. If the recorded client disconnected during an answer, the answer stays open until
+the live client disconnects.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Backend:
 
 
 async def _sweep(backend: Backend) -> None:
-    """End what is idle, as long as the backend runs."""
+    """Close idle connections while the backend runs."""
     clock = asyncio.get_running_loop().time
     while True:
         await asyncio.sleep(min(5.0, backend.limits.idle / 4))

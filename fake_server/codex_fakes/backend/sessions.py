@@ -1,4 +1,4 @@
-"""Sessions: what one test scripts and sees, apart from all others that share the process.
+"""Sessions: the script and the requests of one test, separate from all other sessions of the process.
 
 A session has a script and its position, the ledger of requests, the gates and the tokens. It is chosen by the path
 (`/s/NAME/...`), so that hundreds of tests can use one backend at once.
@@ -27,7 +27,7 @@ from codex_replay.protocol.script.script import Script, Turn
 
 
 class Changes:
-    """What waits for a change in a session, apart from it: who reports a change holds only this."""
+    """The waiters for changes of a session. It is a separate object, so that a notifier does not keep the session alive."""
 
     def __init__(self) -> None:
         self.waiters: set[asyncio.Event] = set()

@@ -16,7 +16,7 @@ BATCH = 256 * 1024
 
 
 async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Act]) -> str:
-    """Carry out the acts on an answer that is begun, and end it; return how it ended: "end", "cut" or "reset"."""
+    """Apply the acts to a started answer and end it; return its end: "end", "cut" or "reset"."""
     batch: list[bytes] = []
     size = 0
     for act in acts:
@@ -53,7 +53,7 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Ac
 
 
 async def pause(exchange: Exchange, session: Session, acts: Iterable[Wait | Gate]) -> None:
-    """Wait as long as these say, in their order."""
+    """Wait for each of these acts, in order."""
     for act in acts:
         if isinstance(act, Gate):
             await pass_gate(exchange, session, act.name)

@@ -1,4 +1,4 @@
-"""What `codex exec` 0.92 shows of a turn: for people on stderr, or as JSON lines on stdout (`--json`); from recordings."""
+"""The output of `codex exec` 0.92 for a turn, as recorded: text for people on stderr, or JSON lines on stdout (`--json`)."""
 
 from __future__ import annotations
 

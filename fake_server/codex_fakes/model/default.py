@@ -1,4 +1,4 @@
-"""The deterministic default reply of the backend without a script.
+"""The deterministic default reply of the backend, used without a script.
 
 It behaves like a very small model, so that a client can be tried without a script: it calls a function that the prompt names,
 repeats the outputs that it gets, reports that it has no tools if it is told to call one (LITE-66),

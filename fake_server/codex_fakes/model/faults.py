@@ -76,7 +76,7 @@ def error_type(turn: Turn) -> str:
 
 
 def fault_error(fault: Parameters, where: str) -> str | None:
-    """Return what is wrong with a fault of a script, or None."""
+    """Return a sentence on an invalid fault of a script, or None."""
     name = fault.get("name")
     if not isinstance(name, str) or name not in NAMES:
         hint = near(name, NAMES) if isinstance(name, str) else ""
@@ -117,7 +117,7 @@ def apply(fault: Parameters | None, steps: list[Step]) -> list[Act]:
 
 
 def place_in(fault: Parameters, size: int, events: int) -> int:
-    """Where in a body of `size` bytes, which stands for so many events, the fault strikes: after at least one byte."""
+    """Return the offset in a body of `size` bytes, which replaces `events` events, at which the fault occurs; at least 1."""
     if "bytes" in fault:
         return min(int(fault["bytes"]), size)
     if "after" in fault:
@@ -130,7 +130,7 @@ def place_in(fault: Parameters, size: int, events: int) -> int:
 
 
 def _place(fault: Parameters, steps: list[Step]) -> int:
-    """Where in the steps the fault strikes: not before the first event and not after the last but one."""
+    """Return the index of the step at which the fault occurs: after the first event and before the last."""
     events = [i for i, step in enumerate(steps) if isinstance(step, Send)]
     if not events:
         return 0

@@ -1,6 +1,6 @@
-"""A turn for a request without `stream`: the response as one JSON body, with the waits and the faults of the turn.
+"""A turn for a request without `stream`: the response as one JSON body, with the waits and faults of the turn.
 
-What only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence, and never left out.
+A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence.
 Pure, as `codex_fakes.model.faults` is.
 """
 
@@ -66,7 +66,7 @@ def pauses(turn: Turn, steps: list[Step]) -> list[Wait | Gate]:
 
 
 def response(turn: Turn, steps: list[Step]) -> Mapping[str, Any]:
-    """Return the response as the last event has it; with `missing_completed` as it was before that event."""
+    """Return the response in the last event; with `missing_completed`, its state before that event."""
     if turn.fault is not None and turn.fault["name"] == "missing_completed":
         steps = steps[:-1]
     events = (step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event)

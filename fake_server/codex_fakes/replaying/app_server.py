@@ -105,7 +105,7 @@ class AppServer(Stdio):
                 self._schedule(frame)
 
     def _schedule(self, frame: Frame) -> None:
-        """Keep the recorded distance to the frame before, shortened by the pace; never send what is overdue in the past."""
+        """Schedule a frame: keep the recorded distance to the previous frame, divided by the pace; send an overdue frame now."""
         recorded, live = self._last
         due = max(monotonic(), live + max(0.0, frame.t - recorded) / self._pace) if live else monotonic()
         self._last = (frame.t, due)
@@ -131,7 +131,7 @@ class AppServer(Stdio):
         return miss if clean.raw == live.raw else self._player.receive(clean)
 
     def _clean(self, live: Frame) -> Frame:
-        """What a recording holds went through one redactor: so must what is compared with it."""
+        """Redact a live frame as the recording was redacted, so that the two can be compared."""
         if self._redactor is None:
             from codex_fakes.stdio.capture import redactor
 
@@ -230,7 +230,7 @@ def quiet(environ: Mapping[str, str]) -> bool:
 
 
 def _compared(request: Any) -> Any:
-    """What may differ of a request; `clientInfo` is every client's own."""
+    """Return a request without the members that may differ between clients (`clientInfo`)."""
     params = request.get("params")
     if request["method"] == "initialize" and type(params) is dict:
         return {name: value for name, value in params.items() if name != "clientInfo"}

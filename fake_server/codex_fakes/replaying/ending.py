@@ -1,4 +1,4 @@
-"""`FAKE_CODEX_ENDING`: how a replay ended, as one line of JSON for programs. Loaded only when it is set: see `fake_codex`."""
+"""`FAKE_CODEX_ENDING`: report the result of a replay as one line of JSON. Loaded only if it is set: see `fake_codex`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _PASSES = 3  # how often each frame may change places with its neighbour
 
 
 class Race:
-    """Frames in, (time, line) out. `seed` is what is behind the colon; raises `ValueError` when it is not a number."""
+    """Turn frames into (time, line) pairs. `seed` is the text after the colon. Raises `ValueError` unless it is a number."""
 
     def __init__(self, seed: str, version: str) -> None:
         if not seed.isdecimal():
@@ -47,7 +47,7 @@ class Race:
             self._responses.add(id(self._frames[-1][1]))
 
     def schedule(self, after: float | None) -> list[tuple[float, bytes]]:
-        """Return the frames taken so far, each with the time to send it (monotonic seconds, none before `after`)."""
+        """Return the frames so far, each with the time to send it (monotonic seconds, none before `after`)."""
         frames, self._frames = self._frames, []
         for _ in range(_PASSES):
             for i in range(len(frames) - 1):

@@ -1,4 +1,4 @@
-"""What the scripted fake does with each message: requests to their methods, the threads, the replies to its own requests."""
+"""Handle the messages of a client of the scripted fake: requests, notifications, and replies to the fake's own requests."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Find a loaded thread by its id; refuse in the server's words if there is none."""
+        """Return the loaded thread with this id; refuse the request as the real server does if there is none."""
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)

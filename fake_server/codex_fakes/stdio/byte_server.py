@@ -1,4 +1,4 @@
-"""A server under the control of a test: it plays a list of steps to any JSON-RPC client, byte by byte.
+"""A server that plays a list of steps to any JSON-RPC client, byte by byte.
 
 Unlike fake-codex, it behaves as the case requires: fragments, several messages in one write, CRLF,
 another spelling, a death in mid-turn. It is not an app-server and knows no protocol beyond JSON-RPC.
@@ -126,7 +126,7 @@ class Player:
         self._asked: Any = None
 
     def play(self) -> int:
-        """Play all steps and wait for the end of stdin; return the exit status. Raises ValueError for what is not a step."""
+        """Play all steps and wait for the end of stdin; return the exit status. Raises `ValueError` for an invalid step."""
         try:
             for at, step in enumerate(self.steps):
                 self._at = at

@@ -13,11 +13,11 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 
 
 def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
-    """Open the file that gets what the client sends; `{pid}` in its name stands for the process id.
+    """Open the file that gets the client's messages; `{pid}` in its name is replaced by the process id.
 
-    A file that is there is kept: the capture gets a number (sent.2.ndjson), and a sentence on stderr reports it.
-    Without a `bundle`, which a recording has, it is that of the Codex version. Raises `ValueError` if the file is one of the
-    cassettes `replayed`: it would be lost.
+    An existing file is kept: the capture gets a number (sent.2.ndjson), and a sentence on stderr reports it. If `bundle` is
+    empty, the bundle of the Codex version is used. Raises `ValueError` if the file is one of the cassettes `replayed`, because it
+    would be overwritten.
     """
     path = path.replace("{pid}", str(os.getpid()))
     if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):

@@ -40,7 +40,7 @@ class Chance(Random):
 
 
 class Fault:
-    """One fault at work: `pieces` turns each line into what is written for it."""
+    """One active fault: `pieces` turns each line into the byte strings that are written instead."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
@@ -204,7 +204,7 @@ def _without(*methods: str) -> Change:
 
 
 def _early_completed(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
-    """Send turn/completed twice: when the turn has begun, and at its end."""
+    """Send turn/completed twice: after the start of the turn, and at its end."""
     if fault.here() and isinstance(value, dict):
         params = value.get("params") or {}
         thread = params.get("threadId") or params.get("conversationId")

@@ -1,11 +1,11 @@
-"""The loop of fake-codex: stdin and stdout on one side, a server on the other that replays or improvises.
+"""The event loop of fake-codex: stdin and stdout on one side, a replaying or scripted server on the other.
 
-One thread: poll, take the client's lines, let the server go on. Nothing is written that would block while the client itself is
-blocked on writing to us. On fake-codex's start-up path: see `fake_codex`.
+One thread polls, reads the client's lines and runs the server. It never blocks on a write while the client is blocked on writing
+to stdin. On fake-codex's start-up path: see `fake_codex`.
 
 A signal that ends the real server (TERM, INT, HUP) ends this one too, after the report that it prints at the end of its input:
-many clients stop their server so. It strikes where the loop waits; what is being worked on is finished first. Whoever does not
-read stderr, or sends a second one, is not waited for.
+many clients stop their server so. The signal takes effect when the loop waits, after the current message.
+The report is dropped if the client does not read stderr or sends a second signal.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class Stdio:
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until the client closes stdin (then what has been caused still goes out), goes away or sends a signal."""
+        """Serve until the client closes stdin, exits or sends a signal; after the end of stdin, send the frames that were already
+        caused.
+        """
         try:
             try:
                 if self.fault is not None:
@@ -231,7 +233,7 @@ class Stdio:
         self.waiting = len(data) - sent
 
     def _write_pieces(self) -> None:
-        """Write each piece by itself, so that the client's reads can end where the pieces do."""
+        """Write each part separately, so that the client's reads can end at the same offsets."""
         piece = self._out.pop(0)
         sent = write(1, piece[: select.PIPE_BUF])
         if sent < len(piece):
@@ -241,7 +243,7 @@ class Stdio:
             self.fault.rest()
 
     def _flush(self) -> None:
-        """Write what is left, as the server ends; a client that no longer reads it does not change the end."""
+        """Write the remaining bytes at the end of the server; if the client no longer reads them, ignore it."""
         self._wait()
         data, self._out = memoryview(b"".join(self._out)), []
         try:

@@ -115,7 +115,7 @@ def _emit(value: dict[str, object]) -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the install as Ctrl-C does: with nothing left behind."""
+    """Let SIGTERM and SIGHUP end the install as Ctrl-C does: the install removes its unfinished files first."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

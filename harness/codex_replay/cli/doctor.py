@@ -21,8 +21,8 @@ from codex_replay.shell.doctor import DoctorFinding, examine
 def command(real: bool, as_json: bool) -> None:
     """Check this environment and explain how to fix it.
 
-    Exit status: 0 all that is needed is there, 1 something is missing or broken. What only the real Codex needs, and what is
-    merely of use, is named without being counted, unless --real is given.
+    Exit status: 0 if everything that is needed is installed, 1 if something is missing or broken. Programs that only the real
+    Codex needs, and optional programs, are listed but do not change the exit status, unless --real is given.
     """
     needed = {"always", "real"} if real else {"always"}
     found: list[DoctorFinding] = []

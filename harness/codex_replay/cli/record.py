@@ -270,10 +270,10 @@ def command(
     env_secrets: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Run CMD behind a transparent tee and write the traffic with its client to the cassette F.
+    """Run CMD and write the traffic between CMD and its client to the cassette F.
 
-    Give it to a client in the place of its codex command: bytes, end of file, signals and exit status pass unchanged, and
-    each line is on disk, without its secrets and each --literal, before it is passed on.
+    Set the client's codex command to this command. Bytes, end of file, signals and exit status pass unchanged. Each line is
+    written to disk, without secrets and without each --literal, before it is passed on.
 
     With --upstream, requests that come in at --listen are passed on and recorded as well; {listen} in CMD's arguments and
     environment becomes the URL to send them to. Without CMD only they are recorded, until a signal; the URL stands on stdout.

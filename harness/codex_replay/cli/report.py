@@ -66,7 +66,7 @@ def _newest() -> Path:
 
 
 def _show(url: str) -> bool:
-    """Open a page in a graphical browser; return False if there is none."""
+    """Open a page in a graphical browser; return False if no browser is available."""
     display = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     with contextlib.suppress(webbrowser.Error):
         return display and webbrowser.open(url)

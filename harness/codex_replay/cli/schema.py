@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 
 @click.group(name="schema")
 def group() -> None:
-    """The JSON schemas that a Codex version generates of itself: check, regenerate, read."""
+    """Check, generate again or read the JSON schemas of a Codex version."""
 
 
 def _codex(given: str | None, version: str) -> str:
-    """Return the path of the Codex binary of `version`: `given`, or an installed one; raise a usage error if there is none."""
+    """Return the path of the Codex binary of `version`: `given`, or an installed binary; raise a usage error if neither
+    exists.
+    """
     if given is not None:
         return given
     try:

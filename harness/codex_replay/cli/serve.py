@@ -115,9 +115,9 @@ def command(
 
     Recordings answer first, then the script. Without either, every request gets a short reply that is always the same.
 
-    Of each request a line is printed, without its tokens and other secrets: what is printed may go to a file.
+    Each request is printed as one line, without tokens and other secrets.
 
-    A request by a name that is not this machine's is refused, and so is a web page of elsewhere; see docs/security.md.
+    A request is refused if its Host is not this machine, or if a web page of another origin sends it; see docs/security.md.
 
     With recordings, the exit status is 1 if a request had no recorded answer (501) or a recorded request was never sent.
     """
@@ -172,7 +172,7 @@ class _Stop:
 
     @contextlib.contextmanager
     def printing(self) -> Iterator[None]:
-        """Take what is left of the lines out of the ledger and print it, without a loss or a line twice."""
+        """Print the remaining lines of the ledger, each exactly once."""
         self._prints = True
         try:
             yield
@@ -184,9 +184,10 @@ class _Stop:
 
 
 def welcome(url: str, token: str) -> str:
-    """Return what a person needs to bring a client to the backend at `url`.
+    """Return the instructions for a person: how to set the URL of the backend, `url`, in a client.
 
-    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore it and would ask the real service. A provider of its own works in all.
+    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore it and would ask the real service. A provider in config.toml works in
+    all versions.
     """
     provider = f'model_providers.mine={{name="mine",base_url="{url}/v1",wire_api="responses"}}'
     return "\n".join(

@@ -1,7 +1,7 @@
-"""Values of named parts, declared as a frozen dataclass is, at none of its cost.
+"""Immutable values with named fields, declared like a frozen dataclass, but cheaper to import.
 
-The standard `dataclasses` loads `inspect` and compiles a module's worth of methods for each class: three times what a start of
-fake-codex takes without it.
+The standard `dataclasses` loads `inspect` and compiles a module's worth of methods for each class: three times what fake-codex
+needs to start without it.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
-    """Keep the two sides of a comparison that fails: what was expected (right) and what came (left)."""
+    """Store the two sides of a failed comparison: the expected value (right) and the actual value (left)."""
     if op == "==" and SESSION in config.stash:
         config.stash[SESSION].compared = (right, left)
 

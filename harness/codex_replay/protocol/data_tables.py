@@ -1,4 +1,4 @@
-"""What is known of a Codex version, as data: our tables, and the schema files that the version generates of itself.
+"""The data on a Codex version: the tables of codex-replay, and the schema files that the version itself generates.
 
 Strategy: a version is a folder. ``schema/`` has exactly the files that ``codex app-server generate-json-schema`` writes, so
 that it can be compared with a fresh generation file by file; the tables are next to it. This floor opens no files: the root
@@ -75,7 +75,7 @@ _WITHOUT = {
 
 
 def choose(name: str, version: str) -> tuple[Any, str]:
-    """Return the table `name` of `version` and "", or the table for all versions (None: none) and a sentence to print.
+    """Return the table `name` of `version` and ""; or the table for all versions (None if there is none) and a sentence to print.
 
     This one rule applies to the version of a cassette's header and of a subject. The sentence names the missing table and
     what follows.
@@ -177,7 +177,9 @@ def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, b
 
 
 def identity(version: str) -> str:
-    """Return the identity of the schema bundle of `version`, ``sha256:...`` of its primary file; "unknown" if we have none."""
+    """Return the identity of the schema bundle of `version`: ``sha256:...`` of its primary file, or "unknown" without a
+    bundle.
+    """
     try:
         manifest = read("schema.sha256", version).decode("ascii")
     except MissingTable:

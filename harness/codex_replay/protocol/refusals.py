@@ -26,7 +26,7 @@ def load_methods(version: str = DEFAULT) -> dict[str, str]:
 
 
 def is_message(value: Any) -> bool:
-    """Return True if the real server takes the value for a JSON-RPC message at all; for any other it stays silent."""
+    """Return True if the real server reads the value as a JSON-RPC message; it does not answer any other value."""
     if type(value) is not dict:
         return False
     if "id" in value and not (type(value["id"]) is str or (type(value["id"]) is int and value["id"] in _INT64)):

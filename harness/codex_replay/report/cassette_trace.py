@@ -173,14 +173,14 @@ def spelled(place: Place) -> str:
 
 
 def text_of(frame: core.Frame) -> str:
-    """Return a frame as text: an rpc line as it was without its line feed, an http payload as compact JSON."""
+    """Return a frame as text: an rpc line unchanged, without its line feed; an http payload as compact JSON."""
     if frame.seam == "rpc":
         return frame.raw.removesuffix(b"\n").decode("utf-8", "backslashreplace")
     return json.dumps(frame.payload, ensure_ascii=False, separators=(",", ":"))
 
 
 def kind_of(frame: core.Frame) -> str:
-    """Return the sort of frame in the report's words: request, response, ..., sse, close, or bytes for what is not a message."""
+    """Return the kind of a frame as the report names it: request, response, ..., sse, close, or bytes if it is not a message."""
     if frame.seam == "http":
         return _HTTP.get(frame.kind, "bytes")
     sort = kind(frame.value)

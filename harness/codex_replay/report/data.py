@@ -34,7 +34,8 @@ class BadReport(ValueError):
 
 
 class Spec(TypedDict):
-    """The requirement of a check: its stable id, the page and the identifiers of its statements (or another source), their texts.
+    """The requirement of a check: its stable id, the page, the identifiers of its statements (or another source), and their
+    texts.
 
     `links` are the places of the statements in the repository, in their order; another source has none.
     """
@@ -65,7 +66,7 @@ class Alone(TypedDict):
 
 
 class Case(TypedDict):
-    """How one case ended.
+    """The result of one case.
 
     `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure, `details`
     all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
@@ -182,7 +183,7 @@ class Trace(TypedDict):
 
 
 class Sums(TypedDict):
-    """How many cases there are, how they ended, and how long they took together, in seconds."""
+    """The number of cases, their outcomes, and the sum of their durations in seconds."""
 
     cases: int
     passed: int
@@ -239,7 +240,7 @@ def schema() -> dict[str, Any]:
 
 
 def write_report(folder: Path, report: Report) -> Path:
-    """Write `folder`/report.json, whole or not at all, and return its path; raises `OSError`."""
+    """Write `folder`/report.json completely, or leave the old file unchanged; return its path. Raises `OSError`."""
     path = folder / REPORT
     write_whole(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return path

@@ -1,4 +1,4 @@
-"""What a frame is called where people read: a method, the result of which request, an HTTP request or status, an SSE event."""
+"""The labels of frames for people: a method, the result of a request, an HTTP request or status, an SSE event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do next after a run that failed: follow the plugin's advice, fix the top cause, run one of its cases again."""
+"""The next steps after a failed run: the plugin's advice, the top cause, and the command that runs one of its cases again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from codex_replay.report.group_failures import LONGEST, groups
 
 
 def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
-    """Return the steps, the most useful first; none for a run without failed cases. `advice` are sentences of the plugin."""
+    """Return the steps, the most useful first; an empty list for a run without failed cases. `advice` are sentences of the
+    plugin.
+    """
     cases = report["cases"]
     found = groups(cases, least=1, most=1)
     if not found:

@@ -73,7 +73,7 @@ def _mark(frame: Frame, one: Difference, ours: dict[int, core.Frame]) -> None:
 
 
 def plain_path(path: str) -> str:
-    """Return a path of `compare` as one inside the frame itself."""
+    """Convert a path of `compare` to a path inside the frame."""
     for lead in ("$.msg", "$.request", "$.response", "$.sse", "$.close", "$.chunk"):
         if path.startswith(lead):
             return "$" + path[len(lead) :]
@@ -144,7 +144,7 @@ def _missing(frame: core.Frame, label: str) -> Frame:
 
 
 def values(found: Sequence[Difference]) -> tuple[str | None, str | None]:
-    """Return the expected and the actual JSON at the smallest difference; None if there is none."""
+    """Return the expected and the actual JSON at the smallest difference; None without a difference."""
     if not found:
         return None, None
     one = found[0]

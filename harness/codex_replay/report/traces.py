@@ -71,7 +71,7 @@ def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterato
 
 
 def read_traces(folder: Path) -> Iterator[Trace]:
-    """Read the traces in a folder one by one (none where there is no file); raises `BadReport` for a broken line."""
+    """Read the traces in a folder one by one (nothing if the file is missing); raises `BadReport` for a broken line."""
     path = folder / TRACES
     try:
         with open(path, "rb") as file:

@@ -77,7 +77,7 @@ def _python() -> DoctorFinding:
 
 
 def packages(distribution: str = DISTRIBUTION) -> DoctorFinding:
-    """Whether every package that ours declares is installed."""
+    """Check that every declared dependency is installed."""
     try:
         version = importlib.metadata.version(distribution)
         required = importlib.metadata.requires(distribution) or []
@@ -101,7 +101,7 @@ def _has(name: str) -> bool:
 
 
 def files(distribution: str = DISTRIBUTION) -> DoctorFinding:
-    """Whether each file of the installation is what the wheel brought."""
+    """Check that each installed file is unchanged since its installation."""
     try:
         listed = importlib.metadata.files(distribution) or []
     except importlib.metadata.PackageNotFoundError:
@@ -126,7 +126,7 @@ def _digest(mode: str, data: bytes) -> str:
 
 
 def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
-    """Whether each vendored schema file has the hash that it was vendored with; `folder` stands for the version's own."""
+    """Check that each packaged schema file has its recorded hash; `folder` replaces the folder of the version."""
     files = Folder(folder or version_data.schema_folder(version))
     try:
         table = version_data.read(f"{version}/schema.sha256").decode("ascii").splitlines()
@@ -149,7 +149,7 @@ def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
 
 
 def suites_there(suites: Path) -> DoctorFinding:
-    """Whether the suites and the cassettes next to them are there."""
+    """Check that the suites and their cassettes are installed."""
     names = sorted(path.name for path in suites.iterdir() if (path / "__init__.py").is_file()) if suites.is_dir() else []
     cassettes = packed(str(suites.parent / "cassettes"))
     recorded = len(cassettes_in(cassettes)[0]) if os.path.exists(cassettes) else 0
@@ -158,7 +158,7 @@ def suites_there(suites: Path) -> DoctorFinding:
 
 
 def fake_codex(path: Path) -> DoctorFinding:
-    """Whether fake-codex is at `path`, can be executed, and answers."""
+    """Check that fake-codex exists at `path`, is executable, and answers."""
     if not path.exists():
         return DoctorFinding("fake-codex", "always", False, f"there is no {path}.", INSTALL_AGAIN)
     if not os.access(path, os.X_OK):
@@ -180,7 +180,7 @@ def fake_codex(path: Path) -> DoctorFinding:
 
 
 def on_path() -> DoctorFinding:
-    """Whether the shell finds this environment's fake-codex by its name."""
+    """Check that the shell finds this environment's fake-codex on PATH."""
     own = Path(sys.executable).with_name("fake-codex")
     found = shutil.which("fake-codex")
     mend = f"activate the environment, or put {own.parent} first on PATH"
@@ -192,7 +192,7 @@ def on_path() -> DoctorFinding:
 
 
 def plugin() -> DoctorFinding:
-    """Whether pytest, started in the working directory, loads our plugin."""
+    """Check that pytest, started in the working directory, loads the codex-replay plugin."""
     try:
         # As the command `pytest` does, and not `python -m pytest`: the working directory shadows no module.
         argv = [sys.executable, "-P", "-m", "pytest", "-VV"]
@@ -217,14 +217,14 @@ def plugin() -> DoctorFinding:
 
 
 def _program(names: str, need: Need, why: str, mend: str) -> DoctorFinding:
-    """Whether one of the programs `names` (words) is on PATH; it goes by the first."""
+    """Check that one of the programs `names` (separated by spaces) is on PATH; the finding is named after the first."""
     candidates = names.split()
     found = next((path for name in candidates if (path := shutil.which(name)) is not None), None)
     return DoctorFinding(candidates[0], need, found is not None, found or f"not on PATH; {why}.", mend)
 
 
 def cache() -> DoctorFinding:
-    """Whether the folder for real Codex binaries can be written."""
+    """Check that the folder for real Codex binaries is writable."""
     folder = cache_folder()
     there = next((place for place in (folder, *folder.parents) if place.exists()), Path("/"))
     try:
@@ -238,7 +238,7 @@ def cache() -> DoctorFinding:
 
 
 def codexes(wanted: str = DEFAULT) -> DoctorFinding:
-    """Whether the real Codex `wanted` is installed, and each installed version undamaged."""
+    """Check that the real Codex `wanted` is installed, and that each installed version is undamaged."""
     install = f"codex-replay codex install {wanted}"
     try:
         here = [it for it in list_installed() if it.triple == this_platform()[0]]
@@ -259,7 +259,7 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 
 
 def namespaces() -> DoctorFinding:
-    """Whether a run can be shut off from the network, which proves it hermetic."""
+    """Check that a run can be separated from the network, which proves that it is hermetic."""
     command = ["unshare", "-rn", "true"]
     try:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0

@@ -28,6 +28,8 @@ REFERENCE = {
 BAD = f"{PYTHON} {shlex.quote(str(ROOT / 'tests' / 'miniatures' / 'proxies' / 'bad_proxy.py'))}"
 SMALL = ROOT / "tests" / "miniatures" / "proxies" / "small_proxy.mjs"
 NODE = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+LUA = pytest.mark.skipif(shutil.which("lua5.4") is None, reason="there is no lua5.4 here")
+NVIM = pytest.mark.skipif(shutil.which("nvim") is None, reason="there is no nvim here")
 
 
 def run(folder: Path, *words: str, chosen: str = "") -> subprocess.CompletedProcess[str]:
@@ -214,11 +216,15 @@ def test_the_python_skeleton_can_report_an_approval(tmp_path: Path) -> None:
     assert (first["report"], first["kind"]) == ("approval", "command")
 
 
-@pytest.mark.parametrize(("kind", "program"), [("python", "python3"), pytest.param("node", "node", marks=NODE)])
+@pytest.mark.parametrize(
+    ("kind", "program"),
+    [("python", "python3"), pytest.param("node", "node", marks=NODE), pytest.param("lua", "lua5.4", marks=LUA)],
+)
 def test_the_skeleton_of_a_driver_keeps_the_contract_and_says_what_to_connect(kind: str, program: str, tmp_path: Path) -> None:
     data = found(tmp_path, "editor", "--kind", kind)
     (name,) = tree(tmp_path)
-    assert data["next"][1].endswith(f'codex-replay init editor "{program} {name} {{codex}}"')
+    runner = {"lua": "nvim --headless -l"}.get(kind, program)
+    assert data["next"][1].endswith(f'codex-replay init editor "{runner} {name} {{codex}}"')
     done = run(tmp_path, "init", "editor", f"{program} {name} {{codex}}")
     assert done.returncode == 1, done.stderr
     assert f"The editor reports that its first turn ended as failed: prompt() of {name} is not connected" in done.stdout
@@ -227,6 +233,33 @@ def test_the_skeleton_of_a_driver_keeps_the_contract_and_says_what_to_connect(ki
     assert found(tmp_path, "editor", "--kind", kind)["files"][0]["action"] == "keep"
     assert (tmp_path / name).read_text() == "mine"
     assert run(tmp_path, "init", "editor", "--kind", kind, "vim").returncode == 2
+
+
+PROMPT = json.dumps({"do": "prompt", "text": 'a "b" \\ \u00e9 \U0001f600 \n'})
+
+
+@LUA
+def test_the_lua_skeleton_reads_and_writes_json_without_a_library(tmp_path: Path) -> None:
+    run(tmp_path, "init", "editor", "--kind", "lua")
+    path = tmp_path / "codex-replay-driver.lua"
+    shown = "report('text', { text = text, list = { 1, { a = true } } })"
+    head = "function plugin.prompt(text)\n"
+    text = path.read_text(encoding="utf-8").replace(head, f"{head}  {shown}\n")
+    path.write_text(text.replace("decide(id, decision) end", "decide(id, decision) report(decision, { id = id }) end"))
+    command = f'{PROMPT}\n{{"do": "decide", "id": 12, "decision": "accept"}}\n'
+    done = subprocess.run(["lua5.4", str(path), "codex"], input=command, capture_output=True, text=True, check=True, timeout=60)
+    first, *_, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert first == {"report": "text", "text": json.loads(PROMPT)["text"], "list": [1, {"a": True}]}
+    assert last == {"report": "accept", "id": 12}
+
+
+@NVIM
+def test_the_lua_skeleton_runs_in_neovim(tmp_path: Path) -> None:
+    """Started by `luafile`, which older Neovims have as well."""
+    run(tmp_path, "init", "editor", "--kind", "lua")
+    command = ["nvim", "--headless", "-u", "NONE", "--cmd", "lua arg = {'codex'}", "-c", "luafile codex-replay-driver.lua"]
+    done = subprocess.run(command, cwd=tmp_path, input=f"{PROMPT}\n", capture_output=True, text=True, check=True, timeout=60)
+    assert [json.loads(line)["report"] for line in done.stdout.splitlines()] == ["error", "end"]
 
 
 def test_ci_alone(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ def test_one_cause_from_the_first_case_on_stops_the_run(pytester: pytest.Pyteste
     ran = len(report["cases"])
     assert FAILURES <= ran < MANY
     assert (report["verdict"], report["stopped_early"], "interrupted" in report) == ("failed", MANY, False)
-    result.stdout.fnmatch_lines([f"FAILED: stopped early after {ran} cases of {MANY}, which all failed for one cause; *"])
+    cause = "They all failed for one cause: answer \u2026 is wrong."
+    result.stdout.fnmatch_lines([f"FAILED: stopped early after {ran} cases of {MANY}. {cause} Subject: *"])
     said = result.stdout.str()
     assert said.count("E       AssertionError: answer") == 1  # of one check, in full
     assert "  1. Fix what fails every case that ran: answer \u2026 is wrong\n" in said

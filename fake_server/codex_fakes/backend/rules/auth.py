@@ -1,4 +1,4 @@
-"""The rules on identity: bearer, account and the other headers of the Codex backend.
+"""The rules on identity headers: bearer, account and the other headers of the Codex backend.
 
 The session's auth mode decides which of them apply; in the mode "auto" a path of the ChatGPT backend
 (`.../backend-api/codex/...`) asks for the headers of LITE-24 to LITE-29, and any other path asks for nothing, because the

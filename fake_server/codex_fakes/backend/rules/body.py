@@ -1,4 +1,4 @@
-"""The rules on what is asked: the body, its tools, and the conversation in `input`."""
+"""The rules on the request body: its members, its tools, and the conversation in `input`."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ AUTH_RULES = tuple(rule for rule in RULES if rule.find.__module__ == auth.__name
 
 
 def check(asked: Asked, off: Collection[str] = ()) -> dict[str, Any] | Violation:
-    """Judge a request to `/responses`: its decoded body when it may pass, else the first violation."""
+    """Check a request to `/responses`: return its decoded body if it is valid, otherwise the first violation."""
     return first_violation(asked, RULES, off) or asked.body
 
 

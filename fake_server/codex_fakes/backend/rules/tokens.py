@@ -1,4 +1,4 @@
-"""The life of the tokens of one session: the state of a bearer, and the result of a refresh.
+"""The tokens of one session: the state of a bearer, and the result of a refresh.
 
 Refresh tokens rotate: each is valid once, and using it again is an error of its own. Pure: a script, not a clock, decides
 what has expired. The codes are those that the real client distinguishes (REAL-16 to REAL-20).
@@ -44,7 +44,7 @@ KEYS: dict[str, tuple[str, Any]] = {
 
 
 def auth_error(auth: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a script's "auth", or None."""
+    """Return the fault of a script's "auth", or None."""
     for key, value in auth.items():
         if key not in KEYS:
             return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'
@@ -55,7 +55,7 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
 
 
 class Tokens:
-    """Which access and refresh tokens a session has issued, and what each is worth now.
+    """The access and refresh tokens that a session has issued, and the state of each.
 
     A session without configured tokens accepts every token; one with an access token, or a state for all, accepts only valid
     ones.

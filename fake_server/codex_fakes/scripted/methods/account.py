@@ -1,4 +1,4 @@
-"""Accounts: the login is that of the script (`account`) and of the client's requests since, in memory only.
+"""Accounts: the login comes from the script (`account`) and from requests of the client; it is kept in memory only.
 
 No credentials are read: a fake in a user's own home must not read, and cannot reveal, the user's tokens. A login by
 ChatGPT returns an address without a server; it can be cancelled, and never completes by itself.

@@ -1,4 +1,4 @@
-"""What v1 and v2 do alike with a thread, whatever they call it: find, open, copy and list it, give it a turn, put it away."""
+"""The thread operations that v1 and v2 share: find, open, copy, list and archive a thread, and start a turn."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 
 
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
-    """Return the settings of a thread that is loaded from what is kept of it.
+    """Return the settings of a stored thread that is loaded again.
 
-    They come from the configuration and from this request, whatever the thread was started with or its turns had changed; only
-    its place and its base instructions are kept.
+    They come from the configuration and from this request, not from the earlier settings of the thread. Only the directory and
+    the base instructions of the thread are kept.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
     if settings.base_instructions is None:
@@ -157,5 +157,5 @@ def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) 
 
 
 def stamp(thread: Thread) -> str:
-    """Return the cursor that stands for a thread: the second of its making, and its id."""
+    """Return the cursor of a thread: the second of its creation, and its id."""
     return strftime("%Y-%m-%dT%H-%M-%S", gmtime(thread.created)) + f"|{thread.id}"

@@ -1,4 +1,4 @@
-"""The configuration for reads and writes of the client: in memory only, independent of config.toml and its place.
+"""The configuration that the client reads and writes: in memory only, independent of config.toml and its place.
 
 A written value applies until the process ends and to every later thread; no file is touched. The layers are
 those of the real server: the user's file and the system's, which counts as empty. Versions are the real server's too:
@@ -75,7 +75,7 @@ def value_write(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def batch_write(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/batchWrite: all edits or none."""
+    """config/batchWrite: apply all edits, or none of them if one is invalid."""
     _write(session, request, params, params["edits"])
 
 

@@ -1,4 +1,4 @@
-"""What the methods of the scripted fake need of the session, and what a method is. Loaded by type checkers only."""
+"""The interfaces of methods and of the session that they use. Loaded by type checkers only."""
 
 from __future__ import annotations
 

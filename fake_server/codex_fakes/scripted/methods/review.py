@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a review, in this thread or (detached) in one of its own; a turn that runs is replaced."""
+    """Start a review in this thread, or in a new thread (detached); it replaces a running turn."""
     target = params["target"]
     thread = session.thread(params["threadId"])
     row = _row(session, target)

@@ -1,1 +1,1 @@
-"""What the scripted fake keeps: settings, threads, ids, waits."""
+"""The state of the scripted fake: settings, threads, ids, waits."""

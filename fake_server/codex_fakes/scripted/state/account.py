@@ -16,7 +16,7 @@ _DEFAULTS = {
 
 
 def account_of(given: Any) -> Account | None:
-    """Return the account that a script gives: "api_key", "chatgpt", an object with `type`, or none."""
+    """Return the account of a script: "api_key", "chatgpt", an object with `type`, or None."""
     if given is None:
         return None
     if isinstance(given, str):

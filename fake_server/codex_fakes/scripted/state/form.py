@@ -27,7 +27,7 @@ def malformed(request: Mapping[str, Any], methods: Mapping[str, str]) -> str | N
 
 
 def _client(params: Any) -> str | None:
-    """Check the params of initialize: the client's description of itself."""
+    """Check the params of initialize: the member `clientInfo`."""
     if type(params) not in (dict, list):
         return None  # as for any other method
     if params == []:
@@ -61,9 +61,9 @@ _NUMBERS = {"u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFF
 
 
 def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
-    """Return the real server's error for the first member of a wrong kind; `forms` is forms.json.
+    """Return the real server's error for the first member of a wrong type; `forms` is forms.json.
 
-    It reads the members as they come and ignores those that it does not know; what is missing it notices afterwards.
+    The real server reads the members in their order and ignores unknown ones. It checks for missing members afterwards.
     """
     for name, value in members.items():
         if name in kinds and (wrong := _wrong(value, kinds[name], forms)) is not None:

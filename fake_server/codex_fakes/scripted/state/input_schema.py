@@ -1,6 +1,6 @@
-"""Which input schemas of a dynamic tool the real 0.92.0 refuses, and in which words (SCHEMA-18).
+"""The input schemas of a dynamic tool that the real 0.92.0 refuses, and its error messages (SCHEMA-18).
 
-The server reads a schema as a value of its own type, after it has given an object without `type` one. Observed on the binary:
+The server parses a schema into a Rust type, after it has added a `type` to an object without one. Observed on the binary:
 only the outermost schema, its `properties` and its `items` are checked here.
 """
 

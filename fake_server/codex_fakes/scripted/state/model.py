@@ -1,4 +1,4 @@
-"""The model behind the scripted fake: which turn of the script answers, in which steps, and the ledger of what was asked.
+"""The model of the scripted fake: choose the turn that answers, run its steps, and keep the ledger of requests.
 
 The script is the backend's own (`codex_replay.protocol.script.script`), read and chosen from by the same rules, so that one file
 serves the
@@ -20,7 +20,7 @@ GREETING = "Hello from fake-codex."
 
 
 class Reply:
-    """What one request to the model gets: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
+    """The result of one request to the model: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
 
     `limits` are the rate limits in the answer's headers (`turn.limits.limits_of`); `wait_ms` is the time before a failure.
     """
@@ -160,10 +160,10 @@ class Model:
         return None
 
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
-        """Return the turn's index (None for a default), the turn (None for a miss), the label of its ids and the reason of a
-        miss.
+        """Return the turn's index (None for a default), the turn (None if no turn matches), the label for its ids, and the reason
+        if no turn matches.
 
-        There are no HTTP headers here, so what is wanted of them is neither met nor missed.
+        There are no HTTP headers here, so expectations on headers are ignored.
         """
         from codex_replay.protocol.script.expect import mismatch
         from codex_replay.protocol.script.script import Turn
@@ -267,7 +267,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
 
 
 def _decoded(events: Any) -> list[Any]:
-    """Return the JSON of decoded SSE events; what is not a JSON object is ignored, as Codex ignores it."""
+    """Return the JSON values of SSE events; other values than JSON objects are ignored, as Codex ignores them."""
     found = []
     for event in events:
         try:

@@ -1,4 +1,4 @@
-"""What the state of the scripted fake needs of what is above it: the session that a thread is in, the turn that it runs.
+"""The interfaces of a thread's session and turn, for the modules below them.
 
 Loaded by type checkers only: `typing` is not on the start-up path.
 """
@@ -36,7 +36,7 @@ class Turn(Protocol):
     settings: Settings
 
     def run(self) -> Generator[Any, None, None]:
-        """Run the turn to its end; it yields what it waits for (`waits`)."""
+        """Run the turn to its end; yield each wait (`waits`)."""
 
     def abort(self) -> None:
         """End the turn as an interrupt does."""

@@ -1,4 +1,4 @@
-"""What a thread of the scripted fake is set to: the defaults of 0.92, the user's config.toml, `-c` options, the request.
+"""The settings of a thread of the scripted fake: the defaults of 0.92, the user's config.toml, `-c` options, and the request.
 
 Only settings that show on the wire are read: model, provider, approval policy, sandbox, effort, retries.
 """

@@ -282,5 +282,5 @@ class Thread:
 
     @property
     def path(self) -> str | None:
-        """Where the real server would keep this thread, if it keeps it; nothing is there."""
+        """Return the path at which the real server would store this thread, or None; no file exists there."""
         return None if self.ephemeral else self.settings.rollout(self.id, self.created, self.archived)

@@ -51,7 +51,7 @@ class Calls:
         return ticket.reply["result"]
 
     def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
-        """Ask for an approval; return what was decided (approve, approve-session, approve-amend, deny, abort) and its detail."""
+        """Ask for an approval; return the decision (approve, approve-session, approve-amend, deny, abort) and its detail."""
         result = yield from self.ask(name, values)
         given = result.get("decision") if isinstance(result, dict) else None
         detail = None
@@ -68,7 +68,7 @@ class Calls:
         return text
 
     def give(self, call: dict[str, Any], text: str) -> None:
-        """Set the output of a call; it is sent when the reply has been read to its end (`tell`)."""
+        """Set the output of a call; it is sent after the whole reply was read (`tell`)."""
         shown = text
         if call.get("name") != "shell_command" and self.thread.hears_raw:
             shown = self.structured(text)

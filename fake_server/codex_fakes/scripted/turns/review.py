@@ -1,4 +1,4 @@
-"""review/start: a turn in which another agent reviews changes; in the order and the words of recordings.
+"""review/start: a turn in which another agent reviews changes; order and texts come from recordings.
 
 The reviewer is an agent with a conversation of its own, of which the client sees the beginning (its id, the prompt), the calls
 and the end: no deltas, no counts. The reviewer's text is parsed as JSON if it is JSON, else used unchanged.

@@ -1,4 +1,4 @@
-"""What the verbs of `codex-replay cassette` share: options, a user's own secrets, and a place to write."""
+"""Shared parts of the commands of `codex-replay cassette`: options, the user's own secrets, and the output file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def keep_what_is_there(out: str | None, force: bool) -> None:
 
 @contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """Give a place to write; what was written becomes `path` at the end, and is gone if anything fails."""
+    """Yield a file to write to; at the end, move it to `path`. If an error occurs, delete it and leave `path` unchanged."""
     if os.path.isdir(path):
         raise CassetteError(f"{path}: this is a folder; name a file to write.")
     if not os.path.isdir(os.path.dirname(path) or "."):

@@ -154,7 +154,9 @@ def _stoppable() -> Iterator[None]:
 
 
 class _Display:
-    """How far the work is, on stderr: a bar with counts if that is a terminal, else a line for each stage and every `EVERY` s."""
+    """Show the progress on stderr: a bar with counts on a terminal, otherwise a line for each stage and one every `EVERY`
+    seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -162,11 +162,11 @@ def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def verdict(report: Report) -> str:
-    """Return the one sentence that matters."""
+    """Return the verdict: a sentence on the changes that break clients, and one on the additions."""
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     changes = (
-        f"{_some(breaking, 'change breaks', 'changes break')} clients{_noticed(report, 'breaking')}, "
-        f"{_some(additive, 'adds', 'add')} to what there is{_noticed(report, 'additive')}"
+        f"{_some(breaking, 'change breaks', 'changes break')} clients{_noticed(report, 'breaking')}. "
+        f"{_some(additive, 'change adds', 'changes add')} something new{_noticed(report, 'additive')}"
     )
     cassettes = report["cassettes"]
     if not report["findings"]:
@@ -178,7 +178,7 @@ def verdict(report: Report) -> str:
         used = len({number for numbers in cassettes["hits"].values() for number in numbers})
         by = f", by {_some(used, 'change that they use', 'changes that they use')}" if used else ""
         hit = f"{cassettes['hit']} of your {_some(cassettes['cases'], 'case', 'cases')} break at {report['to']}{by}"
-        return f"{hit}; in all, {changes}.{_ignored(report)}"
+        return f"{hit}. In all, {changes}.{_ignored(report)}"
     return f"From {report['from']} to {report['to']}, {changes}.{_ignored(report)}"
 
 
@@ -209,7 +209,7 @@ def breaks(report: Report) -> bool:
 
 
 def totals(report: Report) -> Iterator[tuple[str, int, int]]:
-    """Yield each count's name, and what it was and is."""
+    """Yield the name of each count, with its value in the old and in the new version."""
     for key, name in COUNTS.items():
         yield name, report["counts"]["from"][key], report["counts"]["to"][key]
 

@@ -16,7 +16,9 @@ ASCII = str.maketrans("┏━┳┓┃┡╇┩│└─┴┘", "+-++|+++|+-++"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, title: str = "", style: str = "") -> Iterator[str]:
-    """Yield the lines of a table at most `width` cells wide; `style` is the ANSI code of the title's colour, "" for none."""
+    """Yield the lines of a table at most `width` cells wide; `style` is the ANSI code for the title's colour (empty: no
+    colour).
+    """
     widths = _widths([head, *rows], width - 3 * len(head) - 1)
     if title:
         yield f"\x1b[3;{style}m{title}\x1b[0m" if style else title

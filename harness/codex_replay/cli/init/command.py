@@ -18,7 +18,7 @@ from codex_replay.cli.init.workflow import NAME, repository, requirement, workfl
 from codex_replay.cli.io.console import Unable, as_seconds, aside, printable, sentences
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, BadConfiguration, Configuration, find_root, read
-from codex_replay.plugin.base.subjects import BadSubject
+from codex_replay.plugin.base.subjects import BadSubject, slug
 
 _VERBS = {"proxy": "proxy", "editor": "editor-client", "lite": "lite-client"}
 _EXAMPLES = {"proxy": '"node server.js"', "editor": '"nvim --headless -l driver.lua {codex}"', "lite": '"node client.js"'}
@@ -37,7 +37,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Say of an option of the subject's command that the command wants quotes."""
+        """Parse the arguments; if an option is unknown, advise to put the command of the subject into quotes."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -119,7 +119,7 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
         from codex_replay.cli.init.first_run import first_run
 
         aside(f"running the suite {SUITE_OF[role]} once: a minute or two")
-        run = first_run(role, table.text, found.profile, folder / "reports" / SUITE_OF[role])
+        run = first_run(role, table.text, found.profile, _report_folder(folder, role, name))
     listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
     if listed and table.action != "keep":
         found.row["baseline"] = known.name
@@ -130,6 +130,11 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     steps = [_DRY_STEP] if dry_run else _next(found, files, run, known)
     _finish(found, verb, files, run, steps, dry_run, as_json)
     return 0
+
+
+def _report_folder(folder: Path, role: str, name: str) -> Path:
+    """Return the report folder of the suite and its subject: that of a later `codex-replay run` with this configuration."""
+    return folder / "reports" / f"{SUITE_OF[role]}-{slug(name)}"
 
 
 def _configuration(folder: Path) -> Configuration:
@@ -249,7 +254,7 @@ def _commit(files: list[PlannedFile]) -> str:
 def _finish(
     found: Found | None, verb: str, files: list[PlannedFile], run: Any, steps: list[str], dry_run: bool, as_json: bool
 ) -> None:
-    """Write the files, and print what was found and done."""
+    """Write the files, and print the findings and the written files."""
     if not as_json and run is not None:
         _rows([("suite", f"{plural(run.cases, 'case')}, {run.failed} failed; report: {os.path.relpath(run.report)}")])
         _rows([("", cause) for cause in run.causes])

@@ -21,7 +21,7 @@ Action = Literal["append", "create", "keep"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """One file: what is added to it (or would be, if it is kept), and why it is kept."""
+    """One planned file: the text to append or create, or the reason why the existing file is kept."""
 
     path: Path
     action: Action

@@ -64,7 +64,7 @@ def first_run(role: str, table: str, profile: str | None, report: Path) -> First
 
 
 def _run(words: list[str], suite: str) -> tuple[int, bytes]:
-    """Run pytest; return its status and what it printed. Its cases are counted on stderr while it runs."""
+    """Run pytest and count its cases on stderr; return its exit status and its output."""
     read, write = os.pipe()
     with tempfile.TemporaryFile() as printed:
         with started(

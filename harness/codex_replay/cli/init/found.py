@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`lines` are (label, text); `row` is the subject's table, `comments` stand above it.
+    """The findings on a subject: `lines` are (label, text), `row` is its table in the configuration, `comments` go above the
+    table.
 
     `options` may be `profile`; `judged` is False where the suite must not run by itself. `wrong` is a sentence if the subject
     cannot be judged. `data` is for programs.

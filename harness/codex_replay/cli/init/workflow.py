@@ -75,7 +75,7 @@ def requirement() -> tuple[str, bool]:
 
 
 def workflow(folder: Path, configuration: str, package: str, placeholder: bool) -> str:
-    """Return the text of the workflow; `folder` is the project, whose files tell what it needs."""
+    """Return the text of the CI workflow for the project in `folder`; the files of the project decide which tools it installs."""
     root = repository(folder)
     below = folder.relative_to(root).as_posix()
     text = _HEAD.format(configuration=configuration)
@@ -105,6 +105,6 @@ def _is_package(path: Path) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a value that YAML and, in a command, the shell read as one word."""
+    """Return a value quoted so that YAML, and the shell in a command, read it as one word."""
     plain = all(sign.isalnum() or sign in "-_./=" for sign in text)
     return text if plain else json.dumps(text)

@@ -100,7 +100,9 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def _told_to_end() -> Iterator[None]:
-    """Let a TERM or HUP unwind the work as an interrupt does, so that what was started ends; the status is that of the signal."""
+    """Turn SIGTERM and SIGHUP into an exception, as an interrupt is, so that child processes end; the exit status is the
+    signal's.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

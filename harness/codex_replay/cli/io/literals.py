@@ -25,9 +25,9 @@ def named(literals: tuple[str, ...]) -> dict[str, str]:
 
 
 def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) -> dict[str, str]:
-    """Return `literals` and the secrets of an environment, each with what it becomes.
+    """Return `literals` and the secrets in an environment, each with its replacement.
 
-    A value that cannot be taken out (it stands in what takes a secret's place) is left out.
+    A value that is part of a placeholder cannot be redacted; it is left out.
     """
     from codex_replay.core.redact.environment import environment_secrets
 
@@ -68,7 +68,7 @@ def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
 
 
 def without(text: str, literals: Mapping[str, str]) -> str:
-    """Return a sentence of ours without the literals in what it quotes."""
+    """Return a message of codex-replay with the user's literals redacted from the texts that it quotes."""
     from codex_replay.core.redact.literals import own_finders
 
     data = text.encode("utf-8", "surrogateescape")

@@ -100,7 +100,7 @@ class _Plain(_Visible):
 
 
 def for_people(stream: TextIO | None) -> TextIO:
-    """Return what takes the place of a program's own stderr: what is written there has no secret and no control character."""
+    """Return a stream to use in place of stderr; it removes secrets and control characters from everything written to it."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     return _Plain(io.FileIO(stream.fileno(), "wb", closefd=False), stream.encoding, "backslashreplace", write_through=True)

@@ -48,7 +48,9 @@ def resolve(names: tuple[str, ...]) -> list[str]:
 
 
 def _place(suites: Path, name: str) -> Path | None:
-    """Return the suite, or the module `SUITE/test_x.py` in whichever room of the suite it lies; None if there is none."""
+    """Return the path of the suite `name`, or of a module `SUITE/test_x.py` in any folder of that suite; None if neither
+    exists.
+    """
     if (suites / name).exists():
         return suites / name
     suite, _, module = name.partition("/")

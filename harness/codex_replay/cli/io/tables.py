@@ -1,4 +1,4 @@
-"""The option by which a user names the Codex version whose tables are used, where a recording's own has none."""
+"""The option `--codex`: the Codex version whose tables are used if the version of the recording has no tables."""
 
 from __future__ import annotations
 

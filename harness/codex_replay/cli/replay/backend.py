@@ -1,4 +1,4 @@
-"""`codex-replay replay F --backend S`: play the recorded client of the http seam to a backend; compare what it answers."""
+"""`codex-replay replay F --backend S`: play the recorded client of the http seam to a backend, and compare the answers."""
 
 from __future__ import annotations
 

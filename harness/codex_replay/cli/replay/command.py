@@ -33,8 +33,9 @@ LISTEN = "{listen}"
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a subject is played to: its command, environment and directory, what the recording's directories are there, what
-    answers for the model ("" for the fake, which has none), and what was wrong with the requests that it got."""
+    """The subject of a replay: its command, environment and directory; the live path of each recorded directory; the model that
+    answers it (empty for the fake); and the faults of its requests.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str]

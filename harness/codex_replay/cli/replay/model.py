@@ -1,11 +1,11 @@
-"""What answers for the model while a recorded client is played to a live app-server, and the home that server is started in.
+"""The model and the home directory of a live app-server, to which a recorded client is played.
 
 Strategy. The recorded http answers are used if the cassette has any, one after the other for each path. The requests of the
 live server are not compared, since another home directory changes them. A request beyond the recorded ones is refused with 501.
 Otherwise the script of the recording answers, or the default reply, and a message says so. `--script` overrides all of them.
 
-The server's own answers name its provider and a few settings. Where a user recorded, and not a case of ours, the hermetic home
-takes over those that the recorded client left to the configuration, so that they are no difference by themselves.
+The server's own answers name its provider and a few settings. If a user made the recording, the hermetic home uses the recorded
+values of the settings that the recorded client left to its configuration. So they do not count as differences.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")
 
 @dataclass(frozen=True)
 class Upstream:
-    """The model behind a live server: its session of the fake backend, and a sentence on what answers for the model."""
+    """The model for a live server: its session of the fake backend, and a sentence that names the source of its answers."""
 
     session: BackendSession
     says: str
@@ -144,7 +144,7 @@ def _named(value: Any) -> Iterator[str]:
 
 
 def _base_path(frames: Sequence[Frame]) -> str:
-    """Return what is before /responses in the path of the first recorded turn."""
+    """Return the part of the path before `/responses` in the first recorded turn."""
     for frame in frames:
         if frame.seam == "http" and frame.kind == "request" and frame.payload["method"] == "POST":
             path = frame.payload["path"].partition("?")[0]

@@ -1,4 +1,4 @@
-"""`codex-replay run`: the options, and pytest run with them in a process of its own."""
+"""`codex-replay run`: define the options, and run pytest with them in a separate process."""
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ class _Command(click.Command):
 
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse what pytest-xdist would take for no workers at all, or answer with its own usage."""
+    """Refuse a number that pytest-xdist would read as "no workers" or would refuse with a usage message of pytest."""
     if value not in ("auto", "logical") and (not value.isascii() or not value.isdigit() or int(value) == 0):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value
 
 
 def settings_of(paths: list[str]) -> list[str]:
-    """Return the options that load the suites' plugin; to installed suites they give a configuration of their own.
+    """Return the options that load the plugin of the suites; installed suites also get a separate configuration file.
 
-    Above an installed suite pytest would find the configuration of whatever project the environment lies in, or none. So these
-    have packaged.ini, and the working directory's project for `[tool.codex-replay]` and for reports.
+    pytest searches for a configuration in the folders above a suite. Above an installed suite it would find a file of an
+    unrelated project. So installed suites use packaged.ini; `[tool.codex-replay]` and the reports belong to the project in the
+    working directory.
     """
     here = Path.cwd()
     places = [Path(path.partition("::")[0]).resolve() for path in paths]

@@ -14,7 +14,7 @@ from codex_replay.plugin.base.progress import LAST_WORDS, VARIABLE
 
 
 def run_live(arguments: list[str]) -> int:
-    """Run pytest with a progress bar; what it printed from the first failure on is shown when it has ended."""
+    """Run pytest with a progress bar; afterwards, print its output from the first failure on."""
     from rich.console import Console
 
     console = Console()
@@ -64,7 +64,7 @@ def _show(events: IO[str], console: object) -> None:
 
 
 def _from_first_section(printed: bytes) -> bytes:
-    """Drop pytest's dots: start at its first ruled heading, or show everything if there is none (a usage error)."""
+    """Return the output from its first ruled heading on, without the dots of pytest; return all of it if it has no heading."""
     lines = printed.splitlines(keepends=True)
     for i, line in enumerate(lines):
         if b"=====" in line:

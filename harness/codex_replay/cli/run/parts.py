@@ -1,4 +1,4 @@
-"""The parts of `codex-replay run`: the suites and options of the command line, completed by the configuration of the project.
+"""Split `codex-replay run` into parts: the suites and options of the command line, completed by the project's configuration.
 
 A subject of the configuration may have a profile and a baseline of its own. Suites whose subjects differ in them run one after
 another, each in a pytest process of its own.

@@ -26,7 +26,7 @@ _UNKNOWN: Any = object()
 
 
 class BadLine(ValueError):
-    """A line of a file that is not a valid cassette line; the message says why."""
+    """A line of a file is not a valid cassette line; the message gives the reason."""
 
 
 class Header:
@@ -127,7 +127,7 @@ def encode_footer(footer: Footer) -> bytes:
 
 
 def encode_frame(frame: Frame, canonical: bool = False) -> bytes:
-    """Return the frame's line; the structured form only where it gives the very bytes back.
+    """Return the line of a frame in a cassette; use the structured form only if it can restore the exact bytes.
 
     With `canonical` the caller knows that it does, and nothing is decoded.
     """
@@ -157,7 +157,7 @@ def _encode_line(frame: Frame) -> bytes:
 
 
 def is_canonical(raw: bytes, value: Any) -> bool:
-    """Return True if writing `value` gives the very line `raw`, so that the structured form loses nothing."""
+    """Return True if writing `value` as JSON gives exactly the bytes `raw`."""
     if value is None or raw[-1:] != b"\n":
         return False
     try:
@@ -190,9 +190,9 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
 
 
 def why_no_message(frame: Frame, line: bytes) -> str | None:
-    """Return why the value under "msg" in a frame's line is not a message, or None if the frame is fine.
+    """Return the reason why the value of "msg" in the line of a frame is not a message, or None if it is a message.
 
-    Bytes of the server that are not JSON have a form of their own ("text", "base64"): here they are a line that was damaged.
+    Bytes of the server that are not JSON are stored as "text" or "base64". So a "msg" that is not JSON is a damaged line.
     """
     if frame.value is not None or frame.seam != "rpc" or b',"msg":' not in line:
         return None

@@ -1,4 +1,4 @@
-"""The payloads of http frames: what is in a cassette for a request, a response's head, and the pieces of its body.
+"""The payloads of http frames in a cassette: a request, the head of a response, and the parts of its body.
 
     request   {"method", "path", "headers", BODY?, "version"?}
     response  {"status", "headers", "reason"?, "version"?}
@@ -131,7 +131,7 @@ def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str
 
 
 def body_bytes(payload: dict[str, Any]) -> bytes:
-    """Return the very bytes of a request's or a chunk's body; raises ValueError for one that was left out of the recording."""
+    """Return the exact bytes of the body of a request or of a chunk; raise `ValueError` if the recording omitted the body."""
     if "omitted" in payload:
         raise ValueError(f"a body of {payload['omitted']} bytes could not be redacted, so it is not in the recording")
     raw = _bytes(payload, "body")
@@ -170,14 +170,14 @@ def _usual(block: Block) -> bool:
 
 
 def sse_bytes(payload: dict[str, Any]) -> bytes:
-    """Return the very bytes of an event."""
+    """Return the exact bytes of a server-sent event."""
     if "data" in payload:
         return encode(dumps(payload["data"]), str(payload.get("event", "")).encode())
     return _bytes(payload, "data")
 
 
 def sse_value(payload: dict[str, Any]) -> Any:
-    """Return the decoded data of an event, or None if it has none that is JSON."""
+    """Return the decoded JSON data of an event; None if its data are not JSON."""
     return payload["data"] if "data" in payload else payload.get("view")
 
 

@@ -190,5 +190,5 @@ def _by_key(value: Any) -> Any:
 
 
 def _typed(request_id: Any) -> str:
-    """Return a key that keeps 1, "1" and 1.0 apart: an id comes back as it was sent."""
+    """Return a dictionary key that keeps the request ids 1, "1" and 1.0 apart, because a reply must repeat the id unchanged."""
     return repr(request_id)

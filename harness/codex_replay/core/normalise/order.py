@@ -26,7 +26,7 @@ from codex_replay.core.wire.jsonrpc import kind
 
 
 class Mark(NamedTuple):
-    """Where a frame belongs: `lane` is "rpc>", "rpc<", "http>" or "http<"; `exchange` counts http requests from 1."""
+    """The place of a frame in the order: `lane` is "rpc>", "rpc<", "http>" or "http<"; `exchange` counts http requests from 1."""
 
     lane: str
     label: str
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 def at(value: Any, path: str) -> Any:
-    """Return what is in `value` at a dotted path of keys ("params.msg.call_id"), or None."""
+    """Return the value at a dotted path of keys ("params.msg.call_id") in `value`, or None if the path does not exist."""
     for key in path.split("."):
         if type(value) is not dict:
             return None
@@ -194,7 +194,7 @@ class Order:
 
 @lru_cache(maxsize=512)
 def _pattern(*patterns: str) -> re.Pattern[str]:
-    """Return one expression for some patterns with `*`; it matches nothing if there are none."""
+    """Return one regular expression for several patterns with `*`; without patterns, it matches nothing."""
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 

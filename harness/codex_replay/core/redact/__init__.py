@@ -1,1 +1,1 @@
-"""The one redactor: what is a secret, where it is, and what replaces it."""
+"""The redactor: finds secrets and replaces them."""

@@ -1,10 +1,10 @@
-"""The chunks of longer texts that are in one frame: found, and rewritten.
+"""Find and rewrite the chunks of longer texts in one frame.
 
 A chunk is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
 such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions) and its "text";
 each "token" of a list of logprobs, in an event or in a body; and a part of a body that is not JSON of its own. Where such a body
 is an event stream (compressed, or under another type), its events are searched too. This applies to every version
-of Codex so far, and what is missed here is a secret that stays, so this asks no version's table.
+of Codex so far. A missed chunk would leave a secret in the cassette, so this module does not depend on a version's tables.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMES = ("role", "id", "type")  # members of a delta that are not part of a lon
 class Chunk(NamedTuple):
     """A part of a longer text: the names of its stream, its place in the frame's JSON, and its content.
 
-    `form` is how it is written there. In a body that is an event stream the path begins with the number of the event.
+    `form` names the encoding of the content. In a body that is an event stream the path begins with the number of the event.
     """
 
     stream: tuple[str, ...]

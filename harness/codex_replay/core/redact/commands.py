@@ -140,7 +140,7 @@ _compiled = lru_cache(maxsize=None)(re.compile)  # at the first need: most are n
 
 
 def find_in_form(trigger: bytes, form: bytes, kind: str, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield what is at the form's `secret`, wherever the form's first word is met."""
+    """Yield the span of the `secret` group at each place where the first word of the form occurs."""
     at = low.find(trigger)
     while at >= 0:
         found = _compiled(form).match(data, at + len(trigger))

@@ -19,7 +19,7 @@ _BODY = ("body", "text", "base64", "encoding", "view", "packed", "omitted")
 
 
 def redacted(frame: Frame, redactor: Redactor) -> Frame:
-    """Return the frame without its secrets, or the very same one if it has none."""
+    """Return the frame without its secrets; return the same object if the frame has no secrets."""
     if frame.seam == "rpc":
         raw = redactor.redact(frame.raw)
         if raw == frame.raw:
@@ -35,7 +35,9 @@ def redacted(frame: Frame, redactor: Redactor) -> Frame:
 
 
 def inside(frame: Frame) -> bytes | None:
-    """Return what is in base64 in an http frame, decompressed; None where nothing does, or nothing that can be read."""
+    """Return the decoded and decompressed base64 content of an http frame; None if it has no such content, or it is not
+    readable.
+    """
     payload = frame.payload
     if frame.seam != "http" or type(payload) is not dict or type(payload.get("base64")) is not str:
         return None
@@ -46,7 +48,9 @@ def inside(frame: Frame) -> bytes | None:
 
 
 def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
-    """Return a body's plain bytes and the encoding that it was taken out of, "" for none; raises `ValueError` if it has none."""
+    """Return the decompressed bytes of a body and its encoding (empty if it is not compressed); raises `ValueError` without a
+    body.
+    """
     from codex_replay.core.cassette import http_frames
 
     if "base64" not in payload or "packed" in payload:

@@ -1,7 +1,7 @@
-"""The one redactor: secrets are cut out of bytes and placeholders spliced in; every other byte stays as it was.
+"""Cut secrets out of bytes and insert placeholders; leave every other byte unchanged.
 
-A redaction runs until the finders find nothing more, and they never see a placeholder. So redacting twice is redacting once,
-with this Redactor or a fresh one: what is found does not depend on what was redacted before. Placeholders are plain ASCII
+A redaction runs until the finders find nothing more, and they never see a placeholder. So redacting a text twice gives the same
+result as redacting it once, with this Redactor or a new one. Placeholders are plain ASCII
 without quotes or backslashes, so a JSON text stays one at any depth of nesting.
 
 A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies. What a model streams in
@@ -31,12 +31,11 @@ _ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)\Z", re.DOTALL)
 
 
 class Redactor:
-    """Replaces secrets by placeholders, the same secret by the same placeholder for as long as the Redactor lives.
+    """Replace secrets by placeholders; one Redactor always replaces the same secret by the same placeholder.
 
-    `paths` are directories of the caller's own and what they become, `{"/tmp/case-x/home": "/home/user"}`; the longest wins,
-    and they match whole path segments only. `literals` are secrets that the caller knows, and what they become; they match
-    anywhere, escaped or not. Without `homes` the names of home directories stay. Raises `ValueError` for an entry that could not
-    be redacted once and for all.
+    `paths` maps directories to their replacements, `{"/tmp/case-x/home": "/home/user"}`; the longest path wins, and only whole
+    path segments match. `literals` maps known secrets to their replacements; they match anywhere, escaped or not. If `homes` is
+    false, the names of home directories stay. Raises `ValueError` for an entry that would match its own replacement.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text with its secrets replaced.
 
-        Bytes that are not UTF-8 pass as surrogate escapes; lone surrogates, which stand for no byte, become their escapes.
+        Bytes that are not UTF-8 pass as surrogate escapes; other lone surrogates become their JSON escapes.
         """
         return self.redact(_bytes(text)).decode("utf-8", "surrogateescape")
 

@@ -1,6 +1,7 @@
 """Remove secrets and control characters from a sentence for a person.
 
-It quotes what clients, servers, files and cassettes say. Every text that a program of ours writes to stderr comes through here.
+Such a sentence quotes texts of clients, servers, files and cassettes. Every message that codex-replay or its fakes write to
+stderr passes through this module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keys of well-known services, which their published prefix and length give away. A table, and the finders that it makes.
+"""Keys of well-known services, recognised by their published prefix and length: a table, and the finders that are built from it.
 
 A row has the letters to search for (lower case, in a word of `triggers.LONG` characters) and the form. The prefixes are those
 that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets (Apache-2.0) served as checklists, and

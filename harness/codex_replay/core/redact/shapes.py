@@ -1,4 +1,4 @@
-"""Secrets with a shape of their own, wherever they are: keys, JWTs, bearer tokens, e-mails, PEM keys, home directories.
+"""Secrets that are recognised by their shape: keys, JWTs, bearer tokens, e-mails, PEM keys, home directories.
 
 Each finder is a plain function from a text (and its lower-cased copy) to spans. All patterns are bounded or possessive, so
 that time is linear.
@@ -81,7 +81,7 @@ _PEM = re.compile(rb"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----((?:[A-Za
 
 
 def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield what is between the markers of a PEM private key."""
+    """Yield the span between the markers of each PEM private key."""
     for found in _PEM.finditer(data):
         # A backslash before a closing quote is the quote's, not the key's.
         body = found[1].rstrip(b"\\")

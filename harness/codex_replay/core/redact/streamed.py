@@ -24,7 +24,9 @@ _ROUNDS = 32  # as the redactor itself: each round leaves less to find
 
 
 class Secret(NamedTuple):
-    """A secret that only joined chunks show: what it is, how long, the places of its first and last chunk (see `Streams.add`)."""
+    """A secret that only joined chunks show: its kind, its length, and the places of its first and last chunk (see
+    `Streams.add`).
+    """
 
     kind: str
     size: int
@@ -61,9 +63,10 @@ class Streams:
         self._known: dict[bytes, tuple[bytes, _Stream]] = {}  # how a line begins before the text of its delta -> how it ends
 
     def carry_on(self, line: bytes, place: int) -> bool:
-        """Take a line of the rpc seam that differs from an earlier one in the text of its delta alone, undecoded.
+        """Take a line of the rpc seam, without decoding it, if it differs from an earlier line only in the text of its delta.
 
-        Return False if there was none; then it is for `add`. A line that is taken is canonical JSON, as that earlier one was.
+        Return False if there was no such earlier line; then call `add`. A line that is taken is canonical JSON, like the earlier
+        line.
         """
         at = line.find(_DELTA) + len(_DELTA)
         known = self._known.get(line[:at])
@@ -167,7 +170,7 @@ def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Return True if a text stands in JSON as it is: no quote, no escape, nothing but printable ASCII."""
+    """Return True if JSON needs no escapes for a text: it is printable ASCII without quotes and backslashes."""
     return text.isascii() and b'"' not in text and b"\\" not in text and text.decode("ascii").isprintable()
 
 

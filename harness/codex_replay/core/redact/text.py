@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A secret's place: offsets into the text, what it is, and its replacement where that is fixed beforehand."""
+    """The place of a secret: offsets into the text, the kind of secret, and the replacement if it is already fixed."""
 
     start: int
     end: int
@@ -112,7 +112,9 @@ class Shadow:
 
     @staticmethod
     def _resolved(found: re.Match[bytes]) -> tuple[int, bytes]:
-        """Return where the escape itself begins, and what it stands for; of a run of backslashes 2**depth are its own."""
+        """Return the offset at which the JSON escape begins, and the character that it encodes; the last 2**depth backslashes of
+        a run belong to it.
+        """
         run = len(found[1])
         own = run & -run
         plain = b"/" if found[2] is None else bytes([int(found[2], 16)])

@@ -1,4 +1,4 @@
-"""Which finders are worth asking: those whose trigger is in the text. This is where a redactor spends its time.
+"""Select the finders that can match a text: those whose trigger is in the text. A redactor spends most of its time here.
 
 Strategy. There are 150 triggers, and a frame contains hardly any; but most of a frame was seen before: the names of
 its members, its method, its kinds. So a text is split at its quotes, which no trigger contains, and the triggers of each part
@@ -21,7 +21,7 @@ MOST = 1 << 21  # characters of parts that are remembered; when there would be m
 
 
 class Triggers:
-    """The finders in their order, and what was seen of texts."""
+    """The finders in their order, and a cache of the triggers in earlier texts."""
 
     def __init__(self, finders: Sequence[Finder]) -> None:
         self._finders = finders

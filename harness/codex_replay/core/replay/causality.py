@@ -63,9 +63,9 @@ class _Thread:
 
 
 class Methods:
-    """Which methods do what to a turn or a thread: the table of a version, loaded at the first question.
+    """The methods that start or interrupt turns and threads: the table of a version, loaded at the first call.
 
-    Where nothing is known of a version (`load` is None) no method does anything, and the recorded order is kept.
+    For a version without a table (`load` is None), no method starts or interrupts anything, and the recorded order is kept.
     """
 
     def __init__(self, load: Callable[[], dict[str, list[str]]] | None) -> None:

@@ -1,4 +1,4 @@
-"""Which recorded exchange answers a live request, and if none does, which one comes nearest and where the two differ.
+"""Find the recorded exchange that answers a live request; if none matches, find the most similar one and the difference.
 
 A request is compared over the parts that a case names (`http_over`). What changes from run to run is masked by `normalise`'s
 rules, and uuids are bound, both by `match`. Secrets of the live request are redacted as those of the recording were.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Rules(Protocol):
-        """What `masking.Rules` offers: which keys and which parts of strings change from run to run."""
+        """The interface of `masking.Rules`: which keys and which parts of strings change from run to run."""
 
         def mask(self, key: str, value: Any) -> Any:
             """Return a leaf with everything volatile masked but uuids."""
@@ -225,7 +225,7 @@ def _may_hold_secret(text: str) -> bool:
 
 
 def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
-    """Return the placeholders of two texts, none if they are not of the same series."""
+    """Return the placeholders of two texts; empty lists if they do not have the same series of placeholders."""
     if not _may_hold_secret(recorded) or not _may_hold_secret(live):
         return [], []
     from codex_replay.core.redact.placeholders import placeholders_in  # not on fake-codex's start-up path

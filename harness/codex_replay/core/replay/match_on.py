@@ -110,7 +110,7 @@ def _dropped(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 
 
 def without_numbers(value: Any) -> Any:
-    """Return a value without the numbers of its placeholders, because a placeholder does not identify its secret."""
+    """Return a value with the numbers removed from its placeholders, because the number of a placeholder differs between runs."""
     if type(value) is dict:
         return {key: without_numbers(inner) for key, inner in value.items()}
     if type(value) is list:

@@ -1,7 +1,7 @@
-"""One recording or several with a common opening, played to a live client: whose frame comes next, and what goes out.
+"""Play one recording, or several with a common opening, to a live client: decide which frame is expected and which is sent next.
 
-The client's own frames choose among the recordings (accept, decline). What the chosen one has recorded for the opening is tied
-to what has gone out already, so that it speaks of the same threads. On fake-codex's start-up path.
+The client's own frames choose among the recordings (accept, decline). The ids in the opening of the chosen recording are bound to
+the ids that were already sent, so that both name the same threads. On fake-codex's start-up path.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ class Player:
         return Miss(live, *nearest[1:]) if nearest else Miss(live, None, None, [])
 
     def _choose(self, tracks: list[Track]) -> None:
-        """Go on with these tracks; what a new lead has recorded so far is tied to what went out in its place."""
+        """Continue with these tracks; bind the ids in the recorded opening of a new leading track to the ids that were already
+        sent.
+        """
         old, new = self.lead, tracks[0]
         if new is not old:
             while new.may_advance and self._advance_one_of_many(new, READ_AHEAD):

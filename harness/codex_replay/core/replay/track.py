@@ -108,7 +108,7 @@ class Track:
         return out
 
     def _enough(self) -> bool:
-        """Return True if reading on could let nothing out that has begun."""
+        """Return True if reading further cannot release a frame of a started turn."""
         if self.ended:
             return True
         if not self.awaited:
@@ -193,7 +193,7 @@ class Track:
         return out
 
     def _read_again(self, one: Frame | Run, most: int) -> tuple[list[Frame], bool]:
-        """Return what was held, at most about so many bytes of it, and whether more of it stays."""
+        """Read the stored frames again, at most about `most` bytes of them; return them, and True if more frames remain."""
         if most <= 0:
             return [], True
         if isinstance(one, Frame):

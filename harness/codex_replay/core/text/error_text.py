@@ -1,4 +1,4 @@
-"""Why something failed, in words for people."""
+"""Format an error as a text for people."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ _WINDOW = 24  # characters on either side of a path that decide whether it is on
 
 
 def substitute(data: AnyStr, new: Callable[[AnyStr], AnyStr], paths: Iterable[AnyStr], ids: Iterable[AnyStr] = ()) -> AnyStr:
-    """Return `data` with `new(old)` in place of each old path and id that is in it; the very same object if none does.
+    """Return `data` with each old path and id replaced by `new(old)`; return the same object if none occurs.
 
-    Paths have no slash at their end, except for a new one that is the root. An id ends at a word boundary: `redacted-1` does not
-    stand in `redacted-12`.
+    Paths have no slash at their end, except for a new path that is the root. An id ends at a word boundary: `redacted-1` does not
+    match in `redacted-12`.
     """
     found = [(at, -len(old), old) for old in paths for at in _find(data, old) if _is_path(data, at, at + len(old))]
     found += [(at, -len(old), old) for old in ids for at in _find(data, old) if not _goes_on(_after(data, at + len(old)))]
@@ -77,7 +77,7 @@ def _text(data: str | bytes) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Return the character that a JSON escape of six characters stands for, "" for any other text."""
+    """Return the character that a JSON escape of six characters encodes; an empty text for any other text."""
     if len(text) != 6 or text[:2] != "\\u":
         return ""
     try:

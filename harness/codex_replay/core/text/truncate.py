@@ -20,9 +20,10 @@ def shortened(text: str, most: int) -> str:
 
 
 def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
-    """Return texts side by side; if one is longer than `most` characters, only from `before` characters before they part.
+    """Shorten texts for a side-by-side view: if one has more than `most` characters, begin all `before` characters before they
+    differ.
 
-    No more than `most` are shown of each from there on, and no fewer are left out than the dots that stand for them.
+    Each text then has at most `most` characters; dots mark the omitted characters, and are never longer than them.
     """
     if all(len(text) <= most for text in texts):
         return list(texts)

@@ -67,7 +67,7 @@ def check_size(value: Any) -> None:
 
 
 def _tokens(data: bytes) -> int:
-    """Return the number of tokens, exactly only where it may be too large."""
+    """Return the number of JSON tokens; the number is exact only if it may exceed the limit."""
     most = data.count(b'"') // 2 + data.count(b",") + data.count(b"[") + data.count(b"{")
     if most <= MAX_TOKENS:
         return most

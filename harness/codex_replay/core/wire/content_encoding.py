@@ -75,7 +75,7 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show, "" if they show none; those of br show nothing."""
+    """Return the content-encoding that the first bytes of a body show; empty for an unknown encoding, and always for br."""
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 
@@ -154,9 +154,9 @@ class _Brotli:
 
 
 def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: int) -> tuple[bytes, bool]:
-    """Decompress streams one after the other: a server may end one at each event, and none may stay unseen.
+    """Decompress several streams in a row, because a server may end a stream at each event.
 
-    `size` is how many bytes are fed at once: what they can become is all that is decoded beyond the limit.
+    `size` is the number of bytes per step: beyond the limit, at most the output of one step is decoded.
     """
     plain: list[bytes] = []
     view = memoryview(raw)

@@ -24,7 +24,7 @@ def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes |
 
 
 def value_of(raw: bytes | None) -> Any:
-    """Return the JSON that a text is, None for none."""
+    """Return the value of a JSON text; None for None."""
     try:
         return None if raw is None else loads(raw)
     except NotJson:

@@ -21,7 +21,7 @@ def text_form(text: str) -> str:
 
 
 def event_form(text: str, other: Callable[[str], str]) -> str:
-    """Return the block of an event whose data is JSON in its form; `other` gives what stands for its other lines."""
+    """Return the block of an event with its JSON data normalised; `other` returns the replacement for each other line."""
     # Not splitlines: U+2028 ends no line of an event stream.
     return "\n".join(text_form(line) if line.startswith("data:") else other(line) for line in text.split("\n"))
 

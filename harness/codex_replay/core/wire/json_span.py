@@ -1,6 +1,6 @@
-"""Where a value is in a JSON text of any form, so that it alone can be rewritten.
+"""Find the position of a value in a JSON text, so that this value alone can be rewritten.
 
-The texts come from a recording and were decoded before: what is asked for here is there.
+The texts come from a recording and were decoded before, so the value always exists.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NotJson(ValueError):
-    """The bytes are not one JSON text in UTF-8; the message says why."""
+    """The bytes are not one JSON text in UTF-8; the message gives the reason."""
 
 
 class OutOfBounds(NotJson):
@@ -25,7 +25,7 @@ def _refuse_constant(name: str) -> None:
 
 
 class _Settings:
-    """What the C scanner reads its options from (the attributes of json.JSONDecoder)."""
+    """The options of the C scanner (the attributes of json.JSONDecoder that it reads)."""
 
     strict = True
     object_hook = None
@@ -111,7 +111,7 @@ def _why(error: ValueError) -> str:
 def dumps(value: Any) -> bytes:
     """Return `value` as compact JSON in UTF-8: no spaces, keys in their order, non-ASCII characters unescaped.
 
-    Raises `ValueError` for what has no such form (NaN, lone surrogates, foreign types).
+    Raises `ValueError` for values that have no such form (NaN, lone surrogates, foreign types).
     """
     try:
         return "".join(_encode(value, 0)).encode()
@@ -120,9 +120,9 @@ def dumps(value: Any) -> bytes:
 
 
 def ascii_dumps(value: Any) -> bytes:
-    """Return `value` as `dumps` does, but with every character that is not ASCII escaped: a lone surrogate has this form too.
+    """Return `value` as compact JSON in ASCII: like `dumps`, but every other character is escaped, lone surrogates included.
 
-    Raises `ValueError` for what has no such form (NaN, foreign types).
+    Raises `ValueError` for values that have no such form (NaN, foreign types).
     """
     try:
         return "".join(_encode_ascii(value, 0)).encode()

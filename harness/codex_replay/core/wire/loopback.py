@@ -1,4 +1,4 @@
-"""Which hosts are this machine: asking any other may cost money, and is announced."""
+"""The hosts that are this machine. A request to any other host may cost money, so it is announced first."""
 
 from __future__ import annotations
 

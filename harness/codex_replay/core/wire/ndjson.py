@@ -32,7 +32,7 @@ class LineSplitter:
         return [line + b"\n" for line in lines]
 
     def close(self) -> bytes:
-        """Return what is after the last b"\\n": an unterminated line, or nothing."""
+        """Return the bytes after the last b"\\n": an unterminated line, or nothing."""
         tail = b"".join(self._pieces)
         self._pieces.clear()
         return tail

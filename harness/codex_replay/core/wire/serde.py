@@ -39,7 +39,7 @@ def read(line: bytes) -> Any:
 
 
 def _of_members(values: list[Any]) -> dict[str, Any] | None:
-    """Return the request that a list of its members stands for, None if it stands for none."""
+    """Return the request that an array of its members represents; None if the array does not represent a request."""
     return dict(zip(_MEMBERS, values, strict=False)) if 2 <= len(values) <= 3 else None
 
 

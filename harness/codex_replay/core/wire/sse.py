@@ -1,8 +1,8 @@
-"""Server-sent events, in bytes: encode one, decode a stream of them.
+"""Encode and decode server-sent events as bytes.
 
-The decoder is a plain state machine: bytes go in, blocks come out, nothing is read or awaited here. It keeps what it saw:
-the `raw` of all blocks, joined, is exactly the input, comments and odd line ends included, so that a recorder can store
-a stream and a replayer can send the very same bytes. Line ends may be LF, CRLF or CR, mixed, split over two feeds.
+The decoder is a plain state machine: bytes go in, blocks come out, and it does no input or output. The joined `raw` of all blocks
+is exactly the input, comments and unusual line ends included. So a recorder can store a stream, and a replayer can send the same
+bytes. Line ends may be LF, CRLF or CR, mixed, split over two feeds.
 The rules of interpretation are those of the HTML standard, section 9.2 (server-sent events).
 """
 
@@ -14,7 +14,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Block(Value):
-    """The lines between two blank lines: one event, or only comments, or (at the end of a stream) half an event.
+    """The lines between two blank lines: one event, only comments, or (at the end of a stream) an incomplete event.
 
     `event` is the event's name ("" when none is given: a browser would say "message"), `data` the joined data lines or
     None when there was none (then nothing is to be dispatched), `id` and `retry` as sent or None, `comments` without

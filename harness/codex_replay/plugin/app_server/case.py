@@ -1,9 +1,9 @@
-"""One case: at its end, check what its servers did.
+"""The fixture `app_server`: at the end of a case, check its servers.
 
-Strategy. `Case` is what is behind the `app_server` fixture, whose servers `AppServer` starts. At the end of the test
+Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test
 function, while a failure still counts as the test's own, `finish` closes every server and checks exit statuses, unread
-scripts and the validity of each frame; only then, if asked to, it writes the cassettes. `close` ends whatever is left, come what
-may.
+scripts and the validity of each frame; only then, if asked to, it writes the cassettes. `close` ends every remaining
+process in any case.
 """
 
 from __future__ import annotations

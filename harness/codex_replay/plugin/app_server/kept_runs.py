@@ -115,7 +115,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Inner:
-    """Stands closest to the test function, so that it knows the function's own failure from what is found afterwards."""
+    """Wraps the test function directly, so that it sees failures of the function itself, before any check at the end of the
+    case.
+    """
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -207,7 +209,9 @@ class Keeper:
 
 
 def _input_ended(server: Server, end: End, number: int) -> float | None:
-    """When the case ended a server's input, in the seconds of its frames; None if it was only stopped."""
+    """Return the time at which the case ended a server's input, on the clock of its frames; None if the server was only
+    stopped.
+    """
     ended = server.process.input_ended
     at = None if ended is None else ended - server.started
     return at if at is None or number >= len(end.frozen) or at <= end.frozen[number][1] else None

@@ -1,4 +1,4 @@
-"""Cassettes of cases: where they lie, and how a live run is written to one.
+"""Write a live run of a case to its cassette.
 
 A recording goes to a draft next to its place and replaces the old one only when the two differ after normalisation, so that
 recording again shows in a diff what has changed and nothing else.
@@ -39,7 +39,7 @@ def _is_long(value: Any, longest: int) -> bool:
 
 
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
-    """Return the header of a case's cassette.
+    """Return the header of the cassette of a case.
 
     `upstream` is the script and the configuration behind the server, to play the case to another
     server (`codex-replay replay`). The server's requests are its own, what the model answers is ours.

@@ -1,4 +1,4 @@
-"""One server under test, as a case speaks with it: a `Client` that knows how it was started and what was declared of it."""
+"""One server under test: a `Client` that also knows how the server was started and what the case declared about it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Server(Client):
         return result
 
     def wait_exit(self) -> int:
-        """Wait until the server ends of itself, its stdin still open, and return its exit status."""
+        """Wait, with its stdin open, until the server exits by itself; return its exit status."""
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
@@ -54,7 +54,7 @@ class Server(Client):
         return status
 
     def signal(self, number: int) -> None:
-        """Send the server a signal (live only: a recording has none)."""
+        """Send the server a signal. Only a live server can get one, because a recording has no signals."""
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
@@ -62,7 +62,7 @@ class Server(Client):
         return self.process.wait(seconds) is None
 
     def close_stdout(self) -> None:
-        """Close the server's stdout from this side (live only: a recording cannot show what has no reader)."""
+        """Stop reading the server's stdout. Only a live server can notice this; a recording cannot show it."""
         self.process.close_stdout()
 
     def end_input(self) -> None:

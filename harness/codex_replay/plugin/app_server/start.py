@@ -29,7 +29,9 @@ WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
 
 
 class AppServer:
-    """What the `app_server` fixture is: call it to start the subject. `servers` are those that the case has started."""
+    """The value of the `app_server` fixture: call it to start the subject. `servers` lists the servers that the case has
+    started.
+    """
 
     def __init__(
         self,

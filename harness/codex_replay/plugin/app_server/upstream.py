@@ -51,7 +51,7 @@ class RecordedUpstream:
         self.failure = self.failure or why
 
     def frames(self, since: float) -> list[Frame]:
-        """Return what was recorded, timed from `since` (as `time.monotonic` gives it)."""
+        """Return the recorded frames, with times relative to `since` (a value of `time.monotonic`)."""
         for frame in self._kept.kept:
             frame.t = max(0.0, frame.t + self.started - since)
         self.started = since

@@ -1,4 +1,4 @@
-"""One Responses backend in a case: requests out, answers in, with methods to check each answer.
+"""One Responses backend in a case: send requests, and check the answers.
 
 A fake is set up (valid tokens, replies of the model) through its control API; a backend behind a URL cannot be
 set up, so a case that needs it is skipped with a reason. Built on the standard library's HTTP client and `core`'s SSE decoder.
@@ -84,7 +84,7 @@ class Answer:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """What is between the blank lines of an event stream; raises `SubjectFailure` unless the request succeeded."""
+        """Return the blocks of an event stream; raises `SubjectFailure` if the request did not succeed."""
         __tracebackhide__ = True
         if self.status != 200:
             raise SubjectFailure(f"The request was refused.\n{self.tell()}")
@@ -133,7 +133,7 @@ class Answer:
 
 @dataclass
 class RecordedRequest:
-    """One request as it was sent, and its answer (None: there was no whole one); times as `time.monotonic` gives them."""
+    """One request and its answer (None if the answer was incomplete); times are values of `time.monotonic`."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""The `backend` fixture: what `--backend` names, started where it is a program.
+"""The `backend` fixture: the backend that `--backend` names, started if it is a program.
 
     fake              the fake backend, started as a program (the default)
     fake:CMD          another program that has its control API, started in its place
@@ -74,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Announce what is asked, where it is not a fake."""
+    """Return a line that names the backend, unless it is the fake."""
     subject = parse_backend(settings_of(config).backend or "fake")
     return f"codex-replay backend: requests go to the real {subject}, which may cost money" if isinstance(subject, str) else None
 
@@ -83,7 +83,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show next to a failure what was asked and answered."""
+    """Add the requests and answers of a case to its failure report."""
     report = yield
     backend = getattr(item, "funcargs", {}).get("backend")
     if report.failed and report.when == "call" and isinstance(backend, Backend) and backend.answers:

@@ -1,1 +1,1 @@
-"""What every part of the plugin uses: options, names of cases, subjects, folders, programs."""
+"""Shared parts of the plugin: options, names of cases, subjects, folders, programs."""

@@ -34,7 +34,7 @@ class FrameChecker(Protocol):
     """See the frames of one connection in order and report faults of each."""
 
     def check(self, frame: Frame) -> Iterable[str]:
-        """Return a sentence for each fault of `frame`; none means that it is in order."""
+        """Return a sentence for each fault of `frame`; nothing if the frame is valid."""
 
 
 class BundleChecker:
@@ -89,7 +89,7 @@ def has_bundle(version: str) -> bool:
 
 
 def make_checkers(version: str) -> list[FrameChecker]:
-    """Return the checkers for a subject of this Codex version: none where we have no bundle of it."""
+    """Return the checkers for a subject of this Codex version; an empty list if no schema bundle of the version is available."""
     return [BundleChecker(version)] if has_bundle(version) else []
 
 

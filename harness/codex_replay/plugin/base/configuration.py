@@ -67,7 +67,7 @@ class Configuration:
         return found
 
     def command(self, role: str, given: str | None, default: str) -> str:
-        """Return the command line of the subject that `given` names: a name of the table, or what it is itself."""
+        """Return the command of the subject `given`: a name in the configuration table, otherwise a command line."""
         rows = self.subjects(role)
         if given is None:
             given = next(iter(rows)) if len(rows) == 1 else default

@@ -30,7 +30,9 @@ def encodable(value: Any) -> Any:
 
 
 def packed(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report that can be sent as one value: unchanged, or encodable if marshal has no form for it."""
+    """Return a report in a form that can be sent as one value; if marshal cannot write it, replace texts that are not valid
+    UTF-8.
+    """
     try:
         data = marshal.dumps(report, _VERSION)
     except ValueError:

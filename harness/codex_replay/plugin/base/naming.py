@@ -25,7 +25,7 @@ ROLE_OF_FIXTURE = {
 
 @dataclass(frozen=True, slots=True)
 class CaseName:
-    """Which case: `suite/module/case`, as its cassette's path has it."""
+    """The name of a case, `suite/module/case`, as in the path of its cassette."""
 
     suite: str
     module: str
@@ -61,7 +61,7 @@ def name_of_node(nodeid: str, root: Path) -> CaseName:
 
 
 def role_of(item: pytest.Item) -> str | None:
-    """Return the role of the subject that a test uses by a fixture of ours; None for a test that uses none.
+    """Return the role of the subject that a test uses through a codex-replay fixture; None if the test uses no such fixture.
 
     A user's fixture may have the name of a codex-replay fixture.
     """
@@ -81,7 +81,7 @@ def _suite(path: Path, root: Path) -> str:
 
 
 def below_suites(path: Path) -> tuple[str, ...]:
-    """Return the names on the way from the folder `suites` to the module, its own left out; none for a module elsewhere."""
+    """Return the names of the folders between `suites` and the module; empty for a module elsewhere."""
     parts = path.parts[:-1]
     return parts[len(parts) - parts[::-1].index("suites") :] if "suites" in parts else ()
 

@@ -192,7 +192,7 @@ def check_report(folder: Path) -> FolderLock:
 
 
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
-    """Return a sentence when a profile is neither one of ours nor named by the mark of any case; empty otherwise.
+    """Return an error message if the profile is neither built in nor named by the mark of any case; otherwise an empty text.
 
     A case that was chosen by its node id may bear no mark though others of its module do, so the whole module is asked.
     """

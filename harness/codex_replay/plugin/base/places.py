@@ -21,7 +21,7 @@ def installed_suites() -> Path:
 
 
 def installed_id(path: Path, root: Path) -> str | None:
-    """Return `suites/SUITE/MODULE` for a module of an installed suite that lies outside the root of a run, None for any other.
+    """Return `suites/SUITE/MODULE` for a module of an installed suite outside the root of the run; None for any other module.
 
     pytest itself would call it by what is left below the argument that it was given: of a module, by nothing.
     """

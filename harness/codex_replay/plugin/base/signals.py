@@ -31,7 +31,7 @@ class Terminated(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Counts the interrupts of a run: one Ctrl-C is one, though it may come from the terminal and from `codex-replay run`."""
+    """Count the interrupts of a run; one Ctrl-C counts once, even if both the terminal and `codex-replay run` send it."""
 
     def __init__(self) -> None:
         self.ended_by = 0  # the signal that terminated the run
@@ -62,7 +62,7 @@ class Interrupts:
 
 
 def block() -> None:
-    """Keep the signals until `unblock`; what is started meanwhile begins with them blocked."""
+    """Block the signals until `unblock` is called; processes that start meanwhile inherit the blocked signals."""
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
 
 
@@ -81,7 +81,7 @@ def restore_in_children() -> None:
 
 
 def follow_controller(stop: Callable[[], None]) -> None:
-    """Make this process a worker: it ends when its controller says so or is gone, after `stop`; it ignores interrupts."""
+    """Make this process a worker: it calls `stop` and exits when its controller ends it or dies; it ignores interrupts."""
 
     def end(number: int, frame: object) -> NoReturn:
         stop()
@@ -96,7 +96,7 @@ def follow_controller(stop: Callable[[], None]) -> None:
 
 
 def end_with(controller: int) -> None:
-    """Terminate this process once its parent is no longer the process `controller`; for a thread of its own."""
+    """Terminate this process once its parent is no longer the process `controller`; run this function in a separate thread."""
     waits = threading.Event()
     while os.getppid() == controller:
         waits.wait(_LOOK)

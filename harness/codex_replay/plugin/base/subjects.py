@@ -89,7 +89,9 @@ class SubjectOption:
         return Choice("command", self.split_command(text, text))
 
     def split_command(self, command: str, text: str) -> tuple[str, ...]:
-        """Return the words of a command line, its program by its whole path; `text` is what was given. Raises `BadSubject`."""
+        """Return the words of a command line, with the full path of its program; `text` is the option's value for error messages.
+        Raises `BadSubject`.
+        """
         given = f"{self.flag} {text}"
         if not command.strip():
             raise BadSubject(f"{self.flag}: the command line is empty; give {self.choices}.")
@@ -123,7 +125,7 @@ APP_SERVER = SubjectOption("--app-server", "fake, codex@VERSION, or a whole comm
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program under test. `name` is as it was given, `version` the Codex that it is or plays ("unknown" if not known).
+    """A program under test: `name` as given, and `version`, the Codex version that it is or imitates ("unknown" if not known).
 
     A `live` one is started in a hermetic home with a scripted upstream; any other replays a cassette.
     """

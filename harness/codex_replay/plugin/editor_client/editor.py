@@ -213,7 +213,7 @@ class Editor(Wire):
         raise SubjectFailure(self.tell(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
-        """Return `tell` after a first line with the cause: how the editor ended, and its last line on stderr."""
+        """Return a first line with the cause (the exit of the editor, and its last line on stderr), followed by `tell`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.tell(f"The editor closed its stdin or stdout, but is still running. {what}")

@@ -1,4 +1,4 @@
-"""The `editor_client` fixture: start an editor by its command and put a server of the case's choice into its hand.
+"""The `editor_client` fixture: start an editor by its command, and let it start the server that the case chooses.
 
 `--editor-client` names the subject: `reference`, or a command line that keeps to docs/editor-client.md, in which `{codex}` is
 replaced by the path of the codex to start. That codex is a small program in the case's folder which becomes, with the
@@ -52,7 +52,7 @@ ASKS: Mapping[str, Any] = {"approval_policy": "untrusted", "sandbox_mode": "dang
 
 
 class EditorClient:
-    """What the `editor_client` fixture is: call it to start the editor."""
+    """The value of the `editor_client` fixture: call it to start the editor."""
 
     def __init__(
         self, command: str, subject: Subject, folder: Path, wait: float, backend: Callable[[], BackendProcess], name: str
@@ -169,7 +169,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture
 def editor_client_command(request: pytest.FixtureRequest) -> str:
-    """The command of the editor under test, as it was given."""
+    """Return the command of the editor under test, as it was given."""
     return str(settings_of(request.config).editor_client)
 
 

@@ -1,4 +1,4 @@
-"""Try an editor client: start it with the scripted fake in its hand, give it one prompt, and note what it does."""
+"""Try an editor client: start it with the scripted fake as its codex, send one prompt, and note its behaviour."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def try_editor(command: str, wait: float) -> FoundEditor:
 def judge(
     ended: str, text: str, errors: str, reports: list[str], methods: tuple[str, ...], status: int, seconds: float
 ) -> FoundEditor:
-    """Return what one turn shows of an editor; a pure function of it."""
+    """Return the findings on an editor from one turn; a pure function."""
     kinds = tuple(dict.fromkeys(reports))
     wrong = ""
     if ended != "completed":

@@ -1,4 +1,4 @@
-"""The `lite_client` fixture: run a lite client by its command, and see what it asked of the backend and of the token URL.
+"""The `lite_client` fixture: run a lite client by its command, and record its requests to the backend and to the token URL.
 
 `--lite-client` names the subject: `reference`, or a command line that keeps to docs/lite-client.md. Every run gets a folder with
 its auth.json and a session of the fake Responses backend with the case's script; `Run` is what came of it. Each check of the
@@ -95,7 +95,7 @@ class Run:
         return text.removesuffix("\n").removesuffix("\r")
 
     def failure(self, *, asked: bool = True) -> str:
-        """Return the message on stderr; raises `SubjectFailure` unless the run failed as a program should, for the case's reason.
+        """Return the message on stderr; raises `SubjectFailure` unless the client failed for the reason that the case tests.
 
         A request that breaks a rule is refused before the case's own trouble can come, and where none is sent it cannot come
         either: such a failure proves nothing for the case. `asked` is False if no request is expected.
@@ -172,7 +172,7 @@ class LiteClient:
         at_home: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> Run:
-        """Run the client on a prompt and return what came of it; raises `SubjectFailure` when it does not end in its time.
+        """Run the client on a prompt and return its result; raises `SubjectFailure` if the client does not end in time.
 
         `script` is the reply of the model (docs/scripts.md); None keeps the session. `auth` is the content of auth.json
         (values, or bytes unchanged, b"" for no file); None is the login of before, at first `LOGIN`. `tools` and `schema`

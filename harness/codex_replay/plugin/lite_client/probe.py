@@ -1,4 +1,4 @@
-"""Try a lite client: run it once against the fake backend, and note what it does."""
+"""Try a lite client: run it once against the fake backend, and note its behaviour."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def try_lite(command: str, folder: str, wait: float) -> FoundLite:
 
 
 def judge(text: str, requests: tuple[str, ...], seconds: float) -> FoundLite:
-    """Return what one run shows of a client; a pure function of it."""
+    """Return the findings on a client from one run; a pure function."""
     wrong = "" if text == ANSWER else f"The model said {ANSWER!r}, and the client printed {text!r} on stdout. {DOCUMENT}"
     return FoundLite(requests, seconds, wrong)

@@ -54,7 +54,7 @@ class Fields:
         return [*not_ready(subject, failed), *wrong_profile(self.rows), *missing_capabilities(subject, self.needs)]
 
     def for_report(self) -> dict[str, Any]:
-        """Return what the report keeps of the fields; nothing if the proxy sent none."""
+        """Return the fields for the report; empty if the proxy sent none."""
         from codex_replay.plugin.proxy.fields import as_data
 
         return {"proxy_fields": as_data(self.rows, subject_of(self.config).name)} if self.rows else {}

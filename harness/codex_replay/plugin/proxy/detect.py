@@ -85,7 +85,7 @@ class FoundProxy:
 
 
 def detect(seen: Observed) -> FoundProxy:
-    """Return what the proxy is; `wrong` is a sentence if it cannot be judged at all."""
+    """Return the properties of the proxy; `wrong` is a sentence if the proxy cannot be judged."""
     lacks = _lacks(seen)
     profile, calls = _profile(seen)
     return FoundProxy(

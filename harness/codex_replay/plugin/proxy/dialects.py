@@ -42,7 +42,7 @@ class Dialect:
         return f"{self.open}<{self.name}>{tool}</{self.name}>{said}{self.close}"
 
     def data(self) -> str:
-        """Return it as JSON, for a proxy that is told its dialect (`PROXY_TOOL_CALLS`)."""
+        """Return the dialect as JSON, for a proxy that reads it from `PROXY_TOOL_CALLS`."""
         return json.dumps({key: getattr(self, key) for key in _KEYS})
 
 
@@ -58,7 +58,7 @@ DIALECTS = {
 
 
 def parse(given: Any, where: str) -> tuple[Dialect, ...]:
-    """Return the dialects of a configuration: names, or tables of one's own. Raises `BadSubject`."""
+    """Parse the dialects of a configuration: names, or tables that define a dialect. Raises `BadSubject`."""
     rows = given if isinstance(given, list) else [given]
     return tuple(_one(row, f"{where} tool_calls", f"own-{number}") for number, row in enumerate(rows, 1))
 
@@ -88,7 +88,7 @@ Part = str | tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class DialectVector:
-    """What a model writes in a dialect, and what a client must get: the calls, and the text beside them."""
+    """A text of the model in one dialect, and what the client must get from it: the calls, and the remaining text."""
 
     id: str
     why: str

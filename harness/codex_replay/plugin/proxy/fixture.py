@@ -77,7 +77,9 @@ class Proxy:
         return f"{text} {self.marker}"
 
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
-        """Return the process with this environment, started if there is none; `script` gives it a separate one."""
+        """Return the proxy process with this environment; start it if it does not run. With `script`, it is a separate
+        process.
+        """
         __tracebackhide__ = True
         if self.attached and (env or script is not None):
             pytest.skip("not verified: the environment of a proxy that is given as a URL cannot be set; give a command")
@@ -107,7 +109,7 @@ class Proxy:
         ok: bool = False,
         stop_after: int | None = None,
     ) -> Exchange:
-        """Ask, and return the answer with what passed on the JSON-RPC seam meanwhile.
+        """Send a request; return the answer and the JSON-RPC messages that passed meanwhile.
 
         `headers` add to the bearer and take away what is None. Raises `SubjectFailure` when the answer does not end in its
         time and, with `ok`, when it is not a success. A proxy that is busy (429 or 503 with Retry-After) is asked again after
@@ -146,7 +148,7 @@ class Proxy:
         return not self.attached and not [call for call in done.calls() if call["method"] != "initialize"]
 
     def _claimed(self, needed: list[str]) -> None:
-        """Skip the case if the proxy does not claim what a request needs: an answer is then neither a failure nor a pass."""
+        """Skip the case if the proxy does not declare a capability that the request needs."""
         self.needs += [each for each in needed if each not in self.needs]
         if lacking := [each for each in needed if each not in self._subject.capabilities]:
             self.unclaimed = lacking
@@ -184,7 +186,7 @@ class Proxy:
         return running.wire.model_calls(self.marker)
 
     def violations(self, kind: Kind) -> list[str]:
-        """Return what is not `valid`, or not `known`, of all messages that the process of this case wrote to its app-servers.
+        """Return the faults of all messages that the process of this case wrote to its app-servers: not `valid`, or not `known`.
 
         A sentence for each; judged by the bundle of the Codex version under test. Skips the case if that has none here.
         """
@@ -232,7 +234,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Name the proxy in the verdict as what it is: without `--proxy` it may be the one of the table."""
+    """Use the proxy's own name in the verdict: without `--proxy`, the name comes from the configuration."""
     from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):

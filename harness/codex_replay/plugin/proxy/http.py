@@ -1,4 +1,4 @@
-"""One HTTP request to a proxy and what came of it, bytes kept: standard library, synchronous, bounded in time."""
+"""Send one HTTP request to a proxy and keep the bytes of the answer: synchronous, standard library only, with a time limit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """The body decoded, its places known to it (`proxy_answer`); raises `SubjectFailure` when it is not JSON."""
+        """Return the body, decoded as JSON (`proxy_answer`), with the path of each value; raises `SubjectFailure` if it is not
+        JSON.
+        """
         __tracebackhide__ = True
         try:
             return placed(json.loads(self.body), "the answer")
@@ -124,7 +126,7 @@ class Exchange:
         return [value for value in sent if not methods or value["method"] in methods]
 
     def params(self, method: str) -> dict[str, Any]:
-        """Return the params of the one call of `method`; raises `SubjectFailure` if there is none, or more than one."""
+        """Return the params of the only call of `method`; raises `SubjectFailure` unless there is exactly one call."""
         __tracebackhide__ = True
         found = self.calls(method)
         if len(found) != 1:
@@ -140,7 +142,7 @@ class Exchange:
         return found_params
 
     def raw(self, method: str) -> str:
-        """Return the line of the one call of `method` as it was written."""
+        """Return the line of the only call of `method`, unchanged."""
         __tracebackhide__ = True
         self.params(method)
         return next(f.raw for f in self.frames if f.sender == "client" and f.kind == "request" and f.value["method"] == method)

@@ -1,4 +1,6 @@
-"""Why an answer of a proxy did not end: what its app-server did last, what is unanswered, whether the turn had ended."""
+"""Explain why an answer of a proxy did not end: the app-server's last message, the open requests, and whether the turn had
+ended.
+"""
 
 from __future__ import annotations
 

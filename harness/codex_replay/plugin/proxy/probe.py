@@ -1,4 +1,4 @@
-"""Try a proxy: start it with the scripted fake in its hand, or ask one that runs, and note what it does.
+"""Try a proxy: start it with the scripted fake as its codex, or send requests to a running proxy, and note its behaviour.
 
 A proxy that is attached to by its URL may have a real model behind it, which costs money. So nothing is sent to it that a model
 would answer: `{}` shows whether a route exists.
@@ -60,9 +60,10 @@ SHOWN = 200
 
 
 def observe(subject: ProxySubject, folder: str, wait: float, tell: Callable[[str], None]) -> Observed:
-    """Start (or attach to) the proxy and return what it did; `folder` is its working directory, `wait` seconds are one answer's.
+    """Start the proxy (or connect to a running one) and return its behaviour; `folder` is its working directory, `wait` is the
+    limit for one answer in seconds.
 
-    `tell` is called with what is being tried. Raises `SubjectFailure` if the proxy does not become ready.
+    `tell` is called with a description of each attempt. Raises `SubjectFailure` if the proxy does not become ready.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         tell("starting the proxy")

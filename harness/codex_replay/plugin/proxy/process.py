@@ -1,4 +1,4 @@
-"""A proxy that runs: started with a codex of our choice in its hand, awaited until it answers, ended with all its children.
+"""A proxy process: started with a chosen codex, awaited until it answers, and ended with all its children.
 
 The codex is a small program in the process's folder that becomes, with an environment of its own and behind a tap, the
 app-server under test. Each child writes a ledger named by its process id, so that no two clash. Processes are kept by the
@@ -228,7 +228,7 @@ class Pool:
         return why.partition("\n")[0].removesuffix(STDERR)
 
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
-        """Return a process with this environment, started if none runs. Raises `SubjectFailure`."""
+        """Return a process with this environment; start one if none runs. Raises `SubjectFailure`."""
         __tracebackhide__ = True
         with self._lock:
             return self._get(env, script)

@@ -1,4 +1,4 @@
-"""What a proxy writes to its app-servers, checked against the JSON-schema bundle of a Codex version."""
+"""Check the messages that a proxy writes to its app-servers against the JSON-schema bundle of a Codex version."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Wire:
         self.frames: list[WireFrame] = []
 
     def update(self) -> list[WireFrame]:
-        """Read what is new, add it to `frames` and return it."""
+        """Read the new frames, add them to `frames` and return them."""
         with self._lock:
             return self._update()
 

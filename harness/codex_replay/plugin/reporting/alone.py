@@ -65,7 +65,7 @@ def run_alone(config: pytest.Config, nodeids: Iterable[str]) -> dict[str, Alone]
 
 
 def read(path: Path) -> dict[str, Alone]:
-    """Read the results that a child wrote; none if it wrote no file."""
+    """Read the results that a child process wrote; empty if it wrote no file."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`--baseline FILE`: the checks that are known to fail, so that a gate is red only when something changes.
+"""`--baseline FILE`: the checks that are known to fail. Only a change of their results makes the run fail.
 
 A listed failure passes (as pytest's xfail). A listed check that passes, all cases of its line, is stale and fails the run, for a
 baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error, unless
@@ -48,7 +48,7 @@ def _some(checks: list[str]) -> str:
 
 
 def _a_part(config: pytest.Config) -> bool:
-    """Whether modules or cases were asked for by name, and not folders alone: then lines are of what does not run here."""
+    """Return True if modules or cases were selected by name; then the entries of unselected cases are ignored."""
     return any(word.partition("::")[0].endswith(".py") for word in config.args)
 
 
@@ -186,7 +186,9 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """After the last case, run again what has changed: so early that pytest and all plugins see one exit status."""
+        """After the last case, run the changed cases again, early enough that pytest and all plugins see the final exit
+        status.
+        """
         result = yield
         if not hasattr(session.config, "workerinput"):
             self.changes = plan(self.lines, self.seen, self._stale(), self.update)

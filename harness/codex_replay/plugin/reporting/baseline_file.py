@@ -1,4 +1,4 @@
-"""The file of `--baseline`: which failures are known, with their reasons.
+"""The file format of `--baseline`: a list of known failures, with their reasons.
 
     - check: message-limit            # the id of a check, one case of it (id[parameter]), suite/module/case, or a glob (* and ?)
       reason: the limit is not passed on yet
@@ -34,7 +34,7 @@ class BadBaseline(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often a racy case fails: in `failures` of `runs` runs."""
+    """The failure rate of a racy case: `failures` of `runs` runs."""
 
     failures: int
     runs: int
@@ -44,7 +44,9 @@ class Rate:
 
     @property
     def tries(self) -> int:
-        """How often a failed case is run again alone before it counts as broken; 0 if it fails more often than it passes."""
+        """Return how often a failed case is run again alone before it counts as broken; 0 if it fails in at least half of its
+        runs.
+        """
         if 2 * self.failures > self.runs:
             return 0
         tries = 1

@@ -1,4 +1,4 @@
-"""What the process that runs a case knows of it next to pytest's own report: `CaseResult`, one for each phase of a case.
+"""`CaseResult`: additions to pytest's report on one phase of a case, made in the process that runs the case.
 
 It crosses from the worker of pytest-xdist to the controller as JSON, as a user property of the report.
 """
@@ -21,7 +21,7 @@ PROPERTY = "codex-replay"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What one phase of a case has shown.
+    """The result of one phase of a case.
 
     `role` is that of the subject, None where the suite decides it. `title` and `spec` are known in the set-up phase. `recorded`
     are the paths of cassettes that were written; `shown` is what a passed case has shown of the protocol (`coverage.seen`);
@@ -37,7 +37,7 @@ class CaseResult:
     compared: tuple[str, str] | None = None
 
     def attach(self, report: pytest.TestReport) -> None:
-        """Add this to a report as JSON; what is empty is left out."""
+        """Add this result to a report as JSON, without its empty fields."""
         said: dict[str, Any] = {"suite": self.name.suite, "module": self.name.module, "case": self.name.case}
         for key in ("role", "title", "spec", "recorded", "shown", "compared"):
             value = getattr(self, key)

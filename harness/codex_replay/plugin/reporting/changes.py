@@ -1,4 +1,4 @@
-"""What a run has changed against its baseline, and what came of it when it was run again alone.
+"""The changes of a run against its baseline, and the results of running the changed cases again alone.
 
     | kind | the case | red if |
     |---|---|---|
@@ -31,7 +31,7 @@ _NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The run a
 
 @dataclass
 class Change:
-    """One case that has changed. `check` names it in a baseline; `line` is the index of its line, None if it has none."""
+    """One changed case: `check` is its name in a baseline; `line` is the index of its entry, None if it has no entry."""
 
     nodeid: str
     check: str

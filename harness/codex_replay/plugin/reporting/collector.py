@@ -117,12 +117,14 @@ class Collector:
 
     @property
     def _asked(self) -> bool:
-        """Whether a report was asked for, by `codex-replay run` or `--report`; else a run without cases is not ours."""
+        """Return True if `codex-replay run` or `--report` asked for a report; otherwise a run without cases is not a suite
+        run.
+        """
         return self._waits or self.session.settings.report is not None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """A run of cases of which none was verified is not green."""
+        """Make the run fail if cases ran and none of them passed."""
         verdict = self.session.verdict
         self._judge(exitstatus)
         if verdict.cases and verdict.word == "nothing verified" and exitstatus == pytest.ExitCode.OK:

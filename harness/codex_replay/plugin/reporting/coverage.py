@@ -1,4 +1,5 @@
-"""How much of the protocol a run has shown: methods, events and enumerated values, each with the case that showed it first.
+"""Measure how much of the protocol a run has shown: methods, events and enumerated values, each with the first case that showed
+it.
 
 Strategy. What there is to see comes from the bundle; where enumerated values show in frames, and what cannot be reached offline
 and why, are two tables of the version (`coverage.json`, `unreachable.json`). `seen` reads the frames of one connection and
@@ -52,7 +53,7 @@ class Coverage:
             self._first.setdefault(each, case)
 
     def sights(self) -> list[Sight]:
-        """Return everything there is to see, in the bundle's order, with what was seen of it and why the rest was not."""
+        """Return all items in the bundle's order, each with the case that showed it, or with the reason why no case did."""
         reasons = data_tables.load("unreachable", self.version)["reasons"]
         found = []
         for sort, names in everything(self.version).items():
@@ -66,7 +67,7 @@ class Coverage:
         return found
 
     def table(self) -> list[str]:
-        """Return the table for the terminal: a line for each kind, and what was not seen, with the reason."""
+        """Return the coverage table for the terminal: one line for each kind, and the missing items with reasons."""
         rows: list[tuple[str, str, str, str]] = [("coverage", "seen", "of", "")]
         missing: list[str] = []
         for sort, sights in _by_kind(self.sights()).items():
@@ -94,7 +95,7 @@ class Coverage:
         return found
 
     def markdown(self) -> str:
-        """Return the page of the whole table: what was seen in which case, and why the rest was not."""
+        """Return the page with the whole table: each item with its case, or with the reason why it is missing."""
         lines = []
         for sort, sights in _by_kind(self.sights()).items():
             count = sum(bool(sight.case) for sight in sights)
@@ -206,7 +207,7 @@ def _as_counted(sight: str) -> str:
 
 
 def _names(value: Any, tag: str) -> list[str]:
-    """The name that an enumerated value or a member of a union goes by."""
+    """Return the names of an enumerated value, or the tags of a member of a union."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict) and isinstance(value.get(tag), str):
@@ -218,7 +219,7 @@ _STEP = re.compile(r"(?P<key>[^\[\]]*)(?:\[(?P<member>\w+)=(?P<wanted>\w+)\])?")
 
 
 def at(value: Any, path: list[str]) -> Iterator[Any]:
-    """Yield what is at a path (see the table's `about`)."""
+    """Yield the values at a path (the table's `about` describes paths)."""
     if not path:
         yield value
         return

@@ -1,4 +1,4 @@
-"""What is kept at the end of each phase of a case, in the process that runs it: its result, and its trace.
+"""Store the result and the trace of each phase of a case, in the process that runs the case.
 
 A trace goes to the spool, so that none of it travels with pytest's own reports, and a worker that dies loses one case. A trace
 that cannot be collected must not change a verdict: a sentence then is in its place.

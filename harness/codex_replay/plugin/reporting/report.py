@@ -1,4 +1,4 @@
-"""Writes the report of a run: what the verdict has collected and what the processes of the run have put into the spool.
+"""Write the report of a run from the collected verdicts and from the traces in the spool.
 
 Everything is redacted here, as one JSON value, before any file is made of it; the traces were redacted where they were taken.
 """
@@ -45,7 +45,7 @@ def machine_paths() -> dict[str, str]:
 
 
 def taken_in(path: Path) -> dict[str, Any] | None:
-    """Return the output of a command in the report folder, None if there is none; a damaged file gives only an error text."""
+    """Return the saved output of a command in the report folder; None if there is no file, and an error text if it is damaged."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:

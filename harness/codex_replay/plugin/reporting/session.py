@@ -1,4 +1,4 @@
-"""What one pytest process shares among its cases, and the keys under which pytest keeps it."""
+"""The shared state of one pytest process, and the keys under which pytest stores it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ TRACES = "codex_replay_traces"
 
 
 def suites_of(args: list[str]) -> list[str] | None:
-    """Return the suites that the arguments of pytest name, each once; none for all of them, None for no folder `suites`."""
+    """Return the suites that the arguments of pytest name, each once; empty for all suites, None if no argument is in a folder
+    `suites`.
+    """
     found: list[str] = []
     every = outside = True
     for arg in args:
@@ -39,7 +41,7 @@ def suites_of(args: list[str]) -> list[str] | None:
 
 
 class Session:
-    """What one pytest process shares among its cases."""
+    """The state that all cases of one pytest process share."""
 
     def __init__(self, config: pytest.Config, settings: Settings, subject: Subject) -> None:
         from codex_replay.plugin.base.checking import has_bundle
@@ -69,7 +71,7 @@ class Session:
         self.additions: list[Callable[[], dict[str, Any]]] = []  # each returns further members of the report
 
     def coverage(self) -> Coverage:
-        """Return what the run has shown of the protocol, begun at first use."""
+        """Return the coverage of the run so far; it is created at first use."""
         if self.verdict.coverage is None:
             from codex_replay.plugin.reporting.coverage import Coverage
 

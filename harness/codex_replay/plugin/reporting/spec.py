@@ -1,4 +1,4 @@
-"""The requirement and the subject of a check: read from its `spec` marker, or from the statements that its docstrings cite.
+"""Read the requirement and the subject of a check from its `spec` marker, or from the statements that its docstrings cite.
 
 `@pytest.mark.spec(check, "PAY-07", ...)` names the check, whose id is stable, and the statements of the contract that it
 asserts. `source=` and `says=` name another source and quote it: a page of the documentation, or a public reference. Without

@@ -1,4 +1,4 @@
-"""Where the processes of a run put the traces of their cases until the report is written.
+"""The spool: a folder in which the processes of a run store traces until the report is written.
 
 Strategy. A folder that only this user can read, one file per process, two lines per trace; of two traces of one case the later
 counts. Its lock is held while the run lives, so that the next run can take away what a killed one has left.
@@ -31,7 +31,7 @@ def key_of(nodeid: str) -> str:
 
 
 class Spool:
-    """Where the processes of a run put traces until the report is written: `folder`/<pid>.ndjson.
+    """The folder in which the processes of a run store traces until the report is written: `folder`/<pid>.ndjson.
 
     Two lines per trace: its description, and its frames, which are copied unread into the report.
     """
@@ -42,7 +42,7 @@ class Spool:
 
     @classmethod
     def make(cls) -> Spool:
-        """Make a spool in a folder of its own, which only this user can read; take away those whose run was killed."""
+        """Make a spool in a new folder that only this user can read; remove the spools of killed runs."""
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         return cls(folder, os.getpid(), _locked(folder))

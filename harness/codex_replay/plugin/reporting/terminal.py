@@ -1,4 +1,4 @@
-"""What pytest prints of a run of suites: without secrets, and without what a terminal acts on.
+"""Remove secrets and control characters from pytest's output in a run of suites.
 
 Failures quote what a subject said. pytest writes all of its text through one `TerminalWriter`, so the rule is applied there.
 The tests of users' own projects are left alone.

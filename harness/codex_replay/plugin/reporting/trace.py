@@ -36,7 +36,7 @@ _OPAQUE = re.compile(
 
 
 def without_torn(text: str) -> str:
-    """Return a text for people without what may be the half of a secret: whoever shortens a value may cut one in two.
+    """Return a text without fragments that may be part of a secret, because truncation can cut a secret in two.
 
     Half a token has neither the form nor the name by which it could be known; so what touches an ellipsis and looks it goes.
     """
@@ -71,7 +71,7 @@ class TraceCollector:
         return without_torn(self._redactor.text(text))
 
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
-        """Return the trace of these frames, without secrets; None if there are none. A passed case keeps fewer."""
+        """Return the redacted trace of these frames; None without frames. The trace of a passed case has fewer frames."""
         most, longest = PASSED if passed else FAILED
         seen = list(islice(frames, most + 1))
         kept = [self._clean(frame, n, longest) for n, frame in enumerate(seen, 1)]

@@ -12,6 +12,7 @@ from codex_replay.core.text.plural import plural
 from codex_replay.core.text.truncate import shortened
 from codex_replay.report import data
 from codex_replay.report.data import ROLES, Alone, Case, Outcome, Report
+from codex_replay.report.group_failures import groups
 
 if TYPE_CHECKING:
     from codex_replay.plugin.base.naming import CaseName
@@ -118,7 +119,7 @@ class Verdict:
         return self.cases[key]
 
     def count(self, outcome: Outcome) -> int:
-        """How many cases ended so."""
+        """Return the number of cases with this outcome."""
         return sum(case["outcome"] == outcome for case in self.cases.values())
 
     @property
@@ -161,7 +162,9 @@ class Verdict:
             return f"INTERRUPTED after {plural(len(self.cases), 'case')}{failed}; the others did not run; {of}."
         if self.stopped_early:
             ran = plural(len(self.cases), "case")
-            return f"FAILED: stopped early after {ran} of {self.planned}, which all failed for one cause; {of}."
+            found = groups(list(self.cases.values()), least=1, most=1)
+            cause = f": {found[0][0].rstrip('.')}" if found else ""
+            return f"FAILED: stopped early after {ran} of {self.planned}. They all failed for one cause{cause}. Subject: {of}."
         if self.count("failed"):
             unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
             return f"FAILED: {self.count('failed')} of {plural(len(self.cases), 'case')}{unjudged}; {of}."
@@ -169,7 +172,8 @@ class Verdict:
             return f"FAILED: {plural(len(self.stale), 'stale line')} of the baseline; {of}."
         if self.word == "nothing verified":
             return f"NOTHING VERIFIED: no case passed; {of}."
-        more = [f", {self.count(each)} {word}" for each, word in _BESIDES if self.count(each)]
+        more = [f", {plural(self.count('known'), 'known failure')}"] if self.count("known") else []
+        more += [f", {self.count('skipped')} skipped"] if self.count("skipped") else []
         more += [f", {len(self.racy)} of them racy and not listed"] if self.racy else []
         return f"VERIFIED: {plural(self.count('passed'), 'case')}{''.join(more)}; {of}."
 
@@ -200,9 +204,6 @@ class Verdict:
         if self.coverage is not None:
             report["coverage"] = self.coverage.report()
         return report
-
-
-_BESIDES: tuple[tuple[Outcome, str], ...] = (("known", "known failures"), ("skipped", "skipped"))
 
 
 def _sums(cases: list[Case], outcomes: list[Outcome]) -> tuple[str, ...]:

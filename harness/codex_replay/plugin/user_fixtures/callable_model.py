@@ -1,4 +1,4 @@
-"""A function as the model behind `codex_backend`: it gets each request and returns or yields the items of the reply."""
+"""Use a function as the model of `codex_backend`: it gets each request, and returns or yields the items of the reply."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CallableModel:
 
 
 def turn_of(answer: Any) -> Any:
-    """Return what a function returned as a turn: a text, an item, a list of them, a turn, or what a generator yields.
+    """Convert the return value of a model function to a turn: a text, an item, a list, a turn, or the values of a generator.
 
     A coroutine or an asynchronous generator runs to its end in an event loop of its own.
     """

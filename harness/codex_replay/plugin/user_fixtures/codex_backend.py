@@ -1,4 +1,4 @@
-"""The object behind the fixture `codex_backend`: a Responses backend for one test, and the record of its requests."""
+"""The fixture `codex_backend`: a Responses backend for one test, and the record of its requests."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class CodexBackend:
 
     @property
     def complaints(self) -> list[str]:
-        """What fails the test at its end: refused requests and unused turns; none if `lenient`."""
+        """Return the errors that fail the test at its end: refused requests and unused turns; empty if `lenient` is set."""
         if self.lenient:
             return []
         found = self.problems

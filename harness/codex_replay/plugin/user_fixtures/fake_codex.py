@@ -1,4 +1,4 @@
-"""The object behind the fixture `fake_codex`: a drop-in `codex` for one test, and the record of what its client did."""
+"""The fixture `fake_codex`: a replacement for `codex` in one test, and the record of the client's messages."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class FakeCodex:
 
     @property
     def model_calls(self) -> list[ModelCall]:
-        """What the model was asked so far: the requests that the real Codex would have made."""
+        """Return the requests that the real Codex would have sent to its model so far."""
         folders = sorted((self._folder / "models").iterdir(), key=lambda path: int(path.name))
         entries = [entry for folder in folders for entry in _lines(folder / "ledger.ndjson")]
         return [ModelCall(entry["body"], entry["turn_of_script"], entry["sentence"]) for entry in entries]
@@ -227,7 +227,7 @@ class FakeCodex:
             time.sleep(0.005)
 
     def wire(self) -> list[dict[str, Any]]:
-        """What passed so far, in order, as `codex_replay.shell.rpc.wire_tap` takes it down."""
+        """Return the messages so far, in order, as `codex_replay.shell.rpc.wire_tap` records them."""
         return _lines(self._folder / "wire.ndjson")
 
 

@@ -68,7 +68,7 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
 
 @pytest.fixture(scope="session")
 def _codex_backend_process() -> Iterator[BackendProcess]:
-    """The process that serves all tests of a run, each in a session of its own; it starts at first use."""
+    """Start the process that serves all tests of a run at first use; each test has a separate session in it."""
     from codex_replay.shell.http.backend_process import BackendProcess
 
     with BackendProcess() as process:

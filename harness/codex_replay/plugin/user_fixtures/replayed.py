@@ -1,4 +1,4 @@
-"""What a client left out of the cassette that `fake_codex` replayed to it, and what it sent that the cassette does not have.
+"""Find the recorded messages that a client did not send, and the messages it sent that the cassette does not have.
 
 A client may kill its server, which then reports nothing. So what each start was sent is played to fake-codex once more, which
 reports as JSON how that replay ended (`FAKE_CODEX_ENDING`).

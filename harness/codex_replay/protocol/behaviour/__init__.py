@@ -1,1 +1,1 @@
-"""What two Codex versions do differently, computed from the same cases run on both."""
+"""Compute the differences in behaviour between two Codex versions, from the same cases run on both."""

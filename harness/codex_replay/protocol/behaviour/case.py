@@ -64,7 +64,7 @@ RULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A case as one run left it: a form for each of its servers, and how it ended.
+    """The traffic of one case in one run: a normalised conversation for each of its servers, and how the case ended.
 
     `racy` is the reason, if the case declares that the real server has more than one correct behaviour there.
     """
@@ -78,7 +78,7 @@ class Kept:
 
     @property
     def client(self) -> int:
-        """How many frames its clients have sent in all."""
+        """Return the number of frames that the clients of the case have sent."""
         return sum(len(server.client) for server in self.servers)
 
     def end(self) -> str:
@@ -88,7 +88,7 @@ class Kept:
 
 
 def changes(before: Kept, after: Kept) -> list[Change]:
-    """Return what has changed from one run of a case to another, each change once."""
+    """Return the differences between two runs of a case, each difference once."""
     found: dict[tuple[Any, ...], Change] = {}
     for one, other in zip(before.servers, after.servers, strict=False):
         for change in _conversation(one, other, cut_one=after.early, cut_other=before.early):

@@ -1,4 +1,4 @@
-"""What changed from one version to another, over all cases: the outcome of `drift --behaviour`, as one JSON value.
+"""The result of `drift --behaviour`: the changes from one version to another over all cases, as one JSON value.
 
 Strategy. The first version runs twice. Differences between its two runs of a case are noise in that case: they are counted and
 never reported. Noise in the order counts for all cases, since an undeclared race shows rarely. A case
@@ -197,7 +197,7 @@ def _findings(found: Mapping[str, list[Change]], before: Mapping[str, Kept], aft
 
 
 def _families(findings: list[BehaviourFinding], before: set[str], after: set[str]) -> list[BehaviourFinding]:
-    """Make one finding of all kinds of a family (`codex/event/`) of which the other version shows nothing at all."""
+    """Merge all kinds of a family (`codex/event/`) into one finding if the other version never sends that family."""
     for rule, here, there in (("vanished", before, after), ("appeared", after, before)):
         groups: dict[str, list[BehaviourFinding]] = {}
         for finding in findings:
@@ -245,7 +245,7 @@ def _merged(group: Iterable[BehaviourFinding], into: BehaviourFinding) -> Behavi
 
 
 def _shape(text: str) -> str:
-    """What a shown value is like: two members have changed alike if their numbers differ and nothing else does."""
+    """Return a shown value with its numbers replaced: two changes are alike if they differ only in numbers."""
     if text.startswith(("{", "[")) or len(text) > 60:
         return text[:1]
     return _DIGITS.sub("0", text)

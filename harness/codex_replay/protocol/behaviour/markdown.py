@@ -66,7 +66,7 @@ def markdown(found: Mapping[str, Any]) -> str:
 
 
 def summary(found: Mapping[str, Any]) -> str:
-    """Return in a sentence or two what was compared and what came of it."""
+    """Return one or two sentences on the compared versions and the result."""
     totals = found["totals"]
     many = totals["findings"] - totals["single_case"]
     said = f"Only the cases of -k {found['chosen']!r} were run. " if "chosen" in found else ""
@@ -78,7 +78,7 @@ def summary(found: Mapping[str, Any]) -> str:
 
 
 def place(finding: Mapping[str, Any]) -> str:
-    """Return where a finding is: the path, and what is to it."""
+    """Return the place of a finding: its path, and the kind of change there."""
     return "; ".join(text for text in (finding["path"], finding.get("note", "")) if text)
 
 
@@ -105,7 +105,7 @@ def _table(findings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[
 
 
 def _cell(text: str) -> str:
-    """Return text for a cell of a table: one line, and nothing in it that Markdown or HTML would take for its own."""
+    """Return a text for a table cell: one line, with the special characters of Markdown and HTML escaped."""
     plain = " ".join(text.split()).replace("\\", "\\\\")
     for sign in ("|", "<", ">", "*", "_", "[", "]", "`"):
         plain = plain.replace(sign, f"\\{sign}")

@@ -1,9 +1,8 @@
-"""One kept run of a case, made ready to be compared with the same case on another version.
+"""Prepare the traffic of a case from one run for comparison with the same case on another version.
 
-Strategy: as in every comparison the frames become events (output chunks joined), these are brought into the canonical order
-and normalised in it (`codex_replay.protocol.recordings.compare`). What is left out are the client's own frames and the model's
-answers, for
-those are the suite's; what is kept of each other event is where it was seen, for the order that no race excuses.
+Strategy: as in every comparison the frames become events (output chunks joined), these are brought into the canonical order and
+normalised in it (`codex_replay.protocol.recordings.compare`). The client's frames and the model's answers are left out, because
+the suite itself sends them. Every other event keeps its position, so that changes of the order can be found.
 
 A reply is labelled as one, whether it is a result or an error, so that a request which is refused from some version on is
 compared with itself. A run that ended early records how far its client came (`client`): the other run is compared up to there.
@@ -29,7 +28,7 @@ _IDENTITIES = ("thread", "item", "subscription", "uuid")
 
 
 def blank(text: str) -> str:
-    """Return `text` with every bound name reduced to what it names: of two runs each may have bound them in another order."""
+    """Return `text` with the number removed from every bound name, because two runs may bind names in a different order."""
     return NAME.sub(lambda found: f"<{role(found[1])}>", text) if "<" in text else text
 
 
@@ -40,7 +39,7 @@ def role(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event that is compared: its `label`, its normalised `value`, its place in the order as `seen`, and its `mark`."""
+    """One compared event: its `label`, its normalised `value`, its position in the order (`seen`), and its `mark`."""
 
     label: str
     value: Any
@@ -84,7 +83,7 @@ class Form:
 
 
 def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> Form:
-    """Return a conversation in the form in which it is compared.
+    """Return a conversation in the form that is compared.
 
     `version` names the table of what is volatile in it; `closed` is when the client ended its input, in the frames' seconds.
     """

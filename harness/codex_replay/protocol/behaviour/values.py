@@ -29,7 +29,9 @@ ABSENT = Absent()
 
 
 class At(NamedTuple):
-    """One difference: its place, and the value in each run (`ABSENT` for none). `identity` marks a difference of names only."""
+    """One difference: its path, and the value in each run (`ABSENT` if there is none). `identity` marks a difference of names
+    only.
+    """
 
     path: str
     before: Any
@@ -100,7 +102,9 @@ def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:
 
 
 def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> Iterator[tuple[int | None, int | None]]:
-    """Pair the indexes of two lists of (what it is, how it begins): first what begins alike, then in order what is alike."""
+    """Pair the indexes of two lists of (identity, beginning): first items with equal beginnings, then items with equal
+    identities, in order.
+    """
     for _, from_a, to_a, from_b, to_b in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         next_free = from_b
         for index in range(from_a, to_a):

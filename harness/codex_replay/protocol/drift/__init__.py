@@ -1,1 +1,1 @@
-"""What changed between two schema bundles, and which clients it breaks."""
+"""Find the changes between two schema bundles, and the clients that each change breaks."""

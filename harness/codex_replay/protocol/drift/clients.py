@@ -1,4 +1,4 @@
-"""Which clients notice a change: all of them, only those that send the capability, or only those that do not.
+"""Find the clients that notice a change: all clients, only those that send the capability, or only those that do not.
 
 Strategy: clients without the capability use the plain bundle, clients with it the experimental one (`experimental`). So the wire
 is walked twice, and what only one walk has found is noticed only there. What went from the plain bundle alone has only moved
@@ -83,7 +83,7 @@ def _what(sender: Sender, change: Change) -> tuple[Any, ...]:
 
 
 def _meet(one: Path, other: Path) -> bool:
-    """Return True if two paths may lead to one value: a union all variants but one of which are gated names none."""
+    """Return True if two paths may lead to the same value."""
     (left, named), (right, called) = _parted(one), _parted(other)
     return left == right and all(named[at] <= called[at] or called[at] <= named[at] for at in named.keys() & called.keys())
 

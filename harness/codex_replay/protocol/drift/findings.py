@@ -23,7 +23,7 @@ COUNTED: dict[Direction, str] = {
 
 
 class Place(NamedTuple):
-    """Where a change stands on the wire: in which frames of `method`, at which path."""
+    """The place of a change on the wire: the `method` of its frames, and the path in them."""
 
     kind: Kind
     method: str
@@ -50,7 +50,7 @@ class DriftFinding(NamedTuple):
 
     @property
     def hits(self) -> str:
-        """Who is hit: "senders", "readers" or "nobody". Only clients can break, so these are clients."""
+        """Return who is affected: "senders", "readers" or "nobody". Only clients can break, so these are clients."""
         if not self.breaking:
             return "nobody"
         return "senders" if self.rule.sender == "client" else "readers"
@@ -62,7 +62,7 @@ class DriftFinding(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What it means to the client."""
+        """Return a sentence on the effect on a client."""
         return BEHIND[self.rule.sender] if self.behind else self.rule.sentence
 
     def rank(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What a client does not read or does not mind: findings that are left out of a drift, by name or by what recordings show."""
+"""Leave changes out of a drift that a client does not read or ignores: by their names, or by recordings of the client."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ V1_EVENTS, V1_LISTENS = "codex/event/", "addConversationListener"
 
 
 class BadPattern(ValueError):
-    """A name that is neither a rule nor a method with `*` and `?` in it; the text is a sentence."""
+    """A pattern is neither the name of a rule nor a method with `*` and `?` in it; the text is a sentence."""
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if one of the patterns is the name; `*` and `?` stand for anything and for one character."""
+    """Return True if one of the patterns matches the name; `*` matches any text, `?` one character."""
     return any(re.fullmatch("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in each), name) for each in patterns)
 
 
@@ -41,7 +41,7 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 
 
 def only_read(drift: Drift, read: Sequence[str]) -> Drift:
-    """Return the drift without what the server sends in methods that match none of `read`; what clients send stays."""
+    """Return the drift without the server's messages whose method matches none of `read`; the client's messages stay."""
     return _keep(
         drift,
         lambda finding: finding.rule.sender == "client" or any(matches(place.method, read) for place in finding.places),

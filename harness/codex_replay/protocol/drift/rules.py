@@ -1,4 +1,4 @@
-"""The rules of drift: for each kind of change and each sender, whether it breaks programs that rely on the old protocol.
+"""The rules of drift: decide, for each kind of change and each sender, whether it breaks programs that use the old protocol.
 
 The idea in two sentences. What the *client* sends must still be accepted: a narrower type breaks its senders. What
 the *server* sends was a promise: a type that loses or loosens something breaks its readers; a mere addition does not, since a

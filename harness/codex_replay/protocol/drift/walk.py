@@ -126,7 +126,7 @@ _PARAMS: Path = (("key", "params"),)
 
 
 def _params(walk: Walk, sender: Sender, direction: Direction, method: str) -> None:
-    """Compare the params of one method: whether they exist, are required, and what they contain."""
+    """Compare the params of one method: whether the method has params, whether they are required, and their type."""
     old, new = (_params_of(bundle, direction, method) for bundle in (walk.old, walk.new))
     place = Place(direction, method, _PARAMS)
     if old is not None and new is not None:
@@ -143,7 +143,7 @@ def _params(walk: Walk, sender: Sender, direction: Direction, method: str) -> No
 
 
 def _params_of(bundle: Bundle, direction: Direction, method: str) -> Schema | None:
-    """Return the params of a method; params that may be left out and are null at most count as none."""
+    """Return the params of a method; None if the method needs no params and accepts only null."""
     params = bundle.params(direction, method)
     if params is None or bundle.params_required(direction, method):
         return params

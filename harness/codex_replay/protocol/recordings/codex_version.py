@@ -1,4 +1,4 @@
-"""Which Codex a recording is of, read from its own frames."""
+"""Find the Codex version of a recording from its own frames."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Difference:
 
     @property
     def size(self) -> int:
-        """How much differs, in characters of JSON."""
+        """Return the size of the difference, in characters of JSON."""
         return _size(self.left) + _size(self.right)
 
     def sentence(self, first: str = "the first", second: str = "the second") -> str:
@@ -95,7 +95,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What comparing two runs found: the numbers of events, and the differences, smallest first.
+    """The result of a comparison of two runs: the numbers of events, and the differences, smallest first.
 
     `note` is a sentence to print if not both runs were normalised by the table of their own version.
     """
@@ -152,7 +152,7 @@ def _key(value: Any) -> bytes:
 
 
 def ruler(version: str, other: str) -> tuple[Any, str]:
-    """Return the table by which runs of two versions are compared, and a sentence if it is not the own table of both.
+    """Return the table for comparing runs of two versions, and a sentence if it is not the table of both versions.
 
     Two runs are comparable only if one table normalises both: the table of the first version or, if there is none, of the other.
     """
@@ -278,7 +278,7 @@ def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _joined(headers: list[list[str]]) -> dict[str, str]:
-    """Headers by their names in small letters; what came more than once is joined."""
+    """Return headers by their names in lower case; join the values of repeated headers."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name.lower(), []).append(value)

@@ -48,7 +48,9 @@ def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.D
 
 
 def http_conversation(exchanges: Iterable[tuple[Mapping[str, Any], int | None]], codex: str = versions.DEFAULT) -> Conversation:
-    """Return the conversation of these requests (method, path, headers, body) and the statuses that they got (None: none yet)."""
+    """Return the conversation of these requests (method, path, headers, body) and the statuses of their answers (None: not yet
+    answered).
+    """
     frames: list[Frame] = []
     for conn, (request, status) in enumerate(exchanges, 1):
         frames.append(Frame(len(frames) + 1, 0.0, "http", "client", "request", payload=dict(request), conn=conn))

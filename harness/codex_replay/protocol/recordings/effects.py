@@ -1,4 +1,4 @@
-"""What a recording would have a live server do on the machine on which it is played: commands, patches, programs of its own.
+"""List the effects that playing a recording to a live server can have on this machine: commands, patches, programs.
 
 A cassette comes from somebody, and a live server obeys it: the model's recorded answers ask for commands, and the recorded
 client brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. What is known
@@ -43,7 +43,7 @@ class Effect:
 
 
 def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
-    """Return what these frames would have a live server do, each thing once, in their order.
+    """Return the effects of these frames on a live server, each once, in order.
 
     The http frames count as the model's answers, so pass only frames that will be served. `script` is the script that answers in
     their place, `config` the configuration of the server, both from the cassette's header; None for none.

@@ -26,7 +26,7 @@ def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
 
 
 def following(count: int) -> str:
-    """Return the note with the number of further differences of an id; "" for none."""
+    """Return the note with the number of further differences of an id; empty if there are none."""
     return f" (and in {count} more place{'s' if count > 1 else ''} with this id)" if count else ""
 
 

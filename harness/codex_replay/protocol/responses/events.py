@@ -36,7 +36,7 @@ class EventSchemas:
         return sorted(self._names)
 
     def problems(self, event: object) -> list[str]:
-        """Check one decoded event: return one sentence per fault, none if it conforms to its type."""
+        """Check one decoded event; return one sentence per fault, or an empty list."""
         if not isinstance(event, Mapping):
             return ["The data of the event is not a JSON object."]
         kind = event.get("type")

@@ -136,7 +136,9 @@ class _Reply:
         return self.send("response.output_item.done", output_index=index, item=item)
 
     def chunks(self, item: Mapping[str, Any], text: str) -> list[str]:
-        """Split a text into deltas: as the item specifies, else every `delta` characters; an empty text has none."""
+        """Split a text into deltas of the lengths that the item gives, otherwise of `delta` characters; an empty text has no
+        deltas.
+        """
         self.characters += len(text)
         if "deltas" in item:
             return list(item["deltas"])
@@ -202,7 +204,7 @@ class _WholeReply(_Reply):
         return self.send("response.function_call_arguments.done", **at, name=name, arguments=arguments)
 
     def event(self, event: Mapping[str, Any]) -> Send:
-        """Number an event of the script in its place, if the script has not."""
+        """Add the sequence number to an event of the script, unless the script has set one."""
         if "sequence_number" in event:
             return Send(event)
         self.number += 1

@@ -1,4 +1,4 @@
-"""The settings of a request that its response repeats, and what they do to the reply: limits, and what is left out.
+"""The settings of a request that its response repeats, and their effect on the reply: limits and omitted parts.
 
 A response of the Responses API repeats the request's settings, or has the documented default of each (the type `Response` of the
 openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients build on it: langchain-openai

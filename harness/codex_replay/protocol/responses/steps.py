@@ -1,4 +1,4 @@
-"""What a backend does next while it streams a reply: send an event, send bytes, or wait for something."""
+"""The steps of a streamed reply: send an event, send bytes, or wait."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class StreamChecker:
         return said
 
     def close(self) -> list[str]:
-        """End the stream; return what is missing."""
+        """End the stream; return a sentence for each missing event."""
         if self.end is None:
             return [f"The stream ended after {self.count} events without any of {', '.join(ENDS)}."]
         if self.end == "response.completed" and (left := sorted(set(self._added) - set(self._done))):

@@ -1,4 +1,4 @@
-"""The JSON-schema bundle of a Codex version: which methods there are and what type each of their payloads has.
+"""The JSON-schema bundle of a Codex version: its methods, and the type of the payload of each method.
 
 Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file a
 type. We read the single files wherever they exist, because the primary file of 0.92.0 is wrong where two types share a
@@ -53,7 +53,7 @@ class Schema:
     document: Mapping[str, Any]
 
     def follow(self) -> Schema:
-        """Return the schema that `node` stands for: references and single ``allOf`` wrappers are followed."""
+        """Return the schema that `node` refers to: follow references and single ``allOf`` wrappers."""
         schema = self
         while isinstance(schema.node, dict):
             if "$ref" in schema.node:
@@ -185,7 +185,7 @@ class Bundle:
         return self._methods[direction]
 
     def params(self, direction: Direction, method: str) -> Schema | None:
-        """Return the schema of the params of `method`, or None when it takes none or is unknown."""
+        """Return the schema of the params of `method`; None if the method has no params or is unknown."""
         node = self._entries(direction).get(method, {}).get("properties", {}).get("params")
         document = self._document(_UNION[direction])
         return None if node is None or document is None else Schema(node, document)

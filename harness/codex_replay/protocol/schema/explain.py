@@ -1,4 +1,4 @@
-"""Why a value does not satisfy a schema: each fault with its path and kind, never "valid under none of 29".
+"""Explain why a value does not satisfy a schema: list each fault with its path and kind.
 
 Strategy: a plain walk over schema and value together, used only after the fast check has failed. Unions are entered by
 the mark that distinguishes their members: the JSON type, an internal tag (a property that each member fixes to one string), an
@@ -92,7 +92,9 @@ class Explainer:
         return lookup(self._schema, reference)
 
     def _follow(self, node: Any) -> Any:
-        """Return `node` behind references and single allOf wrappers; ``true`` becomes the empty schema."""
+        """Return the schema that `node` refers to through references and single allOf wrappers; ``true`` becomes the empty
+        schema.
+        """
         while isinstance(node, dict):
             if "$ref" in node:
                 node = lookup(self._schema, node["$ref"])
@@ -188,7 +190,7 @@ class Explainer:
         return self._least(objects, value, path, around)
 
     def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
-        """Return the property that every one of `objects` requires and fixes to a string of its own, and them by it."""
+        """Return the property that each of `objects` requires and fixes to a different string, and the objects by that string."""
         for name in objects[0].get("required", ()):
             values = [
                 constant(self._follow(each.get("properties", {}).get(name, {}))) if name in each.get("required", ()) else None

@@ -1,4 +1,4 @@
-"""The closed world: which keys a bundle knows, and the nearest known name for one that it does not.
+"""The closed world: the keys that a bundle knows, and the nearest known name for an unknown key.
 
 Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation is vacuous about
 unknown keys. `extract` returns a copy of a schema in which every object is closed unless it allows other keys; a value that
@@ -150,7 +150,7 @@ def _plain(name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of `names` that `name` was most likely meant to be, or None when none is near."""
+    """Return the known name that is most similar to `name`, or None if no name is similar."""
     listed = sorted(names)
     for each in listed:
         if _plain(each) == _plain(name) and each != name:

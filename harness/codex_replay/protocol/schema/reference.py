@@ -214,7 +214,7 @@ class _Page:
         return name
 
     def _inline(self, node: dict[str, Any], key: str, schema: Schema) -> str:
-        """Return one field of an anonymous object; a question mark means that it may be missing."""
+        """Return one field of an anonymous object; a question mark marks an optional field."""
         mark = "" if key in node.get("required", ()) else "?"
         return f"`{key}{mark}`: {self._type(Schema(node['properties'][key], schema.document))}"
 

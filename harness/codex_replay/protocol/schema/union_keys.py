@@ -1,4 +1,4 @@
-"""What is next to a union: the keys that each member of ``oneOf``, ``anyOf`` and ``allOf`` gets from around it.
+"""The keys next to a union: each member of ``oneOf``, ``anyOf`` and ``allOf`` also allows the keys of the schema around it.
 
 Strategy: a schema may list keys in ``properties`` and in the members of a union next to them, as the ThreadItem of later versions
 does. Such an object knows the keys of both. So a member is checked with the keys of everything that is around it (`UnionKeys`),
@@ -24,7 +24,9 @@ NO_KEYS: Keys = frozenset()
 
 
 class UnionKeys(NamedTuple):
-    """Members of one union (each member of ``allOf`` is one by itself), and the keys that they get from around it."""
+    """The members of one union (each member of ``allOf`` counts as a union), and the keys that they get from the schema around
+    it.
+    """
 
     keyword: str
     members: list[Any]

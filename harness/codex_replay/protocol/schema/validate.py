@@ -78,7 +78,7 @@ class FrameSchema:
         return self._plain.is_valid(value)
 
     def faults(self, value: Any) -> list[Fault]:
-        """Return what is wrong with the frame `value`; an empty list means valid and known."""
+        """Return the faults of the frame `value`; an empty list means that it is valid and all its keys are known."""
         try:
             if self.holds(value):
                 return []
@@ -230,8 +230,8 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 class RpcChecker:
     """Follow one JSON-RPC connection: remember the requests of each side to check replies by their method.
 
-    The ids of the two sides are separate name spaces. An id used twice before it is answered stands for both requests.
-    Each side's frames have their own validator: one may use the plain and the other the experimental bundle.
+    The ids of the two sides are separate name spaces. If an id is used twice before it is answered, a reply may answer either
+    request. Each side's frames have their own validator: one may use the plain and the other the experimental bundle.
     """
 
     def __init__(self, bundle: Bundle, validator: Validator | None = None, of_server: Validator | None = None) -> None:
@@ -244,7 +244,9 @@ class RpcChecker:
         self._validators[sender] = validator
 
     def check(self, sender: Sender, value: Any) -> list[Violation]:
-        """Return what is wrong with one decoded frame that `sender` wrote; an empty list means valid and known."""
+        """Return the violations of one decoded frame from `sender`; an empty list means that it is valid and all its keys are
+        known.
+        """
         if type(value) is dict:
             method = value.get("method")
             if method.__class__ is str:

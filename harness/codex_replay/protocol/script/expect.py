@@ -29,7 +29,7 @@ KEYS = ("prompt", "model", "body", "absent", "headers", "outputs", "user", "patt
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with an expectation itself, or None."""
+    """Return the fault of an expectation itself, or None."""
     for key in wanted:
         if key not in KEYS:
             return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
@@ -65,7 +65,7 @@ def mismatch(
     texts: Sequence[str] | None = None,
     earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str | None:
-    """Compare a request with an expectation: None if it matches, else a sentence with the difference.
+    """Compare a request with an expectation: return None if it matches, otherwise a sentence on the difference.
 
     `headers` is None where a request has none: then what is wanted of them is neither met nor missed. `texts` is
     `list(input_texts(body))`, for a caller who compares one request with many expectations. `earlier` are the items of the
@@ -93,7 +93,7 @@ def continued(body: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> 
 
 
 def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
-    """Compare what is wanted of the last message of the user, of what followed it, of the instructions and the turn's number."""
+    """Compare the user's last message, the items after it, the instructions and the turn's number with the expectation."""
     if "user" in wanted and wanted["user"] not in last_user(body):
         return f'The last message of the user does not contain "{wanted["user"]}".'
     if "pattern" in wanted and captured(wanted, body) is None:
@@ -140,7 +140,7 @@ def last_outputs(body: Mapping[str, Any]) -> list[str]:
 
 
 def turn_number(body: Mapping[str, Any]) -> int:
-    """Return which reply of its conversation a request asks for: one more than the replies that its input repeats.
+    """Return the number of the reply that a request asks for: one more than the number of earlier replies in its input.
 
     All that a model sent between two messages or outputs of its client counts as one reply.
     """

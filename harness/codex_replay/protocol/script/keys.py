@@ -253,7 +253,7 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
 
 
 def elsewhere(word: str) -> str:
-    """Return a question for a key of another object of a script, or a similar key; "" if there is none."""
+    """Return a question that names the object of a script that has this key, or a similar key; empty if there is neither."""
     tables = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
     for exact in (True, False):
         for what, table in tables.items():
@@ -264,7 +264,7 @@ def elsewhere(word: str) -> str:
 
 
 def near(word: str, words: Iterable[str]) -> str:
-    """Return a question with the most similar known word; "" if none is similar."""
+    """Return a question with the most similar known word; empty if no word is similar."""
     import difflib  # only for a mistake: it would cost every start
 
     # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.

@@ -1,4 +1,4 @@
-"""Patches and the diff of a turn, computed from texts alone: no file is read or written.
+"""Compute the effect of patches and the diff of a turn from texts alone; read and write no files.
 
 `changes_of` returns the changes of an apply_patch call: from the script's `result.changes`, else as far as the patch itself
 shows them. `TurnDiff` joins the changes of a turn into one diff in git's form, as the real binary sends it after each patch

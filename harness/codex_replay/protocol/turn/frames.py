@@ -26,7 +26,7 @@ def load_table(version: str = DEFAULT) -> dict[str, Any]:
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its names replaced by `values`; raises `KeyError` for a name that has none."""
+    """Return a template with its names replaced by `values`; raises `KeyError` for a name without a value."""
     if type(template) is str:
         if "$" not in template:
             return template

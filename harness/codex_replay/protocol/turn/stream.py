@@ -95,7 +95,7 @@ class Sampling:
 
 
 def usage_of(usage: Any) -> dict[str, int] | None:
-    """Return a response's usage (tokens) as Codex names it, or None for none."""
+    """Return the token usage of a response under the names that Codex uses, or None for None."""
     if not isinstance(usage, dict):
         return None
     cached = usage.get("input_tokens_details") or {}
@@ -137,7 +137,7 @@ def well_formed(item: Mapping[str, Any]) -> bool:
 
 
 def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the values of an item's happenings; None for one that makes none (no assistant's message, or not well formed)."""
+    """Return the values of the events of an item; None if the item causes no events (not an assistant message, or malformed)."""
     sort = item["type"]
     if sort == "message":
         parts = item["content"]
@@ -154,7 +154,7 @@ def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _query(action: Mapping[str, Any]) -> str:
-    """Return how a search is shown: its query, the page it opens, or what it looks for there."""
+    """Return the text that Codex shows for a search: its query, the opened page, or the text searched for in the page."""
     if action["type"] == "search":
         return str(action.get("query") or "")
     if action["type"] == "open_page":

@@ -49,7 +49,7 @@ def arguments_of(call: Mapping[str, Any], required: Sequence[str] = ()) -> dict[
 
 
 def join(argv: Sequence[str]) -> str:
-    """Return an argv as one line that a shell reads back, quoted as the real binary quotes."""
+    """Return a command and its arguments as one shell line, quoted as the real binary quotes it."""
     return " ".join(_quoted(word) for word in argv)
 
 
@@ -195,7 +195,7 @@ class ShellCall:
         return policy == "on-request" and sandbox != "dangerFullAccess" and self.escalated
 
     def blocked(self, policy: str, settings: Mapping[str, Any]) -> bool:
-        """Return True if the policy neither lets the command run nor asks: it is dangerous, and questions are forbidden."""
+        """Return True if a dangerous command must not run because the policy forbids asking the user."""
         return policy == "never" and any(dangerous(argv, settings) for argv in self.commands or [self.command])
 
     def amendment(self, settings: Mapping[str, Any]) -> list[str]:

@@ -35,7 +35,7 @@ def field(value: Any, name: str) -> Any:
 
 
 class Session:
-    """What the editor has open. `report(kind, **fields)` shows something to the user."""
+    """The state of the editor. `report(kind, **fields)` shows something to the user."""
 
     def __init__(self, codex: str, report: Report) -> None:
         self.connection: Connection | None = None
@@ -224,7 +224,7 @@ class Session:
         self.show(str(field(params, "itemId")), str(params.get("delta", "")))
 
     def show(self, item: str, text: str) -> None:
-        """Append to the answer; each message of a turn is a paragraph of its own."""
+        """Append a text to the answer; each message of a turn is a separate paragraph."""
         if item not in self._shown and self._spoke:
             self._report("text", text="\n\n")
         self._shown.add(item)
@@ -264,7 +264,7 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """The turn is over. A turn that has ended before may be told of again, while the next one begins."""
+        """End the turn. The server may repeat the end of an earlier turn while the next one starts."""
         turn = field(params, "turn")
         name = field(turn, "id")
         if isinstance(name, str) and name in self._ended:

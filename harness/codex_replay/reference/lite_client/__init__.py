@@ -1,4 +1,4 @@
-"""A small, honest client of the Codex Responses backend: `python -m codex_replay.reference.lite_client PROMPT`.
+"""A small reference client of the Codex Responses backend: `python -m codex_replay.reference.lite_client PROMPT`.
 
 It is what docs/contract/lite.md describes and no more: auth.json, one refresh on a 401, a streamed request, the tools it is
 given with their canned results, a follow-up with every call and its output. docs/lite-client.md is the contract it is run by.

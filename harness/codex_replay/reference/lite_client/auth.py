@@ -30,7 +30,7 @@ class Auth:
 
     @property
     def tokens(self) -> dict[str, Any]:
-        """The tokens of the ChatGPT login; empty if there are none."""
+        """Return the tokens of the ChatGPT login; empty if there are none."""
         found = self.document.get("tokens")
         return found if isinstance(found, dict) else {}
 
@@ -57,7 +57,7 @@ class Auth:
         return found
 
     def store(self, answer: dict[str, Any]) -> None:
-        """Take over the tokens of a refresh and write them to the file, all else as it was. Raises `Problem`."""
+        """Store the tokens of a refresh and write them to the file; keep its other members. Raises `Problem`."""
         tokens = {**self.tokens, "access_token": answer["access_token"]}
         if answer.get("refresh_token"):
             tokens["refresh_token"] = answer["refresh_token"]

@@ -26,7 +26,7 @@ MOST_REQUESTS = 100
 
 
 class Client:
-    """A conversation with the backend, named by a uuid of its own."""
+    """A conversation with the backend, identified by a new uuid."""
 
     def __init__(self, settings: Settings, auth: Auth, tools: Tools) -> None:
         self.settings = settings

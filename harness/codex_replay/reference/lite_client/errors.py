@@ -1,4 +1,4 @@
-"""What can go wrong. Every failure is a `Problem`, whose text is what the user reads."""
+"""The error of the client: every failure is a `Problem`, and its text is shown to the user."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Reply:
         self._items[index if isinstance(index, int) else len(self._items)] = item
 
     def joined(self, key: str) -> str | None:
-        """Return what the deltas of an item make up; None when it had none."""
+        """Return the joined deltas of an item; None if it had no deltas."""
         return "".join(self._pieces[key]) if key in self._pieces else None
 
     def failed(self, event: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ class Settings:
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
-    """Read the settings; an empty variable counts as none. Raises `Problem`."""
+    """Read the settings; an empty variable counts as unset. Raises `Problem`."""
     return Settings({name: value for name, value in env.items() if name.startswith("LITE_") and value})
 
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1: one POST on a connection of its own, its status, and its body as it comes in.
+"""HTTP/1.1: send one POST on a new connection, and read its status and its body in chunks.
 
 Written out on a socket: a client that is started for one prompt spends most of its time on loading a larger HTTP library, and
 still some on `urllib.parse`, and on `socket`, of which its half in C is enough where nothing is encrypted.
@@ -57,7 +57,7 @@ class Reader:
         return found[:most]
 
     def line(self) -> bytes:
-        """Return the next line without its end; raises `Broken` if there is none."""
+        """Return the next line without its line end; raises `Broken` if the connection has no further line."""
         while b"\n" not in self._rest:
             piece = self._connection.recv(PIECE)
             if not piece or len(self._rest) > LONGEST_LINE:

@@ -1,4 +1,5 @@
-"""A small, honest proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m codex_replay.reference.proxy` runs it.
+"""A small reference proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m codex_replay.reference.proxy` runs
+it.
 
 It exists to be tested: it must pass the suite for proxies, and its broken variants must fail the suite's checks. It shares no
 module with that suite. Written from the statements PAY and HAND (profile `as-specified`), and from what the

@@ -118,7 +118,9 @@ class App:
 
 
 async def _carry(source: AsyncIterator[Piece], asked: Asked, shape: ChatAnswer | ResponsesAnswer, answer: Answer) -> None:
-    """Carry the pieces to the client. A stream begins with its first piece: what fails before has a status of its own."""
+    """Send the parts of an answer to the client. A stream starts with its first part, so an earlier failure can still set the
+    status.
+    """
     async with aclosing(source) as found:  # type: ignore[type-var]
         if not asked.stream:
             async for piece in found:

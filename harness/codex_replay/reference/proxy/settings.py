@@ -43,12 +43,12 @@ class Settings(NamedTuple):
 
     @property
     def as_specified(self) -> bool:
-        """Whether the payloads are those of the spec documents, and not those that 0.92 understands."""
+        """Return True if the payloads follow the spec documents, False if they follow the behaviour of 0.92."""
         return self.profile == AS_SPECIFIED
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
-    """Read the settings; an empty variable counts as none. Raises `BadSetting`."""
+    """Read the settings; an empty variable counts as unset. Raises `BadSetting`."""
     given = {name: value.strip() for name, value in env.items() if value.strip()}
     usual = Settings()
     keys = f"{given.get('PROXY_API_KEYS', '')},{given.get('PROXY_API_KEY', '')}".split(",")

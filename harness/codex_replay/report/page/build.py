@@ -103,7 +103,7 @@ def drift_html(found: Mapping[str, Any]) -> str:
 
 
 def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
-    """What the line above a drift needs; its lists are long, and are in its chunk with all the rest."""
+    """Return the data for the line above a drift; its long lists stay in a separate chunk."""
     return {key: drift[key] for key in ("drift", "behaviour", "from", "to", "counts", "totals") if key in drift}
 
 
@@ -200,7 +200,9 @@ def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, byt
 
 
 def _policy(style: str, script: str) -> str:
-    """What the page may do: run this script, use this style sheet; no connection, no form, no markup out of strings."""
+    """Return the content security policy of the page: only this script and this style sheet; no connections, forms or markup from
+    strings.
+    """
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

@@ -143,7 +143,7 @@ function schemaSentence(found, items) {
   const breaking = items.filter((item) => item.cls === "breaking").length;
   const additive = items.filter((item) => item.cls === "additive").length;
   if (!found.findings.length) return `Nothing changed between ${from} and ${to}${listOf(found.uncompared).length ? " in what could be compared" : ""}.`;
-  const changes = `${plural(breaking, "change breaks", "changes break")} clients${noticed(items, "breaking")}, ${plural(additive, "adds", "add")} to what there is${noticed(items, "additive")}`;
+  const changes = `${plural(breaking, "change breaks", "changes break")} clients${noticed(items, "breaking")}. ${plural(additive, "change adds", "changes add")} something new${noticed(items, "additive")}`;
   if (!isObject(found.cassettes)) return `From ${from} to ${to}, ${changes}.`;
   return `${textOf(found.cassettes.hit)} of your ${textOf(found.cassettes.cases)} cases break at ${to}: ${changes}.`;
 }

@@ -92,7 +92,7 @@ def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
 
 
 def _checked(codex: str | None) -> str | None:
-    """Return the version whose tables the caller asked for; raises `ValueError` if it has none."""
+    """Return the version whose tables the caller asked for; raises `ValueError` if the version has no tables."""
     if codex is not None and (why := data_tables.unavailable("normalise", codex)):
         raise ValueError(f"codex: {why}")
     return codex

@@ -52,7 +52,7 @@ class LintFinding:
 
 @dataclass(slots=True)
 class Report:
-    """What linting one file found; `unreadable` is a sentence if it is not a cassette at all."""
+    """The result of linting one file; `unreadable` is a sentence if the file is not a cassette."""
 
     path: str
     frames: int = 0
@@ -95,7 +95,7 @@ def lint(
 
 
 class _Linter:
-    """The checks on one file, with what they remember between frames."""
+    """The checks on one file, and their state between frames."""
 
     def __init__(self, report: Report, checks: Sequence[Check], step: Callable[[], None], redactor: Redactor) -> None:
         self._report = report
@@ -286,7 +286,9 @@ def origin_of(header: Header, seam: str, sender: str) -> str | None:
 
 
 def _foreign_bundle(header: Header) -> str | None:
-    """Return what is wrong where the header names one Codex, and the bundle of another; None where we cannot know."""
+    """Return a sentence if the header names the bundle of a different Codex version; None if it matches, or if that is
+    unknown.
+    """
     known = {version: bundle_of(version) for version in data_tables.versions()}
     whose = next((version for version, identity in known.items() if identity == header.bundle), None)
     if whose is not None and whose != header.codex:

@@ -1,4 +1,4 @@
-"""Where a recorder's frames go: one cassette and one clock for both seams, and what happens when writing fails."""
+"""The log of a recorder: one cassette and one clock for both seams, and the handling of write errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codex_replay.shell.cassettes.file import CassetteError
 
 
 class Writer(Protocol):
-    """Where frames go: a `CassetteWriter`, or what takes its place. `frames` counts them, `path` names it to people."""
+    """The interface of a `CassetteWriter`: `frames` is the number of written frames, `path` the name of the file for messages."""
 
     path: str
     frames: int
@@ -28,7 +28,8 @@ class Writer(Protocol):
 
 
 class Log:
-    """The recording side of a tee: frames go to a cassette until writing fails; that is reported once, and `on` becomes False.
+    """The recording side of a tee: write frames to a cassette until writing fails; report the failure once, and set `on` to
+    False.
 
     `say` is called with that sentence. A frame that cannot be redacted or written is left out with all later ones, so that the
     cassette is truncated but never wrong.

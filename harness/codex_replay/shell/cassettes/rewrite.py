@@ -28,7 +28,7 @@ _MOST = 5  # places that a sentence names
 
 
 class Rewritten(NamedTuple):
-    """What `rewrite` did: the secrets that stood in pieces, and the numbers of the frames that were rewritten."""
+    """The result of `rewrite`: the secrets that were split across chunks, and the numbers of the rewritten frames."""
 
     secrets: list[Secret]
     frames: list[int]
@@ -48,7 +48,7 @@ class NotRewritten(CassetteError):
 
 
 def secrets_text(secrets: list[Secret]) -> str:
-    """Return the beginning of a sentence on secrets: how many, of what kind, and where; never what they are."""
+    """Return the beginning of a sentence on secrets: their number, kinds and places, but not their texts."""
     kinds = ", ".join(dict.fromkeys(one.kind for one in secrets))
     places = list(dict.fromkeys(f"{one.first} to {one.last}" if one.first != one.last else f"{one.first}" for one in secrets))
     more = f" and in {len(places) - _MOST} more places" if len(places) > _MOST else ""

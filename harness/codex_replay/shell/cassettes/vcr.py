@@ -39,7 +39,7 @@ from codex_replay.shell.cassettes.file import CassetteError
 
 
 class NdjsonPersister:
-    """What `VCR.register_persister` takes: loads and saves cassette files in our format."""
+    """A persister for `VCR.register_persister`: it loads and saves cassettes of vcrpy in the codex-replay format."""
 
     @staticmethod
     def load_cassette(cassette_path: str | os.PathLike[str], serializer: object) -> tuple[list[Any], list[Any]]:

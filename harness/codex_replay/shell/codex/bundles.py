@@ -1,4 +1,4 @@
-"""The schema bundle of any Codex version or file of the user's own, fetched and generated when it is first asked for.
+"""The schema bundle of any Codex version, or of a user's file, fetched and generated at first use.
 
 Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250), so the bundle is what is kept, under
 ``<cache>/bundles/<version>/``, and a binary that was installed for nothing else is removed as soon as it has written its
@@ -70,7 +70,7 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
 
 
 def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -> tuple[Bundle | None, str]:
-    """Return the experimental bundle next to the `plain` one of the Codex version `named`, cached or generated now.
+    """Return the experimental bundle next to the `plain` bundle of the Codex version `named`, cached or newly generated.
 
     None if there is none: for a version without the capability, and for the user's
     own bundle. None and a sentence with the reason if there is one and it is not available.
@@ -112,7 +112,7 @@ def load_own(path: str) -> Bundle:
 
 
 def _unlike(path: str) -> str | None:
-    """Return what is the matter with a file or folder that is nothing like a bundle; None where only its content is wrong."""
+    """Return a sentence if a file or folder does not look like a bundle; None if it does."""
     if os.path.isdir(path):
         primary = os.path.join(path, data_tables.PRIMARY)
         return None if os.path.exists(primary) else f"{path} is not a schema bundle: it has no {data_tables.PRIMARY}."

@@ -87,7 +87,7 @@ class Installed:
 
 
 def cache_folder() -> Path:
-    """Where everything is kept: $CODEX_REPLAY_CACHE, or codex-replay under $XDG_CACHE_HOME or ~/.cache."""
+    """Return the cache folder: $CODEX_REPLAY_CACHE, or codex-replay under $XDG_CACHE_HOME or ~/.cache."""
     chosen = os.environ.get("CODEX_REPLAY_CACHE")
     if chosen:
         return Path(chosen).absolute()
@@ -132,7 +132,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def find_installed(version: str) -> Path | None:
-    """The path of the installed binary of `version`, or None; checks names and sizes, changes and hashes nothing.
+    """Return the path of the installed binary of `version`, or None; check names and sizes only.
 
     CodexInstallError for what is not a version or an unsupported platform.
     """
@@ -161,7 +161,7 @@ def list_installed() -> list[Installed]:
 
 
 def damage(folder: Path) -> str | None:
-    """Why the installed folder cannot be trusted, in a few words, or None if each file has the hash it came with."""
+    """Return a short reason if the installed folder is damaged; None if each file has the hash of its installation."""
     manifest = read_manifest(folder)
     if manifest is None:
         return "its manifest is missing or unreadable"

@@ -104,7 +104,7 @@ class Npm:
         return tarballs[0]
 
     def clear(self) -> None:
-        """Give back the disk space of npm's own copy of what was fetched."""
+        """Delete npm's own copy of the download."""
         shutil.rmtree(self.folder / "npm-cache", ignore_errors=True)
 
     def _run(self, arguments: tuple[str, ...], spec: str) -> object:
@@ -158,7 +158,7 @@ class Npm:
 
 
 def find_npm() -> str:
-    """The path of npm on PATH; raises CodexInstallError if there is none."""
+    """Return the path of npm on PATH; raises CodexInstallError if npm is not installed."""
     program = shutil.which("npm")
     if program is None:
         raise CodexInstallError(
@@ -168,7 +168,7 @@ def find_npm() -> str:
 
 
 def fetched(folder: Path) -> int:
-    """How many bytes npm has put into its download cache below `folder` so far."""
+    """Return the number of bytes that npm has downloaded below `folder` so far."""
     total = 0
     for part in ("tmp", "content-v2"):
         for root, _, names in os.walk(folder / "npm-cache" / "_cacache" / part):

@@ -1,4 +1,4 @@
-"""Which Codex a command is, found without starting it: from the package or the manifest that its binary lies in."""
+"""Find the Codex version of a command without starting it: from the package or manifest of its binary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def version_of(command: Sequence[str]) -> str | None:
 
 
 def bundle_of(version: str) -> str:
-    """Return the identity of the schema bundle of a version, `sha256:...` of its primary file; "unknown" if we have none."""
+    """Return the identity of the schema bundle of a version, `sha256:...` of its primary file; "unknown" without a bundle."""
     return data_tables.identity(version)
 
 

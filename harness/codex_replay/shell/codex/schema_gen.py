@@ -1,4 +1,4 @@
-"""Ask a real Codex to write its schema files, in a home of its own, and compare two sets of files.
+"""Let a real Codex write its schema files, in an empty home directory, and compare two sets of files.
 
 Strategy: the generator needs no account, no configuration and no network, so it runs with an empty home and nothing of
 the caller's environment but PATH. Files are compared as bytes; a difference is a sentence with the first line in which
@@ -33,7 +33,7 @@ class FileDifference:
 
 
 def generate(server: Sequence[str], out: str, *, experimental: bool = False, timeout: float = 60.0) -> None:
-    """Run ``<server> generate-json-schema --out OUT`` with an empty home of its own.
+    """Run ``<server> generate-json-schema --out OUT`` with an empty home directory.
 
     `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` in seconds. With `experimental`
     it is to write what only clients that ask for it are served, too (from 0.95 on). Raises `GenerateError` when it cannot be

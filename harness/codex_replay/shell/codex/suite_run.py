@@ -113,7 +113,7 @@ def key(run: Run) -> str:
 
 
 def kept(run: Run, step: Step = lambda done, total: None) -> Path:
-    """Return the folder with the traffic of each case; run the suite if there is none yet.
+    """Return the folder with the traffic of each case; run the suite if the folder does not exist.
 
     `step` gets the number of finished cases and their total (None: not known yet). Raises `CannotRun`; an interrupt ends all
     that was started and keeps nothing.
@@ -170,7 +170,7 @@ def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
 
 
 def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
-    """Run a command under the guard, calling `tick` again and again; return its status and what it printed.
+    """Run a command under the guard, calling `tick` repeatedly; return its exit status and its output.
 
     Whatever ends this (an interrupt, an error of `tick`), nothing of the command is left.
     """
@@ -196,7 +196,7 @@ def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tup
 
 
 def _end(guard: subprocess.Popen[bytes]) -> None:
-    """Let the guard end what it runs, and itself; a second interrupt does not hurry it past its children."""
+    """Let the guard end its command and itself; a second interrupt does not shorten the wait."""
     assert guard.stdin is not None
     with contextlib.suppress(OSError):
         guard.stdin.close()  # which raises the error

@@ -1,1 +1,1 @@
-"""Files of our own: written whole or not at all."""
+"""Read and write files; each file is written completely or not at all."""

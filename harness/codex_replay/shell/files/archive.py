@@ -1,4 +1,4 @@
-"""Read files of a zip archive by paths that go on behind it: ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
+"""Read files of a zip archive by paths that continue inside it: ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
 
 A wheel carries the cassettes and the schema files in archives (hatch_build.py), because pytest reads the list of all files that a
 plugin's distribution installed, at the start of each run. Nothing is unpacked. zipimport reads single files, because every

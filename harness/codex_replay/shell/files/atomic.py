@@ -1,4 +1,4 @@
-"""Files that are whole at every moment: what is written goes to a draft next to its place, and is put there by one rename."""
+"""Write files atomically: write to a draft next to the target, then rename the draft."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def named(draft: str, place: str) -> Iterator[None]:
-    """Let an ``OSError`` of the body that names `draft`, or what is in it, name `place`, which the user gave."""
+    """If the body raises an ``OSError`` that names `draft`, or a file in it, replace that name by `place`, which the user
+    gave.
+    """
     try:
         yield
     except OSError as error:
@@ -22,7 +24,7 @@ def named(draft: str, place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give the path of a draft next to `path`; what the body makes there (a file or a folder) becomes `path` at its end.
+    """Yield the path of a draft next to `path`; at the end of the body, rename the draft (a file or a folder) to `path`.
 
     If the body fails, the draft is removed and `path` is as it was. Missing folders above `path` are made. Of two that
     make one folder at once the first wins, and the other's draft is dropped: both made the same. Raises ``OSError``.
@@ -42,7 +44,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to `path` in one step: a reader sees the old file or the new one, never half of it.
+    """Write `data` to `path` in one step: a reader sees the old file or the new one, never part of it.
 
     What is not a file (a pipe, a device such as /dev/stdout) is written to, and stays what it is.
     """

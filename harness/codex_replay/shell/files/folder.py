@@ -37,7 +37,7 @@ class Folder(Mapping[str, bytes]):
         return archive.is_file(f"{self.root}/{name}")
 
     def size(self, name: str) -> int:
-        """Return the number of bytes of a file; -1 if there is none."""
+        """Return the size of a file in bytes; -1 if it does not exist."""
         path = f"{self.root}/{name}"
         if os.path.isfile(path):
             return os.path.getsize(path)

@@ -139,7 +139,7 @@ class BackendSession:
 
 
 class BackendProcess:
-    """The backend as a process in a group of its own; `url` is where it listens. A context manager."""
+    """The backend in a separate process group; `url` is its address. A context manager."""
 
     def __init__(
         self,

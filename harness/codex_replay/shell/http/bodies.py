@@ -39,7 +39,7 @@ def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
 
 
 class Watch(Protocol):
-    """What a body needs of the connection that it is on."""
+    """The interface of a connection that a body needs."""
 
     @property
     def log(self) -> Log | Deferred:
@@ -61,10 +61,10 @@ class Watch(Protocol):
         """Log one frame."""
 
     def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
-        """Return what is in the cassette for a body that is too long."""
+        """Return the cassette entry for a body that is too long."""
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
-        """Return what is in the cassette for an answer's body."""
+        """Return the cassette entry for the body of an answer."""
 
 
 class EventBody:
@@ -100,7 +100,7 @@ class EventBody:
             self._flush()
 
     def _left_out(self, data: bytes) -> bytes:
-        """Return what follows an event that is too long, none of which is kept."""
+        """Return the bytes after an event that is too long; the event itself is not kept."""
         assert self._tail is not None
         joined = self._tail + data
         found = _EVENT_END.search(joined)
@@ -124,7 +124,7 @@ class EventBody:
         self._flush()
 
     def close(self) -> None:
-        """Log what is left: half an event, or events of a chunk that did not end."""
+        """Log the remaining data: an incomplete event, or events of a chunk that did not end."""
         if self._tail is not None:
             self._omit(self._waits)
         self._ready += self._decoder.close()

@@ -14,7 +14,9 @@ _BLOCK = 4096
 
 
 class Offsets:
-    """Where the last whole request `ended`, up to where the bytes were `passed` on, and where the open `chunk` begins."""
+    """Byte offsets: the end of the last complete request (`ended`), the bytes passed on (`passed`), and the start of the open
+    `chunk`.
+    """
 
     def __init__(self, raw: bytes | bytearray) -> None:
         self.ended = self.passed = self.chunk = self._at = 0

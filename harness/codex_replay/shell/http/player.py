@@ -61,7 +61,7 @@ class Kept:
 
 
 class _Line:
-    """One live connection and what has been seen on it."""
+    """One live connection and its frames so far."""
 
     def __init__(self, sock: socket.socket, watch: Watch) -> None:
         self.sock = sock
@@ -69,7 +69,7 @@ class _Line:
         self.open = True
 
     def read(self) -> None:
-        """Take what has come."""
+        """Receive the available bytes."""
         try:
             data = self.sock.recv(1 << 18)
             while isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
@@ -125,7 +125,7 @@ def _redacted(frame: Frame, redactor: Redactor) -> Frame:
 
 
 class HttpPlayer:
-    """One recorded client, played to the backend at `url`. Raises ValueError when that is not a URL.
+    """Play a recorded client to the backend at `url`. Raises `ValueError` if `url` is not a valid URL.
 
     `codex` is the version of the recording. `headers` take the place of recorded ones of the same name (credentials, which
     recordings do not have). `seconds` is the time limit of an answer. `play` returns a sentence if one was not complete;
@@ -193,7 +193,7 @@ class HttpPlayer:
         return self._failure
 
     def _literals(self, recorded: list[Frame]) -> dict[str, str]:
-        """Map our credentials to the placeholders that stand for the recorded ones, so that they compare as equal."""
+        """Map the live credentials to the placeholders of the recorded ones, so that they compare as equal."""
         found: dict[str, str] = {}
         for frame in recorded:
             for name, value in frame.payload["headers"] if frame.kind == "request" else ():

@@ -27,7 +27,7 @@ GRACE = 2.0  # seconds for open exchanges to end when the recording ends
 
 
 class HttpRecorder:
-    """Listens at `listen` ("host:port", port 0 for any), passes all on to `upstream`, logs it.
+    """Listen at `listen` ("host:port", port 0 for a free port), pass all traffic on to `upstream`, and log it.
 
     It listens from the beginning; `url` is where. Serve with `start` and `stop` (a thread of its own) or with `run` (until a
     signal). The target of `log` must redact whole frames (`hidden.redacted`): they arrive with possible parts of a secret as
@@ -67,7 +67,7 @@ class HttpRecorder:
         self._thread.start()
 
     def stop(self) -> None:
-        """Listen no more, let what is open end (for `GRACE` seconds at most), and end the thread."""
+        """Stop listening, let open connections end (for at most `GRACE` seconds), and end the thread."""
         self._loop.call_soon_threadsafe(self._ended.set)
         if self._thread is not None:
             self._thread.join()

@@ -1,4 +1,4 @@
-"""One connection through the recorder: what one side does is logged (`Watch`) and done to the other.
+"""One connection through the recorder: log the bytes and events of one side (`Watch`) and repeat them on the other side.
 
 Strategy: one upstream connection for each client connection, so that whatever one side does to its connection (a half-close,
 a reset, silence) can be done to the other. Nothing is buffered but what a slow reader leaves, and then its writer is no longer
@@ -51,7 +51,7 @@ class Relay:
             self._refuse()
 
     def reached(self) -> None:
-        """The server is there: pass on what came meanwhile, before anything that comes now."""
+        """The server is connected: pass on the data that arrived meanwhile, before any new data."""
         for data in self._waiting:
             self.server.write(data)
         self._waiting.clear()
@@ -66,7 +66,7 @@ class Relay:
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
-        """Log the complete part of what one side wrote, and pass it on."""
+        """Log the complete part of the bytes that one side wrote, and pass it on."""
         if side is self.server:
             self.watch.server(data)
             self.client.write(data)
@@ -203,7 +203,7 @@ class Side(asyncio.Protocol):
             self._transport.close()
 
     def close(self, reset: bool = False) -> None:
-        """Close after what was written; with `reset` so that the other end sees a reset."""
+        """Close after the pending data are written; with `reset`, so that the other end sees a reset."""
         if self._transport is None or self._transport.is_closing():
             return
         if reset:

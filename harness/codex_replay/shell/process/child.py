@@ -71,7 +71,9 @@ def _become(
     prepare: Callable[[], object] | None,
     tell: int,
 ) -> None:
-    """Become the command, or report the number of the error and exit: none of our code may continue in the child."""
+    """Replace this child process by the command; on an error, report its number and exit, so that no code of the parent
+    continues.
+    """
     try:
         for name in IGNORED:
             if hasattr(signal, name):

@@ -1,4 +1,4 @@
-"""Runs one command and sees to it that nothing of it is left: `python -m codex_replay.shell.process.guard COMMAND...`.
+"""Run one command and make sure that none of its processes remains: `python -m codex_replay.shell.process.guard COMMAND...`.
 
 The command ends when it is done, when this program gets a signal (TERM, INT, HUP), or when this program's stdin ends, which
 it does when whoever started it is gone, however that happened. Then all that the command has started is ended too, also what has

@@ -1,4 +1,4 @@
-"""A program under test: started in a process group of its own, pumped by a thread, and never left behind.
+"""A program under test: started in a separate process group, read by a thread, and always ended.
 
 Strategy. The child leads a new session, so that one signal reaches all it starts. One thread pumps stdout and stderr, one
 waits for the exit without reaping it: as long as the leader is a zombie its group id cannot be given to anybody else, so

@@ -1,4 +1,4 @@
-"""Signals are answered at once, though the main thread waits.
+"""Handle signals at once, even while the main thread waits.
 
 Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, for a line, for a
 process) only if the system gives it to the main thread while that thread waits. One that comes just before the wait begins, or
@@ -43,7 +43,7 @@ class _Waker:
 
 
 def answer_signals_at_once() -> None:
-    """Have the handlers of this process run at once from now on. To be called in the main thread; a second call does nothing.
+    """Run the signal handlers of this process without delay from now on. Call it in the main thread; a second call has no effect.
 
     It leaves a process alone that has a use of its own for what this needs: for SIGURG, or for `signal.set_wakeup_fd`.
     """

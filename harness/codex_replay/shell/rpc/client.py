@@ -36,7 +36,7 @@ MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
 
 
 class SubjectFailure(AssertionError):
-    """The server did not send what was awaited; the text has the cause and the last messages."""
+    """The server did not send the awaited message; the text has the cause and the last messages."""
 
 
 class ErrorReply(SubjectFailure):
@@ -195,7 +195,7 @@ class Client:
         raise SubjectFailure(self.tell(timed_out(self.messages(), what, limit)))
 
     def _early_end(self, what: str) -> str:
-        """Return `tell` after a first line with the cause: how the server ended, and its last line on stderr."""
+        """Return a first line with the cause (the exit of the server, and its last line on stderr), followed by `tell`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.tell(what)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: bytes, inserted: bytes) -> None:
-    """Write every line, and `inserted` behind each line that contains `after`."""
+    """Write every line, and `inserted` after each line that contains `after`."""
     for line in lines:
         write(line + inserted if after in line else line)
 

@@ -30,7 +30,7 @@ class Player:
     """One recorded client, played to one live server (`client`)."""
 
     def __init__(self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT) -> None:
-        """`places` maps what is in the recording for a directory to the live directory."""
+        """`places` maps the name of a directory in the recording to the live directory."""
         table, _ = data_tables.choose("normalise", version)
         self._client = client
         self._matcher = Matcher(lambda: Rules(table))
@@ -45,10 +45,10 @@ class Player:
         self._missed = 0  # frames in a row that did not come
 
     def play(self, frames: Iterable[Frame]) -> str | None:
-        """Send every client frame in its turn; return a sentence if the server did not come up with what was to be waited for.
+        """Send every client frame in its turn; return a sentence if the server did not send an awaited message.
 
-        After the first such failure nothing more is waited for long, in the end not at all, and what can be sent still is, so
-        that the comparison shows all that differs.
+        After the first such failure the time limits become shorter, and finally zero. The remaining frames are still sent, so
+        that the comparison shows every difference.
         """
         failure: str | None = None
         for frame in frames:

@@ -66,7 +66,7 @@ class Lane:
         return self.source >= 0 and len(self.waiting) < LIMIT
 
     def read(self) -> bool:
-        """Read once from the source and take in what came; False if a non-blocking source has nothing now."""
+        """Read once from the source; return False if a non-blocking source has no data now."""
         try:
             data = os.read(self.source, PIECE)
         except BlockingIOError:
@@ -132,7 +132,7 @@ class Lane:
 
 
 class Recorder:
-    """Starts an app-server behind this process's own stdin and stdout, and logs what passes until the server exits.
+    """Start an app-server behind this process's stdin and stdout, and log the traffic until the server exits.
 
     It must run in the main thread, since it handles signals; it has the process to itself.
     """

@@ -52,7 +52,7 @@ class Tap:
         self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
     def give_up(self, why: str) -> None:
-        """The recorder passes on what is too long to keep."""
+        """Pass a line that is too long to the client without logging it."""
         self.add(lost=why)
         self.on = False
 

@@ -14,7 +14,7 @@ Path = tuple[Step, ...]
 
 
 class Change(NamedTuple):
-    """One change, described within its definition: rule id, the old and the new side, for people and machines.
+    """One change, described relative to its definition: rule id, and the old and the new side, for people and for programs.
 
     `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change seen at many
     places is equal. `what` is the property, value or variant, and `detail` the data that a program needs to distinguish
@@ -34,7 +34,7 @@ Placed = tuple[Path, Change]
 
 
 class Here(NamedTuple):
-    """Where the walk is: the definition it is in and the path inside that."""
+    """The current position of the walk: the definition, and the path inside it."""
 
     owner: str
     local: Path

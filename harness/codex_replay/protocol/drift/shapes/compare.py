@@ -77,7 +77,7 @@ class Comparer:
         return found
 
     def _alive(self, root: Pair) -> set[int]:
-        """Look at all that is below `root`, and return (by id) those pairs that are changed or lead to a change."""
+        """Visit all pairs below `root`; return the id() of each pair that has changed or leads to a change."""
         order, above = [root], {id(root): list[Pair]()}
         for pair in order:  # grows during the walk
             if not pair.looked:

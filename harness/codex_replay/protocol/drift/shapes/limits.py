@@ -1,4 +1,4 @@
-"""Bounds compared: ranges of numbers, lengths and the like, and whether keys that are not listed may be in an object."""
+"""Compare bounds: ranges of numbers, lengths and similar limits, and whether an object may have keys that are not listed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def _bound(value: float) -> str:
 
 
 def limits(a: Limits, b: Limits, here: Here) -> Iterator[Placed]:
-    """Compare limits of strings, arrays or objects: what is added or tightened narrows, what is dropped or loosened widens."""
+    """Compare the limits of strings, arrays or objects: an added or tighter limit narrows the type, a removed or looser limit
+    widens it.
+    """
     old, new = dict(a), dict(b)
     for key in sorted(old.keys() | new.keys()):
         one, other = old.get(key, _free(key)), new.get(key, _free(key))

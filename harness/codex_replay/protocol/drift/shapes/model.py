@@ -1,4 +1,4 @@
-"""What a JSON schema admits: a shape, the one form in which two schemas can be compared whatever way they were written.
+"""The shape of a JSON schema: a normal form of the values that it allows, so that two schemas can be compared.
 
 A shape is a set of alternatives, by JSON type: null, constants, strings, numbers, arrays, objects. `drift_read` makes shapes
 of schemas, `drift_sets` joins and intersects them, `drift_shapes` compares them.

@@ -1,4 +1,4 @@
-"""Schemas read: each becomes the shape of what it admits.
+"""Convert each schema to the shape of the values that it allows.
 
 Strategy: references are followed, so the name of a definition, the document it is in, and whether it is written inline
 make no difference. Unions are flattened (`oneOf` and `anyOf` alike, since each reads as "one of these"), ``allOf`` and keywords
@@ -59,7 +59,7 @@ class Reader:
     _tags: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def shape(self, node: Any) -> Shape:
-        """Return what the schema `node` of this document admits; raises `BundleError` for what is not a schema."""
+        """Return the shape of the schema `node` of this document; raises `BundleError` if `node` is not a schema."""
         known = self._read.get(id(node))
         if known is None:
             # The node is kept next to its shape, so that its id is not reused.

@@ -1,4 +1,4 @@
-"""Which variant of a union is which: named ones are known by their names, others by what they have in common."""
+"""Pair the variants of two unions: named variants by their names, the others by their common members."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def title(reader: Reader, each: Object) -> str:
 def match(
     old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader
 ) -> tuple[list[tuple[Object, Object]], list[Object], list[Object]]:
-    """Pair the variants of two unions: by their names first, those without by what they have in common."""
+    """Pair the variants of two unions: first by their names, then those without a name by their common members."""
     labels = _labels(old, new, reader, other)
     pairs: list[tuple[Object, Object]] = []
     left, right = list(old), list(new)

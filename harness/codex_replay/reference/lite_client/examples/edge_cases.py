@@ -1,6 +1,6 @@
-"""The six edge cases LITE-63 to LITE-68: what was observed of the backend, asked again.
+"""Repeat the six edge cases LITE-63 to LITE-68 of the backend, and compare the observed statuses.
 
-Each prints the status that came, and the one that was observed before.
+Each case prints the actual status and the status that was observed earlier.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def output(call_id: str, text: str = "5") -> Item:
 
 
 def cases() -> Iterator[tuple[str, int, list[Item], list[Item]]]:
-    """Yield each case: what it is, the status observed, the tools, the input."""
+    """Yield each case: its description, the observed status, the tools, the input."""
     broken = {**ADD, "parameters": {"type": "nonsense"}}
     yield "1. invalid tool schema", 200, [broken], [QUESTION]
     yield "2. invalid arguments JSON", 200, [ADD], [QUESTION, call("call_1", '{"a":2,'), output("call_1", "err: no JSON")]

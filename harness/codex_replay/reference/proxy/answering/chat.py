@@ -49,12 +49,12 @@ class ChatAnswer:
             yield sse.DONE
 
     def fail(self, error: ProxyError) -> Iterable[bytes]:
-        """What a stream gets when the answer breaks off."""
+        """Return the bytes that end a stream when the answer fails."""
         yield sse.data({"error": error.body})
         yield sse.DONE
 
     def whole(self) -> dict[str, Any]:
-        """The answer as one object."""
+        """Return the answer as one object."""
         text = "".join(self._text)
         message: dict[str, Any] = {"role": "assistant", "content": text if text or not self._calls else None, "refusal": None}
         if self._calls:

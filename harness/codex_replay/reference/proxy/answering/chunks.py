@@ -1,4 +1,4 @@
-"""What the client is given, whatever its shape: texts, calls, the breaks between messages, and at last what was spent."""
+"""The parts of an answer, independent of its API: texts, calls, breaks between messages, and finally the token usage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
 
 class Break(NamedTuple):
-    """What follows is another message of the model."""
+    """The texts after this part belong to the next message of the model."""
 
 
 class Done(NamedTuple):
@@ -68,7 +68,7 @@ async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIte
 
 
 def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
-    """What of an agent message is new: a delta, or what its deltas have left out of the whole."""
+    """Return the new text of an event: a delta, or the part of a whole message that its deltas have not contained."""
     new = event.text
     if isinstance(event, AgentMessage):
         so_far = "".join(sent)

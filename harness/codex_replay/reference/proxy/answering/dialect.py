@@ -25,7 +25,7 @@ class DialectParser:
         self._rest = ""
 
     def feed(self, text: str) -> list[Piece]:
-        """Take the next piece of the stream; return what is certain by now."""
+        """Take the next part of the stream; return the parts of the answer that are certain now."""
         self._rest += text
         out: list[Piece] = []
         while True:

@@ -1,4 +1,4 @@
-"""What the app-server's notifications mean for a request, in both dialects.
+"""Translate the app-server's notifications into events of a request, in both dialects.
 
 v1 is read from `codex/event/*` alone and v2 from `item/*`, `turn/*` and `error`: the server sends most things twice, and a reader
 of both would get them twice too. Only usage is taken from every source, and the last value counts.
@@ -56,7 +56,7 @@ class Failed(NamedTuple):
 
 
 class Began(NamedTuple):
-    """A turn has begun."""
+    """A turn has started."""
 
 
 class Ended(NamedTuple):
@@ -98,7 +98,7 @@ class Replies:
 
 
 def read_event(message: Message, v2: bool) -> Event | None:
-    """What a message means; None for what a request need not know."""
+    """Return the event that a message means; None if it does not matter to a request."""
     if message.method == TOOL_CALL:
         return _native_request(message)
     kind = message.method.removeprefix("codex/event/")

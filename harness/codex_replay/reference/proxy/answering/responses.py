@@ -54,13 +54,13 @@ class ResponsesAnswer:
             assert isinstance(piece, Break)
 
     def fail(self, error: ProxyError) -> Iterable[bytes]:
-        """What a stream gets when the answer breaks off."""
+        """Return the bytes that end a stream when the answer fails."""
         self._response["status"] = "failed"
         self._response["error"] = {"code": error.code or error.kind, "message": error.message}
         yield self._event("response.failed", response=self._response)
 
     def whole(self) -> dict[str, Any]:
-        """The answer as one object."""
+        """Return the answer as one object."""
         return self._response
 
     # -- items -----------------------------------------------------------------------------------------------------------

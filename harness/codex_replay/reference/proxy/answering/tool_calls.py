@@ -54,7 +54,7 @@ class ToolCallParser:
         return self._run()
 
     def close(self) -> list[Piece]:
-        """End the stream: let go what was held back and may be shown."""
+        """End the stream: return the text that was buffered and may be shown."""
         out = self._run()
         if self._state == self._object_state and self._split():
             return out + self._run() + self.close()
@@ -195,7 +195,7 @@ class ToolCallParser:
         return False
 
     def _broken(self, rest: str, at: int) -> bool:
-        """A `<` where JSON has none: with the closing tag this block is text, otherwise it continues unchanged."""
+        """Handle a `<` that JSON does not allow: if it starts the closing tag, this block is text; otherwise continue."""
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
             return False
@@ -228,7 +228,7 @@ class ToolCallParser:
         return True
 
     def _tail(self) -> bool:
-        """Skip text behind the object, to the closing tag or to a sign that there is none."""
+        """Skip the text after the object, up to the closing tag or to a sign that the tag is missing."""
         match = TAIL.match(self._rest)
         assert match is not None
         after = self._rest[match.end() :]
@@ -264,7 +264,7 @@ class ToolCallParser:
         return True
 
     def _settle(self) -> bool:
-        """The block is over: emit its calls, or its text if it has none. Return whether it had calls."""
+        """End the block: emit its calls, or its text if it has none. Return True if it had calls."""
         found, text = self._found, "".join(self._block)
         self._found, self._block = [], []
         if not found:
@@ -283,10 +283,10 @@ class ToolCallParser:
 
 
 def _cut_off(text: str, tag: str) -> bool:
-    """Whether the stream ended within `tag`: `text` is its beginning, and so much of it that it can be nothing else."""
+    """Return True if the stream ended within `tag`: `text` is a long enough beginning of `tag` that it can be nothing else."""
     return len(text) >= len(SURELY_MARKUP) and tag.startswith(text)
 
 
 def _begins(text: str, tag: str) -> bool:
-    """Whether `text` is the beginning of `tag`, and not all of it."""
+    """Return True if `text` is a beginning of `tag`, but not all of it."""
     return len(text) < len(tag) and tag.startswith(text)

@@ -1,4 +1,4 @@
-"""Makes an example that a JSON schema allows.
+"""Make an example that satisfies a JSON schema.
 
 Strategy: the schema is walked with the references that are open, so that a recursive one ends. The example is the smallest one:
 the required properties (the first few others where none is required), the first branch that can be built.
@@ -57,7 +57,7 @@ class NoExample(Exception):
 
 
 def resolve(schema: Any, root: Any) -> Any:
-    """What a local reference points to (RFC 6901); an unknown one allows anything."""
+    """Return the target of a local reference (RFC 6901); for an unknown reference, a schema that allows anything."""
     reference = schema["$ref"]
     if not isinstance(reference, str) or not reference.startswith("#"):
         return {}

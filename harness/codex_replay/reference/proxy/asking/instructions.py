@@ -69,7 +69,7 @@ def native_choice(tools: Tools) -> list[str]:
 
 
 def joined(parts: Iterable[str]) -> str | None:
-    """The blocks of the instructions in their order, a blank line between them; None if there are none."""
+    """Return the blocks of the instructions in order, separated by blank lines; None if there are none."""
     return "\n\n".join(part for part in parts if part.strip()) or None
 
 

@@ -1,6 +1,6 @@
-"""Editors ask for a title or a summary of the chat behind the user's back; such a request is answered here and costs no turn.
+"""Answer an editor's background requests for a title or a summary of the chat without starting a turn.
 
-HAND-07 names the interception and leaves open what is answered: the first words, plainly.
+HAND-07 requires the interception but not its answer. This proxy answers the first words of the chat.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of models: those that a client may request, and those for the app-server (PAY-08 to PAY-13).
+"""The names of models: the names that a client may request, and the names for the app-server (PAY-08 to PAY-13).
 
 An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. Other names pass unchanged.
 """

@@ -26,7 +26,9 @@ class Item(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a request asks for. `system` are the system and developer texts, `effort` the explicit one or the alias's."""
+    """A request in a normal form. `system` has the system and developer texts, `effort` the explicit effort or the alias's
+    effort.
+    """
 
     endpoint: str
     model: Model
@@ -210,7 +212,7 @@ def _asked(
 
 
 def _content(role: str, content: Any, where: str, transcript: Transcript) -> None:
-    """A message as lines: its texts behind `[role]`, its images each behind a line of the role's own."""
+    """Format a message as lines: its texts after `[role]`, and each image after a separate line with the role."""
     if content is None or isinstance(content, str):
         transcript.line(f"[{role}] {content or ''}")
         return

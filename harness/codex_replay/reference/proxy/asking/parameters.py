@@ -8,7 +8,9 @@ from codex_replay.reference.proxy.asking.examples import Schema, resolve
 
 
 def summarize_schema_parameters(schema: Any) -> list[str]:
-    """A line for each parameter, nested ones under their path: name, type, whether required, what it may be, what it means."""
+    """Return a line for each parameter, nested ones under their path: name, type, whether required, allowed values,
+    description.
+    """
     return _lines(schema, schema, "", ()) or ["none"]
 
 

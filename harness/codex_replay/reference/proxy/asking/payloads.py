@@ -1,4 +1,4 @@
-"""What the app-server is sent: the three calls of PAY-01, and the two calls that 0.92 understands.
+"""The payloads for the app-server: the three calls of PAY-01, and the two calls that 0.92 understands.
 
 A field that the document shows as null is sent as null; one that it includes only with a value is left out
 otherwise. The doubled spellings are written side by side, so that they cannot differ.
@@ -28,7 +28,7 @@ def base_instructions(asked: Asked, settings: Settings) -> str | None:
 
 
 def in_text(settings: Settings) -> bool:
-    """Whether the model learns of the tools by the instructions, and not as tools of its own."""
+    """Return True if the instructions describe the tools to the model, instead of separate tool definitions."""
     return settings.as_specified or settings.omit_manifest
 
 
@@ -116,7 +116,9 @@ def _manifest(asked: Asked, settings: Settings) -> Params:
 
 
 def thread_start(asked: Asked, settings: Settings) -> Params:
-    """`thread/start`: the only place where 0.92 takes tools. By its raw items a reply is known whole: all its calls, or none."""
+    """Return the params of `thread/start`, the only call in which 0.92 accepts tools. Raw events are on, so that all calls of a
+    reply are known.
+    """
     params: Params = {
         **_opening(asked, settings),
         "ephemeral": True,

@@ -14,8 +14,8 @@ NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 class Tools(NamedTuple):
-    """The function tools of a request: `definitions` nested, each otherwise as the client wrote it; `choice` none, auto,
-    required, or the name of the `forced` tool.
+    """The function tools of a request: `definitions` in the nested form, otherwise unchanged; `choice` is none, auto, required,
+    or the name of the `forced` tool.
     """
 
     definitions: tuple[dict[str, Any], ...] = ()
@@ -30,7 +30,7 @@ class Tools(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """The names that may be called; empty if the choice is none."""
+        """Return the names of the tools that may be called; empty if the choice is none."""
         return set() if self.choice == "none" else {function["name"] for function in self.functions}
 
     @property
@@ -39,7 +39,7 @@ class Tools(NamedTuple):
         return [function["name"] for function in self.functions if function.get("strict") is True]
 
     def dynamic(self) -> list[dict[str, Any]]:
-        """The tools as `dynamicTools` (SCHEMA-07); empty if the choice is none."""
+        """Return the tools as `dynamicTools` (SCHEMA-07); empty if the choice is none."""
         if self.choice == "none":
             return []
         return [
@@ -53,7 +53,7 @@ class Tools(NamedTuple):
 
 
 def schema_of(function: dict[str, Any]) -> Any:
-    """A function's parameters; an object without any when the client gave none."""
+    """Return the parameters of a function; an object schema without properties if the client gave none."""
     found = function.get("parameters")
     return NO_PARAMETERS if found is None else found
 

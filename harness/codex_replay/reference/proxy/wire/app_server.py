@@ -97,7 +97,7 @@ class AppServer:
             future.exception()  # the result may stay unread
 
     async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
-        """Wait for a result. A server that gives none in time is retired. Raises `ProxyError`."""
+        """Wait for the result of a request. After the time limit, retire the server. Raises `ProxyError`."""
         try:
             return await asyncio.wait_for(future, self._timeout)
         except TimeoutError:

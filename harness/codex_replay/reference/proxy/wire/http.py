@@ -50,7 +50,7 @@ class Answer:
         self.started = False
 
     async def send(self, status: int, body: bytes, headers: Headers | None = None) -> None:
-        """Answer with a body of JSON, or with none (204)."""
+        """Send an answer with a JSON body, or without a body (204)."""
         about = {} if status == 204 else {"content-type": "application/json", "content-length": str(len(body))}
         self._head(status, {**about, **(headers or {})})
         await self._connection.write(b"" if self._request.method == "HEAD" else body)
@@ -200,7 +200,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     async def finished(self) -> None:
-        """Wait for the end of what is being done."""
+        """Wait until all running requests have ended."""
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 

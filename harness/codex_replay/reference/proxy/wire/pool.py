@@ -20,7 +20,7 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> AppServer:
-        """A server that is ready; `release` it afterwards. Raises `ProxyError` when none can be started."""
+        """Return a ready server; `release` it afterwards. Raises `ProxyError` if no server can be started."""
         async with self._starting:
             self._sweep()
             fit = [server for server in self._servers if not server.retired]

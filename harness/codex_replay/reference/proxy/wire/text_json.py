@@ -1,7 +1,7 @@
-"""Parse the text between the tags of a call: whether it is a call, and of which tool.
+"""Parse the text between the tags of a call: decide whether it is a call, and of which tool.
 
-Strategy: the arguments are passed on as the very characters that the model wrote; decoding and encoding them again would lose
-doubled keys, `1.0` and long numbers.
+Strategy: the arguments are passed on exactly as the model wrote them. Decoding and encoding them again would lose duplicate keys,
+`1.0` and long numbers.
 """
 
 from __future__ import annotations
