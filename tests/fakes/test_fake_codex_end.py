@@ -643,7 +643,7 @@ def check_capture(tmp_path: Path, broken: str = "") -> None:
         assert reader.header.bundle == bundle_of("0.92.0") != "unknown"
     lint = [str(Path(sys.executable).with_name("codex-replay")), "cassette", "lint", str(capture)]
     done = subprocess.run(lint, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "1 cassette(s), 3 frames: all sound.\n", done.stdout
+    assert done.stdout == "1 cassette, 3 frames: all sound.\n", done.stdout
     assert done.returncode == 0
 
 

@@ -236,7 +236,9 @@ def main(argv: list[str] | None = None) -> int:
         asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
     except (OSError, OverflowError) as error:
         where = f"{given['host']} port {given['port']}"
-        return _fail(f"The backend cannot listen on {where}: {error_text(error)}. Choose another port, or 0 for a free one.")
+        # asyncio's own text repeats the address; the system's text alone says what failed.
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error_text(error)
+        return _fail(f"The backend cannot listen on {where}: {why}. Choose another port, or 0 for a free one.")
     return 0
 
 

@@ -171,7 +171,7 @@ def test_a_line_that_was_taken_out_is_told_once(tmp_path: Path) -> None:
     path.write_bytes(b"".join([HEADER, ASK, ANSWER, *frames[1:], encode_footer(Footer(38))]))
     assert run("lint", path).output.splitlines() == [
         f"{path}, line 4 (frame 4): numbering: the frame has the number 4, but frame 2 precedes it",
-        "1 cassette(s), 38 frames: 1 with errors.",
+        "1 cassette, 38 frames: 1 with errors.",
     ]
     path.write_bytes(b"".join([HEADER, TOLD, encode_footer(Footer(1))]))
     assert "line 2 (frame 2): numbering: the frame has the number 2, but it is the first" in run("lint", path).output
@@ -184,7 +184,7 @@ def test_of_a_line_that_is_no_json_nothing_else_is_told(tmp_path: Path) -> None:
     result = run("lint", path)
     first, *rest = result.output.splitlines()
     assert first.startswith(f"{path}, line 2 (frame 1): schema: the line is not JSON (")
-    assert rest == ["1 cassette(s), 2 frames: 1 with errors."]
+    assert rest == ["1 cassette, 2 frames: 1 with errors."]
 
 
 def test_the_lint_samples_are_sound_without_their_fault(tmp_path: Path) -> None:

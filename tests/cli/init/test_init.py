@@ -283,7 +283,7 @@ def test_ci_alone(tmp_path: Path) -> None:
         (
             ["proxy", f"{BAD} exits"],
             2,
-            "The proxy ended (status 3) before it answered GET /v1/models. It said on stderr:\nno database",
+            "The proxy ended (status 3) before it answered GET /v1/models: no database.",
         ),
         (["proxy", f"{BAD} deaf", "--wait", "1"], 2, "A proxy must listen on 127.0.0.1, at the port in PORT"),
         (

@@ -10,6 +10,7 @@ import click
 
 from codex_replay.cli.cassette.options import JSON, LITERAL, redactor_of
 from codex_replay.cli.io.console import Unable, aside, coloured, printable, progress, sentences
+from codex_replay.core.text.plural import plural
 
 if TYPE_CHECKING:
     from codex_replay.shell.cassettes.lint import Report
@@ -66,7 +67,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
             _print_report(report, notes, MISSING)
         bad = sum(not report.ok for report in reports)
         verdict = f"{bad} with errors." if bad else "all sound."
-        click.echo(f"{len(reports)} cassette(s), {sum(report.frames for report in reports)} frames: {verdict}")
+        click.echo(f"{plural(len(reports), 'cassette')}, {plural(sum(report.frames for report in reports), 'frame')}: {verdict}")
     if any(report.unreadable for report in reports):
         raise SystemExit(2)
     if not all(report.ok for report in reports):

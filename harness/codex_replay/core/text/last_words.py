@@ -13,11 +13,11 @@ LONG = 200
 def last_words(lines: Sequence[str]) -> str:
     """Return the end of a sentence about a program that ended: ": " and the line, or that stderr is empty.
 
-    The line is the last one that is not indented: Python writes the error below its traceback, Node.js above it, and then its
-    own version.
+    The line is the last one that is not indented and has a letter or digit: Python writes the error below its traceback,
+    Node.js above it, followed by a closing brace and its own version.
     """
     kept = [line for line in lines if line.strip() and not line.startswith("Node.js v")]
-    outer = [line for line in kept if not line[0].isspace()]
+    outer = [line for line in kept if not line[0].isspace() and any(map(str.isalnum, line))]
     if not kept:
         return "; its stderr is empty."
     return f": {truncate((outer or kept)[-1].strip(), LONG)}"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.core.text.last_words import last_words
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import fill
 from codex_replay.plugin.proxy.http import Exchange, exchange
@@ -151,7 +152,8 @@ class RunningProxy:
         last = "no answer"
         while (left := deadline - time.monotonic()) > 0.1:
             if self.process is not None and self.process.exited.is_set():
-                why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}."
+                last_line = last_words(self.process.stderr_tail(60))
+                why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}{last_line}"
                 raise self._not_ready(why)
             done = self._get(self.subject.ready, min(left, ASK))
             answers = bool(done.status) and not done.problem
@@ -182,9 +184,12 @@ class RunningProxy:
         return {path: self._get(path, ENOUGH).status for path in HEALTH_PATHS}
 
     def _not_ready(self, why: str) -> SubjectFailure:
-        said = "\n".join(self.process.stderr_tail(15)) if self.process is not None else ""
+        lines = self.process.stderr_tail(15) if self.process is not None else []
         self.stop()
-        return SubjectFailure(f"{why}{STDERR if said else ''}\n{said}".rstrip())
+        why = why if why.endswith(".") else f"{why}."
+        if len(lines) == 1 and lines[0].strip() in why:
+            lines = []  # the sentence has it already
+        return SubjectFailure("\n".join([f"{why}{STDERR if lines else ''}", *lines]))
 
     @property
     def alive(self) -> bool:

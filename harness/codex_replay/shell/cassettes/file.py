@@ -92,6 +92,8 @@ class CassetteReader:
         try:
             self._file = open_file(self.path)  # closed by close()
         except OSError as error:
+            if isinstance(error, IsADirectoryError):
+                raise CassetteError(f"{self.path} is a folder; name one cassette file (*.ndjson) in it.") from None
             raise CassetteError(f"{self.path}: the cassette cannot be opened ({error.strerror}); check the path.") from None
         try:
             self.header = self._read_header()

@@ -184,7 +184,7 @@ class BackendProcess:
             self._process.kill()
             self._process.wait()
             said = self.stderr().strip() or f"it printed {line!r}"
-            raise BackendError(f"The backend did not start: {said}") from None
+            raise BackendError(said if said.startswith("The backend ") else f"The backend did not start: {said}") from None
         return found
 
     def session(self, name: str, script: object = None) -> BackendSession:
