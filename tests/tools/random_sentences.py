@@ -21,8 +21,8 @@ CODE = ("harness", "fake_server", "suites")
 NOT_OURS = ("docs/schema/", "docs/drift/", "docs/contract/traceability")
 #: A sentence has at least so many words; less is a name.
 WORDS = 5
-#: Texts that are no sentences of this project: sources, and prompts that a case sends to a model.
-_SOURCE = re.compile(r"^Sources?:.*(?:\n(?!\n).*)*", re.MULTILINE)
+#: The list of sources at the end of a docstring is no sentence.
+_SOURCE = re.compile(r"(?:^|(?<=[.:] ))Sources?:.*(?:\n(?!\n).*)*", re.MULTILINE)
 #: Calls and members whose strings are prompts, replies or payloads of a conversation.
 SPOKEN = frozenset(
     {"prompt", "ask", "chat", "post", "responses", "send_turn", "turn", "message", "script", "TurnBuilder", "user", "say"}

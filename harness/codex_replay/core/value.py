@@ -25,7 +25,7 @@ EMPTY: dict[str, Any] = {}
 class Value:
     """A value with a field for each annotation of its class and base classes, in their order.
 
-    What a class assigns is a part's default.
+    A value that the class assigns is the default of the field.
 
     Two values are equal if they have the same class and equal fields. A value never changes: `but` returns a changed copy.
     """

@@ -1,4 +1,4 @@
-"""The pytest plugin. What a suite may import is here; the rest of the package is the plugin's own.
+"""The pytest plugin. Suites may import the names of this module; the rest of the package is internal.
 
 A case is its own scenario:
 

@@ -1,7 +1,7 @@
 """A cassette as a trace: what the report shows of a case that reproduced its recording, and what `cassette show --html` shows.
 
-Read once, as a stream, when the page is written. What a replay binds or masks is taken from the table of the recording's Codex
-version, and is next to each frame: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
+The frames are read once, as a stream, when the page is written. What a replay binds or masks is taken from the table of the
+recording's Codex version, and is next to each frame: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
 """
 
 from __future__ import annotations

@@ -32,9 +32,10 @@ NODE = [
         (["", "  "], "; its stderr is empty."),
         (PYTHON, ": ZeroDivisionError: by zero"),
         (NODE, ": Error: no id"),
+        ([*NODE[:-1], "  code: 'MODULE_NOT_FOUND'", "}", "", NODE[-1]], ": Error: no id"),
         (["  indented alone"], ": indented alone"),
     ],
-    ids=["nothing", "blank", "python", "node", "indented"],
+    ids=["nothing", "blank", "python", "node", "node-with-members", "indented"],
 )
 def test_the_line_that_names_the_error(lines: list[str], end: str) -> None:
     assert last_words(lines) == end

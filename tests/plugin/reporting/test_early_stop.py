@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,3 +123,35 @@ def test_tests_of_the_users_own_are_never_stopped(pytester: pytest.Pytester) -> 
     )
     result, report = run(pytester, of="test_mine.py")
     assert (result.ret, len(report["cases"])) == (1, 2 * FAILURES)
+
+
+NAIVE = """\
+import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Naive(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    do_POST = do_OPTIONS = do_GET
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Naive).serve_forever()
+"""
+
+
+def test_a_proxy_that_answers_404_to_everything_stops_the_run_with_its_cause(tmp_path: Path) -> None:
+    """The suite has more than a thousand cases for it."""
+    (tmp_path / "naive.py").write_text(NAIVE)
+    replay = str(Path(sys.executable).with_name("codex-replay"))
+    command = [replay, "run", "proxy", "--proxy", f"{shlex.quote(sys.executable)} naive.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
+    verdict = next(line for line in done.stdout.splitlines() if line.startswith("FAILED: "))
+    found = re.match(r"FAILED: stopped early after (\d+) cases of (\d+)\. They all failed for one cause: (.*)", verdict)
+    assert found is not None, verdict
+    assert FAILURES <= int(found[1]) < 2 * FAILURES
+    assert int(found[2]) > 1000
+    assert found[3].startswith("Requests were answered 404: POST /v1/")

@@ -93,7 +93,7 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
 
 
 def archive(thread: Thread) -> None:
-    """Put a thread away: it ends, is unloaded and takes little room."""
+    """Archive a thread: end it and unload it, so that it uses little memory."""
     thread.interrupt()
     if thread.loaded:
         thread.emit("shutdown-complete", {"turn": thread.submit()})

@@ -33,7 +33,7 @@ from codex_replay.shell.cassettes.file import CassetteReader
 def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     """Compare two cassettes after normalisation: ids, times, paths and declared races do not count.
 
-    The smallest difference comes first. Of the differences of one id, only the first is listed; the others are counted.
+    The smallest difference comes first. Only the first difference of an id is listed; the others are counted.
     Exit status: 0 equal, 1 different, 2 could not compare.
     """
     from codex_replay.protocol.recordings.compare import compare

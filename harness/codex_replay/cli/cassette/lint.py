@@ -39,7 +39,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
 
     A --literal is a secret too, also where it is streamed in chunks, escaped, or compressed; it is never printed.
 
-    Of a folder all *.ndjson in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
+    For a folder, all *.ndjson files in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
     """
     from codex_replay.protocol.schema.bundle import BundleError
     from codex_replay.shell.cassettes.bundle_check import MISSING, bundle_checks, bundle_of

@@ -79,7 +79,7 @@ class Row(NamedTuple):
 def rows(report: Report, cls: str) -> list[Row]:
     """Return the lines for the findings of a class; with cassettes, only those that hit a case.
 
-    When the last ``codex/event`` type goes, that is one line and not one for each.
+    If a version removes all ``codex/event`` types, the page has one line for all of them.
     """
     return [_of_all_events(group) if len(group) > 1 else _row(group[0]) for group in _groups(report, cls)]
 

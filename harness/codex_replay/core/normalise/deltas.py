@@ -1,8 +1,8 @@
 """Join output chunks: the real server splits a command's output at arbitrary points, so two runs differ in the split points
 where, and only in where.
 
-The chunks of one stream of one item become one event, at the place of the first; any other frame of the item ends it. Which
-frames are such pieces is data: "deltas" in `protocol/data/<version>/normalise.json`.
+The chunks of one stream of one item become one event, at the place of the first; any other frame of the item ends it. The table
+"deltas" names these frames: `protocol/data/<version>/normalise.json`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ the rules, and binds uuids, ids that a backend made up, request ids and director
 `<resp:1>`, `<id:turn/start:1>`, `<path:1>`), so that two runs normalise to equal values exactly if the same identities are in
 the same places.
 
-What the server keeps in a hash map (`unordered_keys`) has its members in another order each time: they are sorted.
+Objects that the server keeps in a hash map (`unordered_keys`) have a different member order in each run, so their members are
+sorted.
 
 Source: REAL-113 to REAL-115; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
 path (it needs `re`).

@@ -66,8 +66,7 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 def fields(raw: bytes, encoding: str) -> dict[str, Any]:
     """Return BODY (see `httpframes`) for a frame that will be `redacted`: unchanged; a body that cannot be decoded is omitted.
 
-    Of a secret in chunks one chunk may look like a whole secret; if it were redacted before all are joined, the rest would
-    stay.
+    One chunk of a secret may look like a whole secret; if it were redacted before all chunks are joined, the rest would stay.
     """
     from codex_replay.core.cassette.http_frames import body_fields
 

@@ -4,8 +4,8 @@ A redaction runs until the finders find nothing more, and they never see a place
 result as redacting it once, with this Redactor or a new one. Placeholders are plain ASCII
 without quotes or backslashes, so a JSON text stays one at any depth of nesting.
 
-A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies. What a model streams in
-chunks is joined by `streamed`, when the recording is complete.
+A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies. When the recording is
+complete, `streamed` joins the chunks that a model streamed.
 """
 
 from __future__ import annotations

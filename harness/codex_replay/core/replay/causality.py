@@ -17,8 +17,8 @@ a lane. So a frame names only the causes that are new since the lane's last fram
 
 Without that knowledge of a version, `RecordedOrder` takes its place: every server frame waits for all client frames before it.
 
-Which methods open and interrupt turns is data: `protocol/data/<version>/causality.json`. On fake-codex's start-up path: the
-table is read when the first frame of a thread is seen, which the client's first answer need not wait for.
+The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. On fake-codex's start-up path:
+the table is read when the first frame of a thread is seen, which the client's first answer need not wait for.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RecordedOrder:
         self._new: list[int] = []
 
     def opener(self, lane: Lane) -> int | None:
-        """Return None: no frame waits for whoever opened its thread."""
+        """Return None: no frame waits for the request that opened its thread."""
         return None
 
     def client(self, frame: Frame) -> None:

@@ -1,7 +1,7 @@
 """Find the recorded exchange that answers a live request; if none matches, find the most similar one and the difference.
 
-A request is compared over the parts that a case names (`http_over`). What changes from run to run is masked by `normalise`'s
-rules, and uuids are bound, both by `match`. Secrets of the live request are redacted as those of the recording were.
+A request is compared over the parts that a case names (`http_over`). `match` masks the values that change from run to run, by the
+rules of `normalise`, and binds uuids. Secrets of the live request are redacted as those of the recording were.
 
 By `content` the first unused exchange that agrees is taken, from any connection. By `connection` a live connection follows one
 recorded connection, exchange by exchange, and when that ends the next unused one. Each exchange is played once.

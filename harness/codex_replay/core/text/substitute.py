@@ -1,7 +1,7 @@
 """Replace paths and ids inside text: all at once, the longest first, and a path only where whole path segments are.
 
-`/tmp` is in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. What was put
-in is not searched again. Text or bytes, plain or inside JSON at any depth (`\\n/tmp`). On fake-codex's start-up path: no `re`.
+`/tmp` is in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. The inserted text
+is not searched again. Text or bytes, plain or inside JSON at any depth (`\\n/tmp`). On fake-codex's start-up path: no `re`.
 """
 
 from __future__ import annotations

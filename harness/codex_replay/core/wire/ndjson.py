@@ -1,4 +1,4 @@
-"""Newline-delimited framing: bytes in, whole lines out, in whatever pieces they come.
+"""Newline-delimited framing: take bytes in chunks of any size, and return complete lines.
 
 Lines keep their terminator, so that joining them gives the bytes back. Only b"\\n" ends a line: the real app-server takes a
 carriage return for white space (REAL-84: CRLF is fine).

@@ -58,7 +58,7 @@ class Server(Client):
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
-        """Return True if the server is still running after so many seconds."""
+        """Return True if the server is still running after this many seconds."""
         return self.process.wait(seconds) is None
 
     def close_stdout(self) -> None:
@@ -70,7 +70,7 @@ class Server(Client):
         self.process.close_stdin()
 
     def wait_upstream(self, requests: int) -> None:
-        """Wait until the model has answered so many turns in all; a replay has no model to wait for."""
+        """Wait until the model has answered this many turns in total; a replay has no model, so it returns at once."""
         __tracebackhide__ = True
         wanted = requests
         while self.upstream is not None:

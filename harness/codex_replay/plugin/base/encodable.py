@@ -1,7 +1,7 @@
 """Make reports encodable: the output of a broken subject may contain text without a form in UTF-8.
 
-JSON may escape a lone surrogate, and a failure then shows it. pytest-xdist cannot send such a text, and would end the whole
-run over it; so in what it sends the surrogate is as its escape.
+JSON may escape a lone surrogate, and a failure then shows it. pytest-xdist cannot send such a text, and would end the whole run;
+so each lone surrogate is replaced by its escape before it is sent.
 
 A report has a hundred small values, and pytest-xdist writes and reads each by itself, in Python. So it is given one: the report
 as `marshal` writes it, which keeps what xdist would keep (tuples too) and is done in C.

@@ -23,7 +23,7 @@ def installed_suites() -> Path:
 def installed_id(path: Path, root: Path) -> str | None:
     """Return `suites/SUITE/MODULE` for a module of an installed suite outside the root of the run; None for any other module.
 
-    pytest itself would call it by what is left below the argument that it was given: of a module, by nothing.
+    pytest itself would name it relative to its argument, so the name of a module would be empty.
     """
     suites = installed_suites()
     if path.is_relative_to(root) or not path.is_relative_to(suites):

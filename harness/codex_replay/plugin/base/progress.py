@@ -1,7 +1,7 @@
 """Report the progress of a run to another process: one JSON object per line, on the descriptor in CODEX_REPLAY_PROGRESS.
 
-`{"collected": N}` once, then `{"case": "suite/module/case", "outcome": "passed"}` for each finished test. What reads it is
-`codex-replay run`.
+`{"collected": N}` once, then `{"case": "suite/module/case", "outcome": "passed"}` for each finished test. `codex-replay run`
+reads it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One editor under test: started by its command, driven by the lines of docs/editor-client.md, seen from both of its ends.
 
 What the user sees comes from the editor's own stdout (`turn`, `wait`, `shown`); what the server sees (`sent`, `requests`,
-`answers`) is in `editor_wire`. A report is waited for and taken once; whatever fails is a `SubjectFailure` with both views.
+`answers`) is in `editor_wire`. Each report can be awaited once; every failure is a `SubjectFailure` with both views.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ DOCUMENT = "docs/editor-client.md has the commands and reports of a driver."
 
 @dataclass(frozen=True, slots=True)
 class FoundEditor:
-    """What an editor client did: the methods that its codex got, what the user saw, and its exit status.
+    """The behaviour of an editor client: the methods that its codex received, the reports to the user, and its exit status.
 
     `seconds` is how long the turn took. `wrong` is a sentence if it cannot be judged at all.
     """

@@ -77,7 +77,7 @@ class Wire:
         self._until_wire(lambda: bool(self.requests(method)), f"The editor did not send {method}")
 
     def wait_said(self, method: str, times: int = 1) -> None:
-        """Wait until the server has sent a method so many times."""
+        """Wait until the server has sent a method this many times."""
         __tracebackhide__ = True
         heard = f"The server did not send {method} {times} times"
         self._until_wire(lambda: sum(said.get("method") == method for said in self.server_messages()) >= times, heard)

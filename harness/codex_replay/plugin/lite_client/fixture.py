@@ -1,7 +1,7 @@
 """The `lite_client` fixture: run a lite client by its command, and record its requests to the backend and to the token URL.
 
 `--lite-client` names the subject: `reference`, or a command line that keeps to docs/lite-client.md. Every run gets a folder with
-its auth.json and a session of the fake Responses backend with the case's script; `Run` is what came of it. Each check of the
+its auth.json and a session of the fake Responses backend with the case's script; `Run` is the result. Each check of the
 suite bears `@pytest.mark.spec(id, statements...)`: a name that stays, and the statements of the
 contract that it asserts; a failure shows them next to the traffic.
 """

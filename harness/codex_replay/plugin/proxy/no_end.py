@@ -28,7 +28,7 @@ def ends_turn(message: Any) -> bool:
 
 
 def no_end(done: Exchange, *, attached: bool) -> str:
-    """Return the sentences for an answer without an end: its cause as the frames show it, the problem, what had come of it.
+    """Return the sentences for an answer without an end: its cause according to the frames, the problem, and the received part.
 
     The frames of an `attached` proxy cannot be seen, so that no cause is known.
     """

@@ -170,7 +170,7 @@ class _Probe:
         return self.ask("POST", PATHS[endpoint], {}, key=False).status
 
     def at_once(self, endpoint: str, number: int) -> int:
-        """Ask with so many clients at once; return how many were served."""
+        """Send a request from each of `number` clients at once; return the number of successful answers."""
         with ThreadPoolExecutor(number) as pool:
             return sum(answer.served for answer in pool.map(lambda _: self.post(endpoint, "clients"), range(number)))
 

@@ -52,6 +52,8 @@ def _calls(turn: Mapping[str, Any]) -> bool:
 
 
 def with_latency(script: Any, ms: float) -> dict[str, Any]:
-    """Return a script whose answers begin after so many milliseconds, unless a turn says otherwise; `script` may be its turns."""
+    """Return a script whose answers begin after a delay in milliseconds, unless a turn has its own delay; `script` may be a list
+    of turns.
+    """
     whole = script if isinstance(script, dict) else {"turns": script}
     return {**whole, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}

@@ -1,7 +1,7 @@
 """Run chosen cases again alone: in a separate pytest process, one after another and not in parallel.
 
-The child is told by CODEX_REPLAY_ALONE where to write its results, a line of JSON for each case; what a case says is redacted
-before it is written. A fixture that keeps processes for several cases starts new ones for each case there (`is_alone`).
+CODEX_REPLAY_ALONE gives the child process the file for its results, one line of JSON for each case; messages are redacted before
+they are written. A fixture that keeps processes for several cases starts new ones for each case there (`is_alone`).
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Judge the lines, or write the file."""
+        """Compare the results with the baseline, or write the baseline file."""
         if hasattr(session.config, "workerinput") or exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         if self.update:

@@ -75,7 +75,7 @@ def plan(
 ) -> list[Change]:
     """Return the changes of a run. `seen` has for each case whether it failed, its names and its lines, `stale` lines.
 
-    Of a run that writes the file again (`update`) only the new failures count.
+    If a run writes the file again (`update`), only the new failures count.
     """
     passed_lines = set() if update else set(stale)
     names = Counter(name for _, of, _ in seen.values() for name in of)

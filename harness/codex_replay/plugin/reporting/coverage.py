@@ -1,10 +1,10 @@
 """Measure how much of the protocol a run has shown: methods, events and enumerated values, each with the first case that showed
 it.
 
-Strategy. What there is to see comes from the bundle; where enumerated values show in frames, and what cannot be reached offline
-and why, are two tables of the version (`coverage.json`, `unreachable.json`). `seen` reads the frames of one connection and
-returns plain strings, so that they can travel from a worker process; `Coverage` adds them up, case by case, and only of cases
-that passed: what it counts was sent or answered, and valid. Nothing here knows what a test is.
+Strategy. The bundle lists the items to cover. Two tables of the version name the places of enumerated values in frames
+(`coverage.json`), and the items that cannot be reached offline, with the reasons (`unreachable.json`). `seen` reads the frames of
+one connection and returns plain strings, so that they can travel from a worker process; `Coverage` adds them up, case by case,
+and only of cases that passed: what it counts was sent or answered, and valid. Nothing here knows what a test is.
 """
 
 from __future__ import annotations

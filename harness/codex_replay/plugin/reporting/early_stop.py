@@ -1,7 +1,7 @@
 """Stop a run whose first cases all fail for one cause: a wrong proxy then fails in seconds and not in minutes.
 
 A run may stop only while nothing works: a case that passed, a known failure of the baseline, a second cause, a test of the user's
-own or a worker that died ends the watch for the whole run. So does a run with fewer cases left than would have failed.
+own or a worker that died ends the watch for the whole run. A run also continues if fewer cases are left than have failed.
 
 The controller of pytest-xdist decides. Its workers do not read messages between two cases, so it puts a file into the folder
 of the traces, which each worker looks for after each case.

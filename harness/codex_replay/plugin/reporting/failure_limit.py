@@ -1,7 +1,8 @@
 """Print the first failure of each check in full at the terminal, and the number of the others.
 
 A proxy that speaks other methods than a profile asks for fails eight hundred cases, each with forty frames: what a person seeks
-is not found in eight megabytes, and a CI system cuts them. The report has all of every case, whatever is printed here.
+is not found in eight megabytes, and a CI system cuts them. The report contains all details of every case, even those that are not
+printed here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Store the result and the trace of each phase of a case, in the process that runs the case.
 
-A trace goes to the spool, so that none of it travels with pytest's own reports, and a worker that dies loses one case. A trace
-that cannot be collected must not change a verdict: a sentence then is in its place.
+A trace goes to the spool, so that none of it travels with pytest's own reports, and a worker that dies loses one case. An error
+in the collection of a trace must not change a verdict: the report then has a sentence instead of the trace.
 """
 
 from __future__ import annotations

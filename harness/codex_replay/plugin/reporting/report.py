@@ -58,7 +58,7 @@ def taken_in(path: Path) -> dict[str, Any] | None:
 
 
 def _shallow(value: Any) -> bool:
-    """Return True if a value is nested no deeper than whatever will read it can follow."""
+    """Return True if a value is not nested too deeply for the programs that read it."""
     level = [value]
     for _ in range(DEEPEST):
         below = (inner for each in level for inner in (each.values() if isinstance(each, dict) else each))

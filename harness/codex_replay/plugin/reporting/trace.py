@@ -2,7 +2,7 @@
 
 Strategy. The fixture of a subject registers a source for the test that uses it (`TRACE_SOURCE`), so that nothing here knows a
 subject. The source is asked at the end of the test; most sources only hand the frames that their fixture has kept to
-`TraceCollector.collect`. Of a passed case less is kept than of a failed one.
+`TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _OPAQUE = re.compile(
 def without_torn(text: str) -> str:
     """Return a text without fragments that may be part of a secret, because truncation can cut a secret in two.
 
-    Half a token has neither the form nor the name by which it could be known; so what touches an ellipsis and looks it goes.
+    Half a token has no form or name by which the redactor could recognise it. So a word next to an ellipsis that looks like a
+    part of a token is removed.
     """
     return _TORN.sub(lambda found: _CUT if _OPAQUE.search(found[0]) else found[0], text)
 

@@ -100,7 +100,7 @@ def _validator(version: str) -> tuple[bundle.Bundle, Validator]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one case of each cassette for whoever asks for `cassette`."""
+    """Parametrize each test that uses `cassette` with all cassettes."""
     if "cassette" not in metafunc.fixturenames:
         return
     session = metafunc.config.stash.get(SESSION, None)

@@ -61,7 +61,7 @@ class CallableModel:
 def turn_of(answer: Any) -> Any:
     """Convert the return value of a model function to a turn: a text, an item, a list, a turn, or the values of a generator.
 
-    A coroutine or an asynchronous generator runs to its end in an event loop of its own.
+    A coroutine or an asynchronous generator runs to its end in a separate event loop.
     """
     if inspect.isasyncgen(answer):
         answer = asyncio.run(_collected(answer))

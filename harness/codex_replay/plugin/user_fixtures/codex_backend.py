@@ -99,7 +99,7 @@ class CodexBackend:
         self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
-        """Wait until so many requests have been answered; return all. Raises AssertionError on a timeout."""
+        """Wait until this many requests have been answered; return all of them. Raises AssertionError on a timeout."""
         __tracebackhide__ = True
         found = [request_of(entry, self.url) for entry in self._session.ledger(count, seconds)]
         if len(found) < count:
@@ -126,7 +126,7 @@ class CodexBackend:
         if unused:
             turns = ", ".join(f"turns[{i}]" for i in unused)
             what = f"No request used {turns} of the script."
-            found = [*found, f"{what} Remove what is not needed, or allow it with codex_backend.script(..., partial=True)."]
+            found = [*found, f"{what} Remove the unused turns, or allow them with codex_backend.script(..., partial=True)."]
         if self._recorded:
             left = [f"frame {each['frame']} of {each['cassette']}" for each in self._session.unused_frames()]
             found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows it)." for one in left]

@@ -213,7 +213,7 @@ class FakeCodex:
         return rpc_conversation(lines, self._codex)
 
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """Wait until the client has sent so many messages of a method; return them. Raises AssertionError on a timeout."""
+        """Wait until the client has sent this many messages of a method; return them. Raises AssertionError on a timeout."""
         __tracebackhide__ = True
         deadline = time.monotonic() + seconds
         while True:

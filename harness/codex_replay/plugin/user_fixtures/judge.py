@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def fail_on_problems(fake: FakeCodex) -> None:
-    """Fail if the model was asked what the script does not have."""
+    """Fail if the model got a request that no turn of the script answers."""
     __tracebackhide__ = True
     if not fake.lenient and (problems := fake.problems):
         told = "\n    ".join(problems[:5])

@@ -1,9 +1,9 @@
 """Compare one case on two versions: every change in the server's frames.
 
 Strategy. Events are paired label by label, equal ones first and the others by similarity, so that
-neither a frame that has gone nor one that came in between shifts the rest. What has no partner has vanished, appeared, or come
-oftener or less often; what has one is compared inside; and pairs that are the other way round, where no declared race allows
-that, have changed their order.
+neither a frame that has gone nor one that came in between shifts the rest. An event without a partner has vanished, appeared, or
+changed its number. Paired events are compared inside. Pairs in a different order count as changed, unless a declared race allows
+both orders.
 
 If one of the two runs ended early (the case failed there), the other counts only up to the client frame that the first one
 never sent: what came later can be no difference.

@@ -1,7 +1,7 @@
 """The part of the protocol that Codex reserves for clients that ask for it: the capability, and how a client sends it.
 
 From 0.95 on the binary generates two bundles of itself. The plain one leaves out what is experimental, and ``--experimental``
-writes it too; the server refuses messages that only the second one has from a client without ``capabilities.experimentalApi``
+writes it too; a client that does not send ``capabilities.experimentalApi`` gets an error for messages that only the second one
 has (-32600, "thread/start.dynamicTools requires experimentalApi capability"), unless what it sends there is null, false or an
 empty list. The plain bundle shows whether a version has a second one: its initialize declares the capability.
 """

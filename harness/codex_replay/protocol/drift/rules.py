@@ -1,6 +1,6 @@
 """The rules of drift: decide, for each kind of change and each sender, whether it breaks programs that use the old protocol.
 
-The idea in two sentences. What the *client* sends must still be accepted: a narrower type breaks its senders. What
+The idea in two sentences. The server must still accept the messages of the *client*: a narrower type breaks their senders. What
 the *server* sends was a promise: a type that loses or loosens something breaks its readers; a mere addition does not, since a
 reader of an open protocol ignores what it does not know.
 """

@@ -2,8 +2,8 @@
 
 Strategy: a finding names the frames it is in (method and sender) and a path in them, so a case is hit when one of its
 frames has something that is no longer valid: the removed property, the value that is no longer accepted, a message without
-what is required now. Where the server's promise got weaker (null may come, another type may come), whoever read that place
-before is hit. A change that only clients with (or without) a capability notice does not hit other conversations.
+what is required now. Where the server's promise got weaker (null may come, another type may come), clients that read that place
+are affected. A change that only clients with (or without) a capability notice does not hit other conversations.
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
     """Return two events with their values in one place, and where one has its own text next to it the path and the two texts.
 
-    What re-encodes to the bytes that were seen is kept as a value (`data`, `body`), all else as its text, the value as its
+    A text is kept as a value (`data`, `body`) if encoding it again gives the same bytes, otherwise as text with its value as
     `view`: a direct comparison of two texts with the same content would find nothing in common.
     """
     for kind, name in _VALUES:

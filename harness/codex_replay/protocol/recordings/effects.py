@@ -1,8 +1,8 @@
 """List the effects that playing a recording to a live server can have on this machine: commands, patches, programs.
 
 A cassette comes from somebody, and a live server obeys it: the model's recorded answers ask for commands, and the recorded
-client brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. What is known
-only to speak is left out; whatever is not known counts, since each version of Codex has tools of its own.
+client brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. Tools that are
+known to have no effect are left out; unknown tools count, because each version of Codex has different tools.
 
 Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
 send).

@@ -123,7 +123,7 @@ _OWN = ("type", "id", "status", "deltas", "partial_images")
 
 
 def finished(item: Mapping[str, Any], id_: str, call_id: str) -> dict[str, Any]:
-    """Return the item as it is sent at its end, from the item of a script."""
+    """Return the finished item that is sent at its end, made from the item of a script."""
     kind = KINDS[item["type"]]
     made: dict[str, Any] = {"id": id_, "type": item["type"]}
     if kind.statuses:
@@ -144,7 +144,7 @@ def finished(item: Mapping[str, Any], id_: str, call_id: str) -> dict[str, Any]:
 
 
 def begun(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a finished item as it is when it is added."""
+    """Return the initial form of a finished item, which is sent when the item is added."""
     kind = KINDS[item["type"]]
     status = {"status": "in_progress"} if kind.statuses else {}
     return {**item, **status, **kind.begun}
@@ -177,7 +177,7 @@ def _streamed(event: str, key: str, whole: str, pieces: Iterable[str]) -> Iterat
 
 
 def audio(item: Mapping[str, Any], split: Split) -> Iterator[Event]:
-    """Yield the events of an audio: its data (base64), then what is said in it. They belong to no item (types of the package)."""
+    """Yield the events of an audio: its data (base64), then its transcript. They belong to no item (types of the package)."""
     if data := item.get("data", ""):
         yield "response.audio.delta", {"delta": data}
     yield "response.audio.done", {}

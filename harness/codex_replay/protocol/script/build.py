@@ -148,7 +148,7 @@ class TurnBuilder:
         return self._add("compaction", encrypted_content=encrypted_content)
 
     def audio(self, data: str = "", transcript: str = "") -> Self:
-        """Send audio (base64) and what is said in it; it is no item of the response."""
+        """Send audio (base64) and its transcript; it is not an item of the response."""
         return self._add("audio", data=data, transcript=transcript)
 
     def queued(self) -> Self:
@@ -223,7 +223,7 @@ class TurnBuilder:
         return self._set(status=status, error=error, body=body, headers=headers)
 
     def times(self, times: int | Literal["always"]) -> Self:
-        """Answer so many requests with this turn."""
+        """Answer this many requests with this turn."""
         return self._set(times=times)
 
     def usage(self, **counts: int) -> Self:

@@ -107,7 +107,7 @@ def usage_values(
 ) -> dict[str, Any]:
     """Return the values of the event "usage": the token counts and rate limits for v1 and v2.
 
-    `told` are the limits in the model's answers so far, perhaps empty; None while there was no answer.
+    `told` are the rate limits in the model's answers so far, perhaps empty; None before the first answer.
     """
     info = tokens = None
     if total is not None and last is not None:

@@ -118,7 +118,7 @@ class Connection:
         return message if isinstance(message, dict) else None
 
     def answered(self, reply: Message) -> None:
-        """Hand an answer to whoever waits for it."""
+        """Pass an answer to the caller that waits for it."""
         asked = reply["id"]
         if isinstance(asked, bool) or not isinstance(asked, int) or asked not in self._waiting:
             return

@@ -44,7 +44,7 @@ class Process:
         os.close(self.stdout)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status (negative: the signal that killed it), or None if it still runs after so many seconds."""
+        """Return the exit status (negative: the signal that killed it), or None if it still runs after this many seconds."""
         deadline = time.monotonic() + seconds
         while self._status is None:
             ended, status = os.waitpid(self._pid, os.WNOHANG)

@@ -2,8 +2,8 @@
 
 Strategy: prompts wait in a queue; `_advance` does the next step that is possible: start the server, shake hands, start the
 thread, start the turn. A server that is gone resets all of it, so that the next prompt starts over. Fields are read in either
-spelling, thread_id or threadId: the document uses the one, the real server the other. What codex/event/* notifications contain
-comes as item/* and turn/* as well, so they are left alone.
+spelling, thread_id or threadId: the document uses the one, the real server the other. The codex/event/* notifications are
+ignored, because item/* and turn/* have the same content.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Reader:
         self._rest = b""
 
     def some(self, most: int = PIECE) -> bytes:
-        """Return the available bytes, at most so many, waiting for the first; b"" at the end."""
+        """Wait for data and return at most `most` bytes; b"" at the end of the connection."""
         found = self._rest or self._connection.recv(PIECE)
         self._rest = found[most:]
         return found[:most]

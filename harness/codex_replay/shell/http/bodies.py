@@ -24,7 +24,7 @@ _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
 def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
-    """Return True if a body is longer than the limit when it is decoded; no more than that is decoded to know it."""
+    """Return True if the decoded body is longer than the limit; decoding stops at the limit."""
     if (encoding or "").lower() in content_encoding.IDENTITY:
         return False
     if limit == AT_ONCE and len(raw) > AT_ONCE:

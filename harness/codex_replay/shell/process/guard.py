@@ -1,7 +1,7 @@
 """Run one command and make sure that none of its processes remains: `python -m codex_replay.shell.process.guard COMMAND...`.
 
-The command ends when it is done, when this program gets a signal (TERM, INT, HUP), or when this program's stdin ends, which
-it does when whoever started it is gone, however that happened. Then all that the command has started is ended too, also what has
+The command ends by itself, when this program gets a signal (TERM, INT, HUP), or when this program's stdin ends. Its stdin ends
+when the parent process has exited for any reason. Then all that the command has started is ended too, also what has
 its own session and the orphans of its parent: on Linux they come to this program (a "child subreaper", see
 prctl(2)), so that every started process is below it in the process tree. The exit status is the command's.
 

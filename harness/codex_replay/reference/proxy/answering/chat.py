@@ -14,7 +14,9 @@ from codex_replay.reference.proxy.wire import sse
 
 
 class ChatAnswer:
-    """Collects the pieces; `feed` returns what a stream gets for each, `whole` is the answer without a stream."""
+    """Collects the parts of an answer; `feed` returns the bytes to stream for each of them; `whole` returns the complete answer
+    without streaming.
+    """
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked

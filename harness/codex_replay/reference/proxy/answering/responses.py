@@ -20,7 +20,9 @@ Event = dict[str, Any]
 
 
 class ResponsesAnswer:
-    """Collects the pieces; `feed` returns what a stream gets for each, `whole` is the answer without a stream."""
+    """Collects the parts of an answer; `feed` returns the bytes to stream for each of them; `whole` returns the complete answer
+    without streaming.
+    """
 
     def __init__(self, asked: Asked) -> None:
         self._response = _empty(asked)
