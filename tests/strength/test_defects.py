@@ -11,10 +11,10 @@ from tests.strength.defects.__main__ import failures, main, named_by
 from tests.strength.defects.table import DEFECTS, PROXIES, command
 from tests.strength.proxy_variants import table
 
-#: Planted at once, so that one start of pytest serves for six; in each group none hides another.
+#: Planted at once, so that one start of pytest serves for six or seven; in each group none hides another.
 GROUPS = (
     ("two-calls", "first-message", "late-errors", "no-approvals", "foreign-thread", "lost-input"),
-    ("usage-field", "no-schema", "unknown-members", "repeated-deltas", "no-interrupt", "half-answer"),
+    ("usage-field", "no-schema", "unknown-members", "repeated-deltas", "no-interrupt", "half-answer", "partial-block"),
 )
 
 

@@ -68,6 +68,11 @@ def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = 
     except ValueError:
         raise AssertionError(f"The arguments of the calls {of} must be JSON, but they are {answer.calls}.") from None
     must_be(f"The calls {of}", calls, list(vector.calls))
+    if dialect.open.strip() in answer.text and dialect.open.strip() not in vector.output:
+        raise AssertionError(
+            f"The text {of} has markup of a call that is not whole (dialect {dialect.id}): {answer.text!r}. Hold a block back "
+            "until its end; drop it if the stream ends first."
+        )
     must_be(f"The text {of}, runs of white space as one blank,", squeezed(answer.text), squeezed(vector.output))
 
 

@@ -3,7 +3,7 @@
     PROXY_DEFECTS=NAME,NAME... python loop_proxy.py
 
 A request takes an idle app-server (or starts one), reads its stdout itself until the turn has ended, and gives it back. It has no
-text-tools, obsidian-xml and title-intercept. Each NAME plants one class of defects of real proxies; the tests hold the suite to
+obsidian-xml and title-intercept. Each NAME plants one class of defects of real proxies; the tests hold the suite to
 naming it.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -163,8 +164,65 @@ def turn(asked, client):
             server.end()
 
 
+CLOSES = {"<tool_call>": "</tool_call>", "<use_tool>": "</use_tool>"}
+
+
+class Blocks:
+    """Finds calls in the text of one message: `feed` and `close` yield ("text", item, text); `calls` grows."""
+
+    def __init__(self, item, calls):
+        self.item, self.calls, self.rest = item, calls, ""
+
+    def say(self, size):
+        text, self.rest = self.rest[:size], self.rest[size:]
+        if text:
+            yield "text", self.item, text
+
+    def feed(self, text):
+        self.rest += text
+        while True:
+            found = sorted((self.rest.find(tag), tag) for tag in CLOSES if tag in self.rest)
+            if not found:
+                held = next(n for n in range(10, -1, -1) if n == 0 or any(t.startswith(self.rest[-n:]) for t in CLOSES))
+                yield from self.say(len(self.rest) - min(held, len(self.rest)))
+                return
+            at, tag = found[0]
+            yield from self.say(at)
+            end, call = self.rest.find(CLOSES[tag]), None
+            while end >= 0 and not (call := self.read(tag, self.rest[len(tag) : end])):
+                end = self.rest.find(CLOSES[tag], end + 1)
+            if not call:
+                return
+            self.calls.append(call)
+            self.rest = self.rest[end + len(CLOSES[tag]) :]
+
+    def read(self, tag, content):
+        if tag == "<use_tool>":
+            found = dict(re.findall(r"<([\w.-]+)>(.*?)</\1>", content, re.S))
+            name, given = found.pop("name", None), found
+        else:
+            try:
+                found = json.loads(content)
+                name, given = found["name"], found.get("arguments") or {}
+            except (ValueError, KeyError, TypeError, AttributeError):
+                return None
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return name and {"call_id": f"call_{uuid.uuid4()}", "name": name, "arguments": text}
+
+    def close(self):
+        tag = next((tag for tag in CLOSES if self.rest.startswith(tag)), None)
+        if tag is None or (tag == "<use_tool>" and "partial-block" in DEFECTS):
+            yield from self.say(len(self.rest))
+
+
 def follow(server, thread, asked, client):
-    usage, said, before, calls = None, {}, "", []
+    usage, said, before, calls, blocks = None, {}, "", [], {}
+
+    def told(item, text):
+        if not asked["names"]:
+            return [("text", item, text)]
+        return blocks.setdefault(item, Blocks(item, calls)).feed(text)
+
     while True:
         try:
             frame = server.read(time.monotonic() + IDLE, client)
@@ -192,11 +250,13 @@ def follow(server, thread, asked, client):
                 text = text[len(before) :]
             before = params["delta"]
             said[params["itemId"]] = said.get(params["itemId"], "") + params["delta"]
-            yield "text", params["itemId"], text
+            yield from told(params["itemId"], text)
         elif method == "item/completed" and params["item"]["type"] == "agentMessage":
             rest = params["item"]["text"][len(said.get(params["item"]["id"], "")) :]
             if rest and "repeated-deltas" not in DEFECTS:
-                yield "text", params["item"]["id"], rest
+                yield from told(params["item"]["id"], rest)
+            if params["item"]["id"] in blocks:
+                yield from blocks[params["item"]["id"]].close()
             if "first-message" in DEFECTS:
                 yield "end", usage
                 return

@@ -2,7 +2,7 @@
 //
 //     PROXY_DEFECTS=NAME,NAME... node turn_proxy.mjs
 //
-// It has no text-tools, obsidian-xml and title-intercept. Each NAME plants one class of defects of real proxies; the tests hold
+// It has no obsidian-xml and title-intercept. Each NAME plants one class of defects of real proxies; the tests hold
 // the suite to naming it.
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -103,8 +103,68 @@ process.on('SIGTERM', () => { server?.child.kill(); process.exit(0) })
 
 // -- a turn ----------------------------------------------------------------------------------------------------------------
 
+const CLOSES = { '<tool_call>': '</tool_call>', '<use_tool>': '</use_tool>' }
+
+/** Finds calls in the text of one message. */
+class Blocks {
+  rest = ''
+
+  constructor(onText, onCall) { Object.assign(this, { onText, onCall }) }
+
+  feed(text) {
+    this.rest += text
+    for (;;) {
+      const found = Object.keys(CLOSES).map((open) => ({ open, at: this.rest.indexOf(open) })).filter(({ at }) => at >= 0)
+      if (!found.length) return this.say(this.rest.length - this.held())
+      const { open, at } = found.sort((one, other) => one.at - other.at)[0]
+      this.say(at)
+      let end = this.rest.indexOf(CLOSES[open])
+      let call = null
+      for (; end >= 0; end = this.rest.indexOf(CLOSES[open], end + 1)) {
+        call = this.read(open, this.rest.slice(open.length, end))
+        if (call) break
+      }
+      if (!call) return
+      this.rest = this.rest.slice(end + CLOSES[open].length)
+      this.onCall(call)
+    }
+  }
+
+  /** How many characters at the end may be the beginning of a tag. */
+  held() {
+    for (let n = Math.min(this.rest.length, 10); n > 0; n--) {
+      if (Object.keys(CLOSES).some((open) => open.startsWith(this.rest.slice(-n)))) return n
+    }
+    return 0
+  }
+
+  say(n) {
+    if (n) this.onText(this.rest.slice(0, n))
+    this.rest = this.rest.slice(n)
+  }
+
+  read(open, content) {
+    if (open === '<use_tool>') {
+      const members = Object.fromEntries([...content.matchAll(/<([\w.-]+)>([^]*?)<\/\1>/g)].map(([, key, value]) => [key, value]))
+      const { name, ...args } = members
+      return name && { name, arguments: JSON.stringify(args) }
+    }
+    try {
+      const call = JSON.parse(content)
+      const args = call.arguments ?? {}
+      return typeof call.name === 'string' && { name: call.name, arguments: typeof args === 'string' ? args || '{}' : JSON.stringify(args) }
+    } catch { return null }
+  }
+
+  close() {
+    const open = Object.keys(CLOSES).find((each) => this.rest.startsWith(each))
+    if (!open || (open === '<use_tool>' && defects.has('partial-block'))) this.say(this.rest.length)
+  }
+}
+
 class Turn {
   open = []
+  blocks = new Map()
   calls = []
   usage = null
   said = new Map()
@@ -121,10 +181,11 @@ class Turn {
       if (defects.has('repeated-deltas') && this.last && text.startsWith(this.last)) text = text.slice(this.last.length)
       this.last = params.delta
       this.said.set(params.itemId, (this.said.get(params.itemId) ?? '') + params.delta)
-      if (text) this.onText(params.itemId, text)
+      if (text) this.text(params.itemId, text)
     } else if (method === 'item/completed' && params.item.type === 'agentMessage') {
       const so = this.said.get(params.item.id) ?? ''
-      if (params.item.text.length > so.length && !defects.has('repeated-deltas')) this.onText(params.item.id, params.item.text.slice(so.length))
+      if (params.item.text.length > so.length && !defects.has('repeated-deltas')) this.text(params.item.id, params.item.text.slice(so.length))
+      this.blocks.get(params.item.id)?.close()
       if (defects.has('first-message')) this.finish()
     } else if (method === 'rawResponseItem/completed' && params.item.type === 'function_call' && this.names.has(params.item.name)) {
       this.calls.push(params.item)
@@ -136,6 +197,16 @@ class Turn {
       if (params.turn.status === 'failed') this.fail(params.turn.error)
       else this.finish()
     }
+  }
+
+  /** Hand on the text of a message; with tools, the calls in it are taken out. */
+  text(item, text) {
+    if (!this.names.size) return this.onText(item, text)
+    if (!this.blocks.has(item)) {
+      const onCall = (call) => this.calls.push({ ...call, call_id: `call_${randomUUID()}` })
+      this.blocks.set(item, new Blocks((part) => this.onText(item, part), onCall))
+    }
+    this.blocks.get(item).feed(text)
   }
 
   fail(error) {

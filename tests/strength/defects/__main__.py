@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.strength.defects.table import ABLE, DEFECTS, PROXIES, Defect, command
+from tests.strength.defects.table import ABLE, DEFECTS, DIALECTS, PROXIES, Defect, command
 
 Case = tuple[str, str]
 PROGRAM = Path(sys.executable).with_name("codex-replay")
@@ -34,7 +34,8 @@ def failures(proxy: str, planted: tuple[Defect, ...], app_server: str, chosen: b
         chosen = cases(planted) if chosen else "not test_tool_calls"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        able = "" if proxy == "reference" else f"capabilities = {json.dumps(ABLE)}\n"
+        able = f"tool_calls = {json.dumps(DIALECTS)}\n"
+        able += "" if proxy == "reference" else f"capabilities = {json.dumps(ABLE)}\n"
         line = json.dumps(shlex.join(command(proxy, planted)))
         (folder / "pyproject.toml").write_text(f"[tool.codex-replay.proxy.{proxy}]\ncommand = {line}\n{able}", encoding="utf-8")
         argv = [str(PROGRAM), "run", "proxy", f"--proxy={proxy}", "--profile=works-on-0.92", "--plain", "-n", "1"]

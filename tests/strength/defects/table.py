@@ -9,7 +9,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[3]
 MINIATURES = ROOT / "tests" / "miniatures" / "proxies"
 #: What the two small proxies can do.
-ABLE = ("chat", "responses", "stream", "models", "native-tools", "cors")
+ABLE = ("chat", "responses", "stream", "models", "text-tools", "native-tools", "cors")
+#: The dialects in which they find calls.
+DIALECTS = ("tool_call", "use_tool")
 
 
 class Defect(NamedTuple):
@@ -59,6 +61,12 @@ DEFECTS = (
         "schema-does-not-reach-the-model",
         r"text\.format\.schema of each request to the model",
         "test_a_schema_reaches_the_model",
+    ),
+    Defect(
+        "partial-block",
+        "partial-blocks-of-another-dialect-shown",
+        r"markup of a call that is not whole \(dialect use_tool\)",
+        "test_the_calls and use_tool and cut-off",
     ),
     Defect(
         "unknown-members", "members-that-092-does-not-know", r"members that Codex 0\.92 does not know", "test_no_unknown_members"

@@ -7,6 +7,7 @@ from typing import Any
 
 from codex_replay.reference.proxy import app, errors
 from codex_replay.reference.proxy.answering import events
+from codex_replay.reference.proxy.answering.dialect import DialectParser
 from codex_replay.reference.proxy.answering.events import AgentMessage, Delta
 from codex_replay.reference.proxy.app import App
 from codex_replay.reference.proxy.asking import payloads
@@ -74,6 +75,15 @@ def repeated_starts_lost() -> None:
                 yield event
 
     Exchange.events = following
+
+
+@variant
+def partial_blocks_of_another_dialect_shown() -> None:
+    def close(self: DialectParser) -> list[Any]:
+        rest, self._rest = self._rest, ""
+        return [rest] if rest else []
+
+    DialectParser.close = close
 
 
 @variant
