@@ -100,6 +100,21 @@ def test_a_script_sees_the_responses_that_are_continued(backend: BackendProcess)
     assert (status, text(third["output"][0])) == (200, "Bye.")
 
 
+def test_the_request_for_an_approval_is_a_reply(backend: BackendProcess) -> None:
+    asks = [{"type": "mcp_list_tools"}, {"type": "mcp_approval_request", "name": "roll", "id": "mcpr_1"}]
+    session = backend.session("approval", [{"items": asks}, {"match": {"turn": 2}, "items": ["4"]}])
+    _, first = post(session)
+    approval = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+    status, second = post(session, input=[approval], previous_response_id=first["id"])
+    assert (status, text(second["output"][0])) == (200, "4")
+
+
+def test_a_stored_prompt_needs_no_model(backend: BackendProcess) -> None:
+    session = backend.session("prompt", ["Hello."])
+    status, answer = send(session, "/responses", input="hi", prompt={"id": "pmpt_1"})
+    assert (status, answer["prompt"], answer["model"]) == (200, {"id": "pmpt_1"}, "gpt-5.2-codex")
+
+
 def test_a_conversation_is_compacted(backend: BackendProcess) -> None:
     session = backend.session("compacted", ["Hello.", "Again."])
     _, first = post(session, input="hi")

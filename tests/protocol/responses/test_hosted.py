@@ -92,6 +92,14 @@ def test_a_response_in_the_background_is_queued() -> None:
     assert problems(events) == []
 
 
+@pytest.mark.parametrize(("name", "key"), [("file search", "results"), ("code", "outputs")])
+def test_what_a_tool_found_comes_if_it_is_asked_for(name: str, key: str) -> None:
+    (given,) = HOSTED[name]
+    assert whole([given])[-1]["response"]["output"][0][key] is None
+    assert whole([given], include=[f"{given['type']}.{key}"])[-1]["response"]["output"][0][key] == given[key]
+    assert stream(given)[-1]["response"]["output"][0][key] == given[key]
+
+
 def test_queued_comes_first() -> None:
     with pytest.raises(BadScript, match="must be the first"):
         parse([{"items": ["a", {"type": "queued"}]}])

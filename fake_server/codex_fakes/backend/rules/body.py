@@ -87,9 +87,11 @@ def not_json(asked: Asked) -> RuleFinding | None:
 
 
 def model_missing(asked: Asked) -> RuleFinding | None:
-    """No model."""
+    """No model, and no stored prompt that has one."""
     return (
-        None if "model" in asked.body else ("model", 'The parameter "model" is required: name a model, such as "gpt-5.2-codex".')
+        None
+        if "model" in asked.body or isinstance(asked.body.get("prompt"), dict)
+        else ("model", 'The parameter "model" is required: name a model, such as "gpt-5.2-codex".')
     )
 
 

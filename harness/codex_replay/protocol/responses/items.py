@@ -175,6 +175,7 @@ class _WholeReply(_Reply):
         super().__init__(turn, body, label)
         self.response |= {"completed_at": None, **settings.settings(body)}
         self._shows_reasoning = settings.shows_reasoning(body)
+        self._left_out = settings.left_out(body)
         self._items = settings.within(turn.items, body)
         self.waits = body.get("background") is True
         self._cut = False  # the item in the making is the last one of an incomplete response
@@ -194,6 +195,8 @@ class _WholeReply(_Reply):
     def done(self, index: int, item: dict[str, Any]) -> Send:
         if self._cut and item.get("status") == "completed" and item["type"] not in _NEVER_INCOMPLETE:
             item = {**item, "status": "incomplete"}
+        if item.get("type") in self._left_out:
+            item = {**item, self._left_out[item["type"]]: None}
         return super().done(index, item)
 
     def finished(self, status: str, **fields: Any) -> dict[str, Any]:

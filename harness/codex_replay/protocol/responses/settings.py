@@ -41,6 +41,8 @@ PLAIN: dict[str, Any] = {
 READ = (*PLAIN, "model", "conversation", "include", "reasoning", "service_tier", "text", "tools")
 #: Item -> the key of the text that counts as output.
 _TEXTS = {"text": "text", "refusal": "refusal", "function_call": "arguments", "custom_tool_call": "input"}
+#: Item -> the key that its response has only if `include` names it.
+_ON_REQUEST = {"file_search_call": "results", "code_interpreter_call": "outputs"}
 #: Characters of a token, wherever tokens are counted: an estimate that is the same in every run.
 TOKEN = 4
 
@@ -85,6 +87,12 @@ def read_key(body: Mapping[str, Any], names: Iterable[str] = READ) -> bytes:
 def shows_reasoning(body: Mapping[str, Any]) -> bool:
     """Return True if the request asks for the encrypted reasoning: only then a response has it (API reference, `include`)."""
     return "reasoning.encrypted_content" in _list(body.get("include"))
+
+
+def left_out(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return item -> the key that a response leaves out, because `include` does not ask for it (API reference, `include`)."""
+    asked = _list(body.get("include"))
+    return {kind: key for kind, key in _ON_REQUEST.items() if f"{kind}.{key}" not in asked}
 
 
 def within(items: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -139,6 +139,10 @@ def last_outputs(body: Mapping[str, Any]) -> list[str]:
     return found
 
 
+#: Items of a model that are neither messages nor calls.
+_OF_MODEL = ("reasoning", "mcp_list_tools", "mcp_approval_request")
+
+
 def turn_number(body: Mapping[str, Any]) -> int:
     """Return the number of the reply that a request asks for: one more than the number of earlier replies in its input.
 
@@ -147,7 +151,7 @@ def turn_number(body: Mapping[str, Any]) -> int:
     number, inside = 1, False
     for item in input_items(body):
         kind = str(item.get("type", "message"))
-        of_model = item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+        of_model = item.get("role") == "assistant" or kind in _OF_MODEL or kind.endswith("_call")
         number += of_model and not inside
         inside = of_model
     return number
