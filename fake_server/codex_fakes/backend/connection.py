@@ -128,9 +128,11 @@ class Connection(asyncio.Protocol):
             if len(self._early) > self._limits.headers:  # a client may not send before the answer
                 self._transport.pause_reading()
 
-    def upgraded(self, reader: Callable[[bytes], None]) -> None:
-        """Give all further bytes of the client to `reader`."""
+    def upgraded(self, reader: Callable[[bytes], None] | None) -> None:
+        """Give all further bytes of the client to `reader`; None drops them."""
         self._reader = reader
+        if reader is None:
+            return
         early, self._early = self._early, b""
         self.reading(True)
         if early:
@@ -295,6 +297,8 @@ class Connection(asyncio.Protocol):
     async def hold(self, waiting: Awaitable[T]) -> T:
         """Wait for something; cancelled (and the answer given up) when the client goes meanwhile."""
         if self._eof:
+            if asyncio.iscoroutine(waiting):
+                waiting.close()  # else Python complains that nobody awaited it
             raise Disconnected
         self._holding = True
         try:

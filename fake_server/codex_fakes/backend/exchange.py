@@ -68,8 +68,8 @@ class Wire(Protocol):
     def give_back(self, size: int) -> None:
         """Count bytes that are no longer kept."""
 
-    def upgraded(self, reader: Callable[[bytes], None]) -> None:
-        """Give all further bytes of the client to `reader`."""
+    def upgraded(self, reader: Callable[[bytes], None] | None) -> None:
+        """Give all further bytes of the client to `reader`; None drops them."""
 
     def reading(self, wanted: bool) -> None:
         """Read from the client, or read no more for now."""

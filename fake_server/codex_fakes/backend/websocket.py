@@ -92,7 +92,10 @@ async def serve(
     entry.answer, entry.status = "route", 101
     entry.close("end")  # its messages have entries of their own
     channel = Channel(exchange, session, path, answer, accepted[1] if accepted is not None else None)
-    await channel.run()
+    try:
+        await channel.run()
+    finally:
+        channel.release()
 
 
 def _fail_handshake(exchange: Exchange, entry: Entry, fault: str) -> None:
@@ -173,6 +176,14 @@ class Channel:
             await self._one(message)
             self._exchange.connection.give_back(len(message.data))
             self._exchange.size -= len(message.data)
+
+    def release(self) -> None:
+        """Let go of what refers to this: compression takes much memory, and the garbage collector comes seldom."""
+        self.over = True
+        self._exchange.connection.upgraded(None)
+        self._decoder.close()
+        self.encoder.deflate = None
+        self._waiting.clear()
 
     async def _next(self) -> None:
         """Wait until something comes; close a connection on which nothing does."""

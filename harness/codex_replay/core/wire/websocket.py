@@ -213,6 +213,14 @@ class Decoder:
         ready, self._ready = self._ready, []
         return ready
 
+    def close(self) -> None:
+        """Let go of the state at once: the parser refers to itself, and compression takes much memory."""
+        self._frames.close()
+        self._inflate = _Inflate(None, 0)
+        self._stream = StreamReader()
+        self.broken = self.broken or "it is closed"
+        self._parts.clear()
+
     def _parse(self) -> Generator[None, None, None]:
         while True:
             self._head = -1
