@@ -337,12 +337,9 @@ class WebSocketExchange(MessageExchange):
             error = json.loads(body)["error"]
         except (ValueError, TypeError, KeyError):
             error = {"message": body.decode("utf-8", "replace"), "type": "invalid_request_error", "param": None, "code": None}
-        told = {"type": "error", "status": status, "error": error}
-        if headers:
-            told["headers"] = {name: value for name, value in headers if name.lower() not in ("content-type", "content-length")}
-            if not told["headers"]:
-                del told["headers"]
-        self._send(dump(told))
+        kept = {name: value for name, value in headers if name.lower() not in ("content-type", "content-length")}
+        message = {"type": "error", "status": status, "error": error, **({"headers": kept} if kept else {})}
+        self._send(dump(message))
 
     async def stream_framed(self, status: int, headers: Headers, framed: Iterator[bytes]) -> None:
         """Never used: what is framed as HTTP chunks is no message."""
@@ -371,7 +368,7 @@ class WebSocketExchange(MessageExchange):
     def note(self, event: Any) -> None:
         """Take note of what the client is told, which it may continue."""
         if self._channel.continues:
-            self._channel.increments.told(event)
+            self._channel.increments.take_event(event)
 
     def send(self, data: bytes) -> None:
         """Send frames."""

@@ -121,7 +121,7 @@ class _Socket:
         if self.left:
             return None
         if frame.sender == "server":
-            self._increments.told(value)
+            self._increments.take_event(value)
             self.current.answer.append(frame)
             return None
         if type(value) is not dict or value.get("type") != "response.create":

@@ -42,7 +42,7 @@ class Increments:
         """Take note of a request, in full; until its answer is complete nothing can be continued. None forgets all."""
         self._body, self._items, self.id = body or {}, [], None
 
-    def told(self, event: Any) -> None:
+    def take_event(self, event: Any) -> None:
         """Take note of an event of the answer."""
         kind = event.get("type") if type(event) is dict else None
         if kind == "response.output_item.done":
