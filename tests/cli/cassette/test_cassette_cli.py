@@ -17,6 +17,7 @@ from codex_replay.cli.cassette.group import group
 from codex_replay.cli.io.console import TOO_DEEP, sentences
 from codex_replay.core.cassette.frames import Footer, Frame, Header, encode_footer, encode_frame, encode_header
 from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol import data_tables
 from codex_replay.report.cassette_trace import cassette_trace
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from codex_replay.shell.codex.origin import bundle_of
@@ -542,7 +543,7 @@ def test_a_table_that_is_asked_for_and_missing_is_refused(codex: str, tmp_path: 
     done = CliRunner().invoke(group, ["diff", path, path, "--codex", codex])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("codex-replay: --codex: ")
-    assert done.stderr.endswith("Available for: 0.92.0.\n")
+    assert done.stderr.endswith(f"Available for: {', '.join(data_tables.versions())}.\n")
 
 
 def test_a_page_without_marks_says_why(tmp_path: Path) -> None:

@@ -134,8 +134,18 @@ def test_causes_are_learnt_from_an_interrupted_turn() -> None:
         "replaced_by_turn": [],
         "ends_turn": ["turn/completed"],
         "follows_request": ["status"],
+        "steers": [],
     }
     assert {"part": "opens_turn", "rule": "turn/start", "seen": 1} in rows
+
+
+def test_a_request_that_names_the_running_turn_steers_it() -> None:
+    steered = [
+        ("c", {"id": 3, "method": "turn/steer", "params": {"threadId": THREAD}}),
+        ("s", {"id": 3, "result": {"turnId": TURN}}),
+    ]
+    table, _ = causes.learn([("case", frames(*OPENED, *steered, notice("turn/completed", **turn("completed"))))])
+    assert (table["steers"], table["interrupts"]) == (["turn/steer"], [])
 
 
 def test_a_turn_that_ends_by_itself_shows_no_interrupt() -> None:

@@ -12,6 +12,8 @@ from codex_replay.core.normalise.order import Order
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.versions import DEFAULT, STEPS, is_version
 
+#: The packaged versions; each has every table that a replay uses.
+PACKAGED = ", ".join(data_tables.versions())
 NONE = "no version's tables apply"
 
 
@@ -39,13 +41,32 @@ def test_several_missing_tables_are_one_sentence_with_their_effects() -> None:
         "There is no causality, normalise or methods table for Codex 0.93.0 "
         "(`codex-replay codex add 0.93.0` makes it): each server"
     )
-    assert note.endswith(f"the real server refuses it. Available for: {DEFAULT}.")
+    assert note.endswith(f"the real server refuses it. Available for: {PACKAGED}.")
     assert data_tables.without(("causality", "normalise", "methods"), DEFAULT) == ""
 
 
-def test_the_default_version_has_every_table_that_a_replay_uses() -> None:
-    """fake-codex does not look for them, to start sooner."""
-    assert all(data_tables.has(name, DEFAULT) for name in ("causality", "normalise", "methods"))
+@pytest.mark.parametrize("version", data_tables.versions())
+def test_each_packaged_version_has_every_table_that_a_replay_uses(version: str) -> None:
+    """fake-codex does not look for those of the default version, to start sooner. All versions have the same form of table."""
+    assert all(data_tables.has(name, version) for name in ("causality", "normalise", "methods", "config-keys"))
+    for name in ("causality", "normalise"):
+        assert data_tables.load(name, version).keys() == data_tables.load(name, DEFAULT).keys()
+    assert data_tables.identity(version).startswith("sha256:")
+
+
+@pytest.mark.parametrize("version", [each for each in data_tables.versions() if each != DEFAULT])
+def test_each_learnt_row_has_its_evidence(version: str) -> None:
+    learnt, table = data_tables.load("learnt", version), data_tables.load("normalise", version)
+    base = data_tables.load("learning", data_tables.ANY)
+    rows = learnt["normalise"]["rows"]
+    assert all(row["scenarios"] > 0 and row["example"] for row in rows)
+    of_keys = {row["rule"] for row in rows if row["part"] == "keys"}
+    assert table["keys"].keys() == base["keys"].keys() | of_keys
+    assert len(table["races"]) == sum(row["part"] == "races" for row in rows)
+    causal = data_tables.load("causality", version)
+    assert {(row["part"], row["rule"]) for row in learnt["causality"]["rows"]} == {
+        (part, rule) for part, rules in causal.items() for rule in rules
+    }
 
 
 def test_a_hostile_version_is_shown_escaped_and_short() -> None:
@@ -63,7 +84,7 @@ def test_a_hostile_version_is_shown_escaped_and_short() -> None:
 )
 def test_a_version_that_was_asked_for_by_name_is_refused(version: str, start: str) -> None:
     assert data_tables.unavailable("normalise", version).startswith(start)
-    assert data_tables.unavailable("normalise", version).endswith(f"Available for: {DEFAULT}.")
+    assert data_tables.unavailable("normalise", version).endswith(f"Available for: {PACKAGED}.")
     assert data_tables.unavailable("normalise", DEFAULT) == ""
 
 
@@ -100,5 +121,5 @@ def test_a_missing_table_is_an_error(name: str, version: str) -> None:
 
 def test_unknown_versions_have_no_schema_files_and_no_identity() -> None:
     assert data_tables.identity("0.93.0") == "unknown"
-    with pytest.raises(data_tables.MissingTable, match=f"Available versions: {DEFAULT}"):
+    with pytest.raises(data_tables.MissingTable, match=f"Available versions: {PACKAGED}"):
         data_tables.schema("0.93.0")

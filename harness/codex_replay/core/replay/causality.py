@@ -9,7 +9,8 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
   two while one of its requests has no result: without a result or an interrupt the server would send nothing;
 - the frame that reports a replaced turn waits for the request that opened the new turn;
 - a frame that names a thread and no turn waits for the request that opened the thread, or, if it is of a kind that only follows
-  requests (the thread's status), for the last request that opened a turn, and for those that have no response yet;
+  requests (the thread's status, its name), for the last request in the thread;
+- the next frame of a thread after the response to a request that steers the running turn waits for that request;
 - a frame that names no thread goes with the frame before it, as the real server writes the two together.
 
 It never waits for a client frame that merely came earlier. Frames of one thread keep their order among themselves: they form
@@ -41,7 +42,7 @@ UNKNOWN = 0
 class _Thread:
     """The state of one thread (or v1 conversation) of the recording so far."""
 
-    __slots__ = ("asking", "interrupts", "last_opener", "new_replies", "opener", "pending", "submissions", "turns", "unclaimed")
+    __slots__ = ("asking", "interrupts", "last_request", "new_replies", "opener", "submissions", "turns", "unclaimed")
 
     def __init__(self, opener: int | None) -> None:
         self.opener = opener
@@ -51,8 +52,7 @@ class _Thread:
         self.interrupts: list[int] = []
         self.asking: set[Any] = set()  # its server requests without a result (after an error the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
-        self.last_opener: int | None = None  # the last request that opened a turn
-        self.pending: list[int] = []  # its requests without a response
+        self.last_request: int | None = None
 
     def reopen(self, opener: int) -> None:
         """Begin a new life: a thread that is loaded again numbers its turns from 0."""
@@ -154,12 +154,11 @@ class Causality:
         if thread is None:
             # A thread of an earlier process: its frames before any answer wait for the first request that names it.
             thread = self._threads[name] = _Thread(n)
-        thread.pending.append(n)
+        thread.last_request = n
         if self._does("reopens_thread", method):
             thread.reopen(n)
         elif self._does("opens_turn", method):
             thread.unclaimed.append(n)
-            thread.last_opener = n
             thread.submissions.append((n, True))
         elif self._does("interrupts", method):
             thread.interrupts.append(n)
@@ -184,8 +183,8 @@ class Causality:
             return self._previous, self._previous_waits
         n, request = waiting.pop(0)
         asked = self._threads.get(thread_of(request.get("params")) or "")
-        if asked is not None and n in asked.pending:
-            asked.pending.remove(n)
+        if asked is not None and "result" in value and self._does("steers", request.get("method")):
+            asked.new_replies.append(n)
         self._learn_from_result(n, request, value.get("result"))
         return ("response", n), (n,)
 
@@ -225,8 +224,7 @@ class Causality:
         opener = self._opener_of_turn(thread, turn)
         waits = [UNKNOWN if opener is None else opener]
         if not turn and self._does("follows_request", value["method"]):
-            waits += [] if thread.last_opener is None else [thread.last_opener]
-            waits += thread.pending
+            waits += [] if thread.last_request is None else [thread.last_request]
         waits += thread.new_replies
         thread.new_replies = []
         interrupted = self._does("interrupted_by_request", value["method"])

@@ -2,9 +2,9 @@
 
 Strategy: a turn is followed from `turn/started` to the frame that reports its status. The request whose result names the turn
 opened it; if no result does, it was the last request in the thread before. A notification without a turn follows requests if
-none was seen in a thread that no request had named yet. An interrupt is the only request that came in the
-turn before it ended as interrupted; its effects are the notifications that each such turn had between the two. A conclusion
-counts only if no recording contradicts it; what is never seen is left out, and reported.
+none was seen in a thread that no request had named yet. A request whose result names the running turn steers it. An interrupt
+is the only request that came in the turn before it ended as interrupted; its effects are the notifications that each such turn
+had between the two. A conclusion counts only if no recording contradicts it; what is never seen is left out, and reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codex_replay.core.wire.jsonrpc import kind
 
 ROWS = (
     *("opens_turn", "reopens_thread", "interrupts", "interrupted_by_request"),
-    *("replaced_by_turn", "ends_turn", "follows_request"),
+    *("replaced_by_turn", "ends_turn", "follows_request", "steers"),
 )
 #: What is not done in a replay if a row is empty.
 EFFECT = {
@@ -28,6 +28,7 @@ EFFECT = {
     "interrupts": "an interrupted turn ends without the client's interrupt",
     "interrupted_by_request": "an interrupted turn ends without the client's interrupt",
     "ends_turn": "the end of a turn is not counted",
+    "steers": "the frames after a steered message do not wait for it",
     "follows_request": "a frame that names no turn waits for the request that opened the thread only",
 }
 
@@ -111,6 +112,8 @@ class _Conversation:
             if thread and thread not in self._loaded and len(set(self._returned.get(thread, ()))) == 1:
                 self._seen.rows["reopens_thread"][self._returned.pop(thread)[0]] += 1
                 self._loaded.add(thread)
+        if result.get("turnId") in self._turns:
+            self._seen.rows["steers"][method] += 1
         if opened and opened == thread:
             self._returned.setdefault(thread, []).append(method)
         elif opened:
