@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-c", "from codex_replay.cli.main import main; main()
 
 
 def test_the_address_comes_with_the_options_for_codex() -> None:
-    """`OPENAI_BASE_URL` alone would send newer versions to the real service; tests/real/test_serve_real.py tries the options."""
+    """`OPENAI_BASE_URL` alone would send newer versions to the real service; tests/real/test_exec_real.py tries the options."""
     text = serve.welcome("http://127.0.0.1:7", "t")
     assert "OPENAI_BASE_URL=http://127.0.0.1:7/v1 (newer versions of Codex ignore it)" in text
     provider = """'model_providers.mine={name="mine",base_url="http://127.0.0.1:7/v1",wire_api="responses"}'"""
