@@ -158,3 +158,41 @@ def test_pytests_own_text_and_the_summary_of_a_run(workers: list[str], tmp_path:
         text = path.read_text()
         assert KEY not in text, path.name
         assert ACTIVE.search(text) is None or path.suffix != ".md", path.name
+
+
+OTHER = "ghp_" + "aB3d" * 9
+
+
+def printed(*words: str | Path, cwd: Path) -> str:
+    """Return the stdout of a command; its stderr is that of people."""
+    done = subprocess.run([BIN / "codex-replay", *map(str, words)], capture_output=True, timeout=120, cwd=cwd)
+    assert OTHER.encode() not in done.stderr
+    assert ACTIVE.search(done.stdout.decode()) is None
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("verb", [("lint",), ("show",), ("stats",), ("lint", "--notes"), ("show", "--full"), ("diff",)])
+def test_what_is_printed_for_people_has_no_secret_of_a_file_name_or_a_cassette(verb: tuple[str, ...], tmp_path: Path) -> None:
+    """A cassette that nobody has redacted, under a name with a key and a bell; `--json` names the file as it is."""
+    frames = [("client", {"id": 0, "method": f"m{OTHER}", "params": {"apiKey": OTHER, "text": OTHER}})]
+    first = cassette(tmp_path / f"{OTHER}\x07.ndjson", *frames, case=OTHER)
+    paths = [first, cassette(tmp_path / f"{OTHER}2.ndjson")] if verb == ("diff",) else [first]
+    text = printed("cassette", *verb, *paths, cwd=tmp_path)
+    assert text
+    assert OTHER not in text
+    if verb[0] in ("lint", "stats"):
+        assert OTHER in printed("cassette", *verb, "--json", *paths, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "verb", ["run", "record", "serve", "drift", "doctor", "report", "schema", "cassette", "init", "replay", "codex"]
+)
+def test_help_is_printed_as_it_is_written(verb: str) -> None:
+    from click.testing import CliRunner
+
+    from codex_replay.cli.main import main
+    from codex_replay.core.redact.redactor import Redactor
+
+    text = CliRunner().invoke(main, [verb, "--help"]).output
+    assert len(text) > 200
+    assert Redactor(homes=False).text(text) == text

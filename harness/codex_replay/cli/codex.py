@@ -14,6 +14,7 @@ import click
 from codex_replay.cli.codex_add import command as add_command
 from codex_replay.cli.codex_add import remove as remove_command
 from codex_replay.cli.codex_add import state
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.cache import cache_folder, find_installed, list_installed
 from codex_replay.shell.codex.errors import CodexInstallError
@@ -57,7 +58,7 @@ def install(version: str, as_json: bool) -> None:
     if as_json:
         _emit({"event": "installed", "version": version, "path": str(path)})
     else:
-        click.echo(path)
+        for_programs(str(path))
 
 
 @group.command("list")
@@ -96,7 +97,7 @@ def path(version: str, as_json: bool) -> None:
     if as_json:
         _emit({"version": version, "path": str(found)})
     else:
-        click.echo(found)
+        for_programs(str(found))
 
 
 group.add_command(add_command)
@@ -110,7 +111,7 @@ def _failure(text: str, as_json: bool) -> _Failure:
 
 
 def _emit(value: dict[str, object]) -> None:
-    click.echo(json.dumps(value))
+    for_programs(json.dumps(value))
 
 
 @contextlib.contextmanager

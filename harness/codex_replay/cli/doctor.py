@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import click
 
 from codex_replay.cli.io.console import console, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.plugin.base.places import installed_suites
 from codex_replay.shell.doctor import DoctorFinding, examine
 
@@ -34,7 +35,7 @@ def command(real: bool, as_json: bool) -> None:
     ill = [finding for finding in found if not finding.well and finding.need in needed]
     if as_json:
         checks = [_row(finding, finding.need in needed) for finding in found]
-        click.echo(json.dumps({"doctor": 1, "well": not ill, "checks": checks}, indent=2))
+        for_programs(json.dumps({"doctor": 1, "well": not ill, "checks": checks}, indent=2))
     elif ill:
         console().print(
             f"{len(ill)} of {len(found)} checks failed: {', '.join(finding.name for finding in ill)}.", style="bold red"

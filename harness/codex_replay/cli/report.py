@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from codex_replay.cli.io.console import Place, Unable, progress, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.core.text.plural import plural
 from codex_replay.report import data
 from codex_replay.report.files import PAGE, write_all
@@ -51,7 +52,7 @@ def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
         except data.BadReport as error:
             raise Unable(str(error)) from None
     if as_json:
-        click.echo(json.dumps({"page": str(page), "report": str(page.with_name(data.REPORT)), "verdict": report["verdict"]}))
+        for_programs(json.dumps({"page": str(page), "report": str(page.with_name(data.REPORT)), "verdict": report["verdict"]}))
         return
     click.echo(str(page))
     if not _show(page.as_uri()):
@@ -106,7 +107,7 @@ def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, d
     found = data.sums(report["cases"])
     if as_json:
         result = {"verdict": report["verdict"], "report": str(path), "runs": len(report.get("runs", [])), "sums": found}
-        click.echo(json.dumps(result))
+        for_programs(json.dumps(result))
     else:
         runs = plural(len(report.get("runs", [])), "run")
         click.echo(f"{report['verdict'].upper()}: {plural(found['cases'], 'case')} of {runs}, {_counts(found)}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_replay.cli.io.console import Place, Unable, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.protocol import data_tables, versions
 from codex_replay.protocol.schema import bundle
 from codex_replay.shell.codex import schema_gen
@@ -85,7 +86,7 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
             "identical": not differences,
             "differences": [{"file": d.name, "what": d.what} for d in differences],
         }
-        click.echo(json.dumps(outcome, indent=2))
+        for_programs(json.dumps(outcome, indent=2))
     else:
         for difference in differences:
             click.echo(f"{difference.name}: {difference.what}")
@@ -123,7 +124,7 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
             manifest.write(schema_gen.manifest(generated))
     changed = [d.name for d in schema_gen.compare(before.items(), generated.items(), ("before", "now"))]
     if as_json:
-        click.echo(json.dumps({"version": version, "out": into, "files": len(generated), "changed": changed}, indent=2))
+        for_programs(json.dumps({"version": version, "out": into, "files": len(generated), "changed": changed}, indent=2))
     else:
         click.echo(f"Codex {version}: {len(generated)} files in {into}, {len(changed)} of them changed.")
 
@@ -153,7 +154,7 @@ def doc(version: str, out: str | None, path: str | None, only_check: bool, as_js
     if not only_check:
         _write(into, written, before)
     if as_json:
-        click.echo(json.dumps({"version": version, "out": into, "pages": len(written), "changed": stale}, indent=2))
+        for_programs(json.dumps({"version": version, "out": into, "pages": len(written), "changed": stale}, indent=2))
     elif only_check:
         click.echo(f"{into}: {len(stale)} of {len(written)} pages are out of date.")
     else:

@@ -10,6 +10,7 @@ import click
 
 from codex_replay.cli.cassette.options import JSON
 from codex_replay.cli.io.console import Unable, aside, printable, progress, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.tables import CODEX, note_with_option
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.text.plural import plural
@@ -50,7 +51,7 @@ def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
         differences = [{**asdict(one), "sentence": one.sentence()} for one in found.differences]
         missing = [found.note] if found.note else []
         result = {"equal": found.equal, "a": found.a, "b": found.b, "missing": missing, "differences": differences}
-        click.echo(json.dumps(result, indent=2))
+        for_programs(json.dumps(result, indent=2))
     elif found.equal:
         click.echo(f"Equal after normalisation: {plural(found.a, 'event')}.")
     else:

@@ -10,6 +10,7 @@ import click
 
 from codex_replay.cli.cassette.options import JSON, LITERAL, redactor_of
 from codex_replay.cli.io.console import Unable, aside, coloured, printable, progress, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.core.text.plural import plural
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
         aside(text)
     if as_json:
         files = [{**asdict(report), "ok": report.ok} for report in reports]
-        click.echo(json.dumps({"ok": all(report.ok for report in reports), "missing": missing, "files": files}, indent=2))
+        for_programs(json.dumps({"ok": all(report.ok for report in reports), "missing": missing, "files": files}, indent=2))
     else:
         for report in reports:
             _print_report(report, notes, MISSING)

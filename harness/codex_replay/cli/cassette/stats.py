@@ -9,6 +9,7 @@ import click
 
 from codex_replay.cli.cassette.options import JSON
 from codex_replay.cli.io.console import aside, console, printable, progress, sentences
+from codex_replay.cli.io.stdout import for_programs
 
 if TYPE_CHECKING:
     from codex_replay.shell.cassettes.stats import Stats
@@ -26,7 +27,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     with progress("frames counted") as shown:
         counted = [count(path, shown.step) for path in find_files(files, aside)]
     if as_json:
-        click.echo(json.dumps([one.as_json() for one in counted], indent=2))
+        for_programs(json.dumps([one.as_json() for one in counted], indent=2))
         return
     for one in counted:
         _print_stats(one)

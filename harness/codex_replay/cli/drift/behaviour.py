@@ -15,6 +15,7 @@ import click
 
 from codex_replay.cli.drift.output import html_page, write
 from codex_replay.cli.io.console import Unable, aside, console, printable
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.behaviour.findings import doubtful, outcome
@@ -86,7 +87,7 @@ def run(
         except OSError as error:
             raise Unable(f"{path} cannot be written ({error.strerror}); choose another place.") from None
     if as_json:
-        click.echo(to_json(found), nl=False)
+        for_programs(to_json(found).removesuffix("\n"))
     else:
         _print(found)
     return 1 if found["findings"] or found["single"] else 0

@@ -15,6 +15,7 @@ import click
 from codex_replay.cli.drift import pages
 from codex_replay.cli.drift.output import html_page, write
 from codex_replay.cli.io.console import PLAIN_WIDTH, Place, Unable, aside, coloured, console, printable, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.protocol.drift.experimental import declares
 from codex_replay.protocol.schema.bundle import Bundle, BundleError
 from codex_replay.shell.codex.bundles import bundle_of, experimental_of, load_own
@@ -122,7 +123,7 @@ def command(
     write(markdown, pages.markdown, report)
     write(html, html_page, report)
     if as_json:
-        click.echo(encode(report), nl=False)
+        for_programs(encode(report).removesuffix("\n"))
     else:
         _show(report, everything)
     raise SystemExit(1 if pages.breaks(report) else 0)

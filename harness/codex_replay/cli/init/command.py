@@ -16,6 +16,7 @@ from codex_replay.cli.init.files import PlannedFile, configuration_file, new_fil
 from codex_replay.cli.init.found import FINDERS, Found
 from codex_replay.cli.init.workflow import NAME, repository, requirement, workflow
 from codex_replay.cli.io.console import Unable, as_seconds, aside, printable, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, BadConfiguration, Configuration, find_root, read
 from codex_replay.plugin.base.subjects import BadSubject, slug
@@ -261,7 +262,7 @@ def _finish(
     for file in () if dry_run else files:
         write(file)
     if as_json:
-        click.echo(json.dumps(_data(found, verb, files, run, steps, dry_run), indent=2, ensure_ascii=False))
+        for_programs(json.dumps(_data(found, verb, files, run, steps, dry_run), indent=2, ensure_ascii=False))
         return
     if files:
         click.echo("Files" if not dry_run else "Files (nothing was written)")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from codex_replay.core.redact.redactor import Redactor
+
 
 def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
     """Return what becomes of a character that an encoding does not know: its number, as JSON writes it.
@@ -77,33 +79,42 @@ def patient(stream: TextIO | None) -> TextIO:
 
 
 class _Visible(io.TextIOWrapper):
-    """A stream for people, and for programs that read JSON: nothing that a terminal acts on is in it but our own colours."""
+    """A stream for people: no secret is in it, and nothing that a terminal acts on but our own colours."""
 
-    def write(self, text: str, /) -> int:
-        """Write, and return how many characters were given."""
-        super().write(visible(text, terminal=self.isatty()))
-        return len(text)
-
-
-class _Plain(_Visible):
-    """A stream of sentences: they hold no secret."""
+    _redactor: Redactor | None = None
 
     def write(self, text: str, /) -> int:
         """Write, and return how many characters were given."""
         if len(text) > _SHORT:
-            from codex_replay.core.redact.redactor import Redactor  # most commands say nothing
+            if self._redactor is None:
+                from codex_replay.core.redact.redactor import Redactor  # most commands print nothing on stderr
 
-            super().write(Redactor(homes=False).text(text))
+                self._redactor = Redactor(homes=False)
+            self.write_data(self._redactor.text(text))
         else:
-            super().write(text)
+            self.write_data(text)
         return len(text)
+
+    def write_data(self, text: str) -> None:
+        """Write a text for programs: nothing is taken out of it, because they open the paths that it names."""
+        super().write(visible(text, terminal=self.isatty()))
+
+
+def for_programs(text: str) -> None:
+    """Print a line for programs (JSON, a path) on stdout. What others said in it must be redacted already."""
+    out = sys.stdout
+    if isinstance(out, _Visible):
+        out.write_data(text + "\n")
+    else:
+        out.write(text + "\n")
+    out.flush()
 
 
 def for_people(stream: TextIO | None) -> TextIO:
     """Return a stream to use in place of stderr; it removes secrets and control characters from everything written to it."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
-    return _Plain(io.FileIO(stream.fileno(), "wb", closefd=False), stream.encoding, "backslashreplace", write_through=True)
+    return _Visible(io.FileIO(stream.fileno(), "wb", closefd=False), stream.encoding, "backslashreplace", write_through=True)
 
 
 def failure() -> OSError | None:

@@ -14,6 +14,7 @@ import click
 
 from codex_replay.cli.io.console import Place, Unable, as_seconds, aside, console, printable, sentences
 from codex_replay.cli.io.script_file import load_script
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.tables import CODEX, note_with_option
 from codex_replay.cli.replay import model
 from codex_replay.core.cassette.frames import Frame, Header
@@ -244,7 +245,7 @@ def _tell(
         result["differences"] = differences
         if note:
             result["note"] = note
-        click.echo(json.dumps({**result, **({"model": says, "model_problems": list(problems)} if says else {})}))
+        for_programs(json.dumps({**result, **({"model": says, "model_problems": list(problems)} if says else {})}))
         return
     out = console()
     if truncated:

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.display import run_live
@@ -156,7 +157,7 @@ def _run_json(arguments: list[str]) -> int:
                 event = json.loads(line)
                 found.update({key: event[key] for key in ("verdict", "report") if key in event})
         found["exit"] = status = wait(child)
-    click.echo(json.dumps(found))
+    for_programs(json.dumps(found))
     return status
 
 

@@ -13,7 +13,7 @@ Source: DESIGN.md, "The cassette". On fake-codex's start-up path: no imports but
 
 from __future__ import annotations
 
-from codex_replay.core.wire.json_text import NotJson, dumps, loads
+from codex_replay.core.wire.json_text import NotJson, OutOfRange, dumps, loads, scan_finite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,18 +207,23 @@ def why_no_message(frame: Frame, line: bytes) -> str | None:
     return "its message is null"
 
 
+_UNWRITABLE = "it has half a surrogate pair or a number out of range"
+
+
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        fields = loads(line)
+        fields = loads(line, scan_finite)
+    except OutOfRange:
+        raise BadLine(_UNWRITABLE) from None
     except NotJson as error:
         raise BadLine(f"it is not JSON ({error})") from None
     if type(fields) is not dict:
         raise BadLine("it is not a JSON object")
-    if len(fields) != 4 or b"\\u" in line:  # else it has a number, a time, a seam and a side alone
+    if b"\\u" in line:  # half a surrogate pair has no other form
         try:
             dumps(fields)
         except ValueError:
-            raise BadLine("it has half a surrogate pair or a number out of range") from None
+            raise BadLine(_UNWRITABLE) from None
     return fields
 
 

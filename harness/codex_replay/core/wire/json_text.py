@@ -20,6 +20,17 @@ class OutOfBounds(NotJson):
     """The JSON text is nested too deeply, or too large, to be read; it may be valid JSON."""
 
 
+class OutOfRange(OutOfBounds):
+    """The JSON text has a number that becomes infinite when it is read: it cannot be written again."""
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value:  # infinity minus itself is no number, and true
+        raise OutOfRange("a number out of range")
+    return value
+
+
 def _refuse_constant(name: str) -> None:
     raise NotJson(f"{name} is not JSON")
 
@@ -30,10 +41,16 @@ class _Settings:
     strict = True
     object_hook = None
     object_pairs_hook = None
-    parse_float = float
+    parse_float: Callable[[str], float] = float
     parse_int = int
     parse_constant = staticmethod(_refuse_constant)
     memo: dict[str, str] = {}  # noqa: RUF012 - the C scanner wants an attribute, not an instance
+
+
+class _FiniteSettings(_Settings):
+    """As above, without numbers out of range."""
+
+    parse_float = staticmethod(_finite)
 
 
 try:
@@ -41,6 +58,8 @@ try:
 
     # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
     _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type]
+    #: A scanner for `loads`: a number out of range is `OutOfRange`.
+    scan_finite: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_FiniteSettings)  # type: ignore[arg-type]
 
     def _encoder(escape: Callable[[str], str], nan: bool = False) -> Callable[[Any, int], tuple[str, ...]]:
         return _json.make_encoder(None, None, escape, None, ":", ",", False, False, nan)  # type: ignore[arg-type]
@@ -52,6 +71,7 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
     import json
 
     _scan = json.JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]
+    scan_finite = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).scan_once  # type: ignore[attr-defined]
 
     def _encode(value: Any, _level: int) -> tuple[str, ...]:
         return (json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False),)
