@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from codex_replay.cli.io.console import Unable, printable, sentences
+from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
 from codex_replay.protocol.learning.causes import EFFECT
 from codex_replay.shell.codex import add as adding
@@ -52,7 +53,7 @@ def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_jso
     learnt = adding.learnt(version)
     assert learnt is not None
     if as_json:
-        click.echo(json.dumps(learnt, indent=2))
+        for_programs(json.dumps(learnt, indent=2))
     else:
         click.echo(summary(learnt, place))
 

@@ -52,6 +52,7 @@ def test_the_root_is_the_nearest_folder_with_one_of_the_files(tmp_path: Path) ->
     ("text", "sentence"),
     [
         ("[tool.codex-replay", "pyproject.toml is not TOML: "),
+        ("a = " + "[" * 100_000, "pyproject.toml is not TOML: it is nested too deeply."),
         ("tool = 1", "pyproject.toml: tool must be a table."),
         ("[tool]\ncodex-replay = 1", "pyproject.toml: codex-replay must be a table."),
         ("[tool.codex-replay]\nproxi = 'x'", "[tool.codex-replay] has no key 'proxi'; did you mean 'proxy'? Its keys are app-s"),

@@ -83,7 +83,7 @@ def _joined(old: str, new: str) -> str:
 def _parsed(text: str) -> dict[str, object] | None:
     try:
         return tomllib.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -100,7 +100,7 @@ def workflow(folder: Path, configuration: str, package: str, placeholder: bool) 
 def _is_package(path: Path) -> bool:
     try:
         return "project" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 

@@ -133,6 +133,8 @@ def _table(path: Path) -> dict[str, Any] | None:
         return None
     except ValueError as error:
         raise BadConfiguration(f"{path} is not TOML: {error}.") from None
+    except RecursionError:
+        raise BadConfiguration(f"{path} is not TOML: it is nested too deeply.") from None
     for key in TABLE.split("."):
         if key not in found:
             return None
