@@ -272,3 +272,57 @@ def test_each_model_is_offered_its_own_tools(start: Start, model: str, first: st
     fake.turn(fake.thread(model=model))
     body = fake.ledger()[0]["body"]
     assert (body["tools"][0]["name"], body["parallel_tool_calls"]) == (first, parallel)
+
+
+def command(fake: Started, decision: Any) -> int:
+    """Run a turn with a command twice; return how often the client was asked."""
+    thread = fake.thread(approvalPolicy="untrusted", sandbox="danger-full-access")
+    fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Go."}]})
+    asked, met = 0, ("turn/completed", "item/commandExecution/requestApproval")
+    while True:
+        message = fake.client.wait("a request or the end", lambda m: any(of(m, method) for method in met))
+        if of(message, "turn/completed"):
+            return asked
+        asked += 1
+        fake.client.reply(message, {"decision": decision})
+
+
+@pytest.mark.parametrize(
+    ("detail", "asked", "ran"),
+    [
+        ({"execpolicy_amendment": ["printf"]}, 1, True),
+        ({"execpolicy_amendment": []}, 2, True),
+        ({"execpolicyAmendment": ["printf"]}, 2, False),
+        ({"execpolicy_amendment": [5]}, 2, False),
+        (None, 2, False),
+    ],
+)
+def test_an_amendment_is_taken_only_in_its_form(start: Start, detail: Any, asked: int, ran: bool) -> None:
+    script: list[Any] = []
+    for n in range(2):
+        arguments = {"command": "printf a"}
+        call = {"type": "function_call", "name": "shell_command", "arguments": arguments, "call_id": f"c{n}"}
+        script.append({"items": [{**call, "result": {"stdout": "a"}}]})
+    fake = start([*script, "on"])
+    assert command(fake, {"acceptWithExecpolicyAmendment": detail}) == asked
+    assert any(of(f.value, "codex/event/exec_command_output_delta") for f in fake.client.timeline) is ran
+
+
+def test_long_output_comes_in_pieces_and_is_truncated_for_the_model(start: Start) -> None:
+    result = {"stdout": "a" + "é" * 50_000}
+    call = {"type": "function_call", "name": "shell_command", "arguments": {"command": "x"}, "call_id": "c", "result": result}
+    fake = start([{"items": [call]}, "on"])
+    told = output(fake, call)
+    deltas = [f.value["params"]["delta"] for f in fake.client.timeline if of(f.value, "item/commandExecution/outputDelta")]
+    assert len(deltas) == 13
+    assert deltas[0].endswith("\ufffd")
+    assert deltas[1].startswith("\ufffd")
+    assert "\u202615001 tokens truncated\u2026" in told
+
+
+def test_a_command_can_time_out(start: Start) -> None:
+    result = {"stdout": "a", "timed_out": True, "duration_ms": 300}
+    call = {"type": "function_call", "name": "shell_command", "arguments": {"command": "x"}, "call_id": "c", "result": result}
+    told = output(start([{"items": [call]}, "on"]), call)
+    assert told.startswith("Exit code: 124\n")
+    assert told.endswith("Output:\ncommand timed out after 300 milliseconds\na")

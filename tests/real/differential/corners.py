@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.real.differential.scenarios import GO, GREETING, NEXT, conversation, words
+from tests.real.differential.scenarios import GO, GREETING, NEXT, WORDS, conversation, patch, shell, words
 
 _PLANS = ["plus", "pro", "free", "go", "team", "business", "enterprise", "edu", "nonesuch"]
 _NUMBERS = ["0", "0.0", "12.5", "100", "2.5", "-1.5", "nan", "5x", "1_0", "+5", "1e1", ".5", ""]
@@ -120,8 +120,54 @@ def _models(model: str, config: dict[str, Any], params: dict[str, Any]) -> dict[
     return conversation([GREETING] * 3, steps, settings={"model": model, "config": config})
 
 
+_RULES = [["printf"], ["ls"], [5], "printf", None]
+_odd_decisions = st.one_of(
+    st.sampled_from(
+        [None, 5, "nonsense", "accept", "approved", "acceptWithExecpolicyAmendment", {"accept": None}, {"accept": {}}]
+    ),
+    st.builds(
+        lambda word, member, rule: {word: {member: rule}},
+        st.sampled_from(["acceptWithExecpolicyAmendment", "approved_execpolicy_amendment"]),
+        st.sampled_from(["execpolicy_amendment", "proposed_execpolicy_amendment", "execpolicyAmendment"]),
+        st.sampled_from(_RULES),
+    ),
+)
+
+
+def _decisions(kind: str, decision: Any, api: str) -> dict[str, Any]:
+    calls = [shell("call_1", "printf marker"), shell("call_2", "printf marker")]
+    if kind == "patch":
+        calls = [patch("call_1", min(WORDS["patches"]))]
+    settings = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+    script = [*({"items": [call]} for call in calls), GREETING]
+    return conversation(script, [{**GO, "decide": {"*": decision}}], api, settings=settings)
+
+
 _NAMES = ["weather", "shell", "shell_command", "apply_patch", "update_plan", "view_image", "list_mcp_resources"]
-_ODD_NAMES = ["", " ", " a", "mcp", "mcp__a__b", "a b", "weather"]
+_ODD_RULES = [["printf"], ["ls"], [5], "printf", None]
+_odd_decisions = st.one_of(
+    st.sampled_from(
+        [None, 5, "nonsense", "accept", "approved", "acceptWithExecpolicyAmendment", {"accept": None}, {"accept": {}}]
+    ),
+    st.builds(
+        lambda word, member, rule: {word: {member: rule}},
+        st.sampled_from(["acceptWithExecpolicyAmendment", "approved_execpolicy_amendment"]),
+        st.sampled_from(["execpolicy_amendment", "proposed_execpolicy_amendment", "execpolicyAmendment"]),
+        st.sampled_from(_RULES),
+    ),
+)
+
+
+def _decisions(kind: str, decision: Any, api: str) -> dict[str, Any]:
+    calls = [shell("call_1", "printf marker"), shell("call_2", "printf marker")]
+    if kind == "patch":
+        calls = [patch("call_1", min(WORDS["patches"]))]
+    settings = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+    script = [*({"items": [call]} for call in calls), GREETING]
+    return conversation(script, [{**GO, "decide": {"*": decision}}], api, settings=settings)
+
+
+_NAMES = ["", " ", " a", "mcp", "mcp__a__b", "a b", "weather"]
 _ARGUMENTS = ["{}", '{"a": 1}', "[1, 2]", '"x"', "5", "null", "true", "", "  ", "{", "{bad"]
 
 
@@ -201,6 +247,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(["never", "untrusted"]),
         st.sampled_from(["accept", "decline"]),
     ),
+    "decisions": st.builds(_decisions, st.sampled_from(["exec", "patch"]), _odd_decisions, st.sampled_from(["v1", "v2"])),
     "odd tools": st.builds(
         _named,
         st.sampled_from(_NAMES),

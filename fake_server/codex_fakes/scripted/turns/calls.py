@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codex_fakes.scripted.state.waits import Never, Ticket
 from codex_replay.protocol.turn.diff import TurnDiff
+from codex_replay.protocol.turn.output import for_the_model, formatted, pieces
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
 
 TYPE_CHECKING = False
@@ -58,7 +59,16 @@ class Calls:
         if isinstance(given, dict) and len(given) == 1:
             ((given, detail),) = given.items()
         decisions = self.settings["decisions"]
-        return (decisions[self.asked].get(given) if isinstance(given, str) else None) or decisions["*"], detail
+        decision = (decisions[self.asked].get(given) if isinstance(given, str) else None) or decisions["*"]
+        if decision == "approve-amend":
+            member = "execpolicy_amendment" if self.asked == "v2" else "proposed_execpolicy_amendment"
+            rule = detail.get(member) if isinstance(detail, dict) else None
+            v1_or_command = self.asked == "v1" or name == "exec-approval"
+            if type(rule) is not list or any(type(word) is not str for word in rule) or not v1_or_command:
+                return str(decisions["*"]), None
+            return decision, rule
+        # A word may be the one key of an object, with nothing in it.
+        return (decision if detail is None else str(decisions["*"])), None
 
     def refused(self, decision: str, text: str) -> str:
         """Return the output for the model of a call that the client declined; raises `Aborted` if it also cancelled the turn."""
@@ -83,7 +93,8 @@ class Calls:
 
     def what_ran(self, code: int, output: str, ms: int = 0) -> str:
         """Return the output for the model of what ran."""
-        text = self.turn.sentence("exec-output", exitCode=code, output=output)
+        lines, short = for_the_model(output)
+        text = self.turn.sentence("exec-output", exitCode=code, lines=lines, output=short)
         self._printed = text, code, output, ms
         return text
 
@@ -97,13 +108,14 @@ class Calls:
         return structured(output, code, ms)
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
-        """Emit what a call prints, each stream in one piece."""
+        """Emit what a call prints, each stream in pieces."""
         for stream, text in streams(result):
             if text:
                 from binascii import b2a_base64
 
-                chunk = b2a_base64(text.encode("utf-8", "surrogatepass"), newline=False).decode()
-                self.thread.emit(name, {**values, "stream": stream, "chunk": chunk, "delta": text})
+                for piece, delta in pieces(text):
+                    chunk = b2a_base64(piece, newline=False).decode()
+                    self.thread.emit(name, {**values, "stream": stream, "chunk": chunk, "delta": delta})
 
 
 class Commands(Calls):
@@ -164,21 +176,22 @@ class Commands(Calls):
             return self.refused(decision, text)
         if decision == "approve-session":
             self.thread.approved.add(key)
-        elif decision == "approve-amend":
-            given = detail if isinstance(detail, dict) else {}
-            rule = given.get("execpolicy_amendment") or given.get("proposed_execpolicy_amendment") or values["amendment"]
-            self.thread.allow(list(rule))
+        elif decision == "approve-amend" and detail:  # an empty rule allows this command only
+            self.thread.allow(detail)
         return ""
 
     def _ended(self, values: dict[str, Any], result: dict[str, Any]) -> str:
         """Emit the command's end; return the output for the model."""
         (_, stdout), (_, stderr) = streams(result)
         aggregated = result.get("aggregated", stdout + stderr)
-        code, ms = result.get("exit_code", 0), result.get("duration_ms", 0)
+        late = bool(result.get("timed_out"))
+        code, ms = result.get("exit_code", 124 if late else 0), result.get("duration_ms", 0)
+        told = (self.turn.sentence("timed-out", ms=ms) if late else "") + aggregated
         ended = {
             "stdout": stdout,
             "stderr": stderr,
             "aggregated": aggregated,
+            "formatted": formatted(told),
             "aggregatedOutput": aggregated or None,
             "exitCode": code,
             "duration": {"secs": ms // 1000, "nanos": ms % 1000 * 1_000_000},
@@ -186,7 +199,7 @@ class Commands(Calls):
             "status": "completed" if code == 0 else "failed",
         }
         self.thread.emit("exec-end", {**values, **ended})
-        return self.what_ran(code, aggregated, ms)
+        return self.what_ran(code, told, ms)
 
 
 def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:
