@@ -79,7 +79,7 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
 	$(gate) tests/browser -n $(JOBS)
 
-differential: $(STAMP) ## 820 random scenarios on codex@$(CODEX) and on the scripted fake: both must send the same
+differential: $(STAMP) ## 40 random scenarios of each class on codex@$(CODEX) and on the scripted fake: both must send the same
 	@$(codex)
 	CODEX_REPLAY_SCENARIOS=40 $(BIN)/python -m pytest tests/real/differential/test_differential.py -s
 

@@ -13,6 +13,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
+    FAKE_CODEX_LENIENT        1: accept --listen and unknown features with a script, which 0.92.0 refuses
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
 Exit status: 0 all recorded client frames came; 1 a frame matched nothing or never came (both are on stderr);
@@ -41,7 +42,8 @@ def main(argv: list[str]) -> int:
     try:
         overrides: list[tuple[str, str]] = []
         rest: list[str] = []
-        command = _parse(argv, overrides, rest)
+        refusable: list[tuple[str, str]] = []
+        command = _parse(argv, overrides, rest, refusable)
         if command == "--version":
             sys.stdout.write(f"codex-cli {_version()}\n")
             return 0
@@ -49,7 +51,7 @@ def main(argv: list[str]) -> int:
             sys.stdout.write(_help())
             return 0
         if command == "app-server":
-            return _app_server(overrides)
+            return _app_server(overrides, refusable)
         if command == "exec":
             from codex_fakes.exec.command import run
 
@@ -65,11 +67,11 @@ def main(argv: list[str]) -> int:
         raise
 
 
-def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -> str:
+def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], refusable: list[tuple[str, str]]) -> str:
     """Return `--version`, `--help`, `app-server`, `exec`, or the output directory after `schema:`; raises `Usage`.
 
     `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one follows the recording. The text behind
-    `exec` goes to `rest`.
+    `exec` goes to `rest`. Options that 0.92.0 may refuse go to `refusable`.
     """
     level, words = "codex", iter(argv)
     out: str | None = None
@@ -84,6 +86,10 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str]) -
                 )
             if name == "--listen" and value != "stdio://":
                 raise Usage(f"error: fake-codex listens only on stdio://, not on {value}: start it with --listen stdio://")
+            if name in ("--listen", "--enable", "--disable"):
+                refusable.append((name, value))
+            if name in ("--enable", "--disable"):
+                overrides.append((f"features.{value}", "true" if name == "--enable" else "false"))
             if name in ("--out", "-o"):
                 out = value
             if name in ("-c", "--config"):
@@ -178,7 +184,7 @@ def _generate_json_schema(command: str) -> int:
     return 0
 
 
-def _app_server(overrides: list[tuple[str, str]]) -> int:
+def _app_server(overrides: list[tuple[str, str]], refusable: list[tuple[str, str]]) -> int:
     from posix import environ  # `os` alone would cost a tenth of the start-up
 
     settings = {name.decode(errors="surrogateescape"): value.decode(errors="surrogateescape") for name, value in environ.items()}
@@ -187,6 +193,15 @@ def _app_server(overrides: list[tuple[str, str]]) -> int:
             _refuse_both(settings)
             return _replay(settings)
         _say_empty(settings)
+        if refusable:
+            from codex_fakes.scripted.options import refused
+
+            message, status = refused(refusable)
+            if message and settings.get("FAKE_CODEX_LENIENT") != "1":
+                _say(message)
+                return status
+            if message:
+                _say(f"fake-codex: FAKE_CODEX_LENIENT accepts what 0.92.0 refuses: {message.partition(chr(10))[0]}\n")
         return _improvise(settings, overrides)
     except Exception as error:
         from codex_replay.core.text.error_text import error_text

@@ -346,6 +346,22 @@ def test_a_wrong_argument_is_a_sentence_and_status_two(arguments: tuple[str, ...
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "status", "words"),
+    [
+        (("--listen", "stdio://"), 2, b"error: unexpected argument '--listen' found"),
+        (("--enable", "nonesuch"), 1, b"Error: Unknown feature flag: nonesuch"),
+        (("--enable", "collab"), 0, b""),
+    ],
+)
+def test_a_script_refuses_what_the_real_server_refuses(option: tuple[str, ...], status: int, words: bytes) -> None:
+    for lenient in ("", "1"):
+        environment = {"PATH": os.environ["PATH"], "FAKE_CODEX_LENIENT": lenient}
+        done = subprocess.run([FAKE, "app-server", *option], input=b"", capture_output=True, env=environment, timeout=120)
+        assert done.returncode == (0 if lenient else status)
+        assert words in done.stderr
+
+
 def _truncate_header(path: Path) -> None:
     path.write_bytes(b'{"cassette":1,"cod')
 

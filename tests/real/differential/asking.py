@@ -13,7 +13,7 @@ from typing import Any
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"(?<=[Ww]all time: )[0-9.]+|(?<=aborted by user after )[0-9.]+|(?<=duration_seconds\\\":)[0-9.]+")
 #: An approval that an interrupt or a cancel ends: the call is rejected or aborted, whichever is quicker.
-_LOST = re.compile(r"(exec command|patch) rejected by user|Wall time: 0 seconds\\naborted by user|aborted by user after 0s")
+_LOST = re.compile(r"dynamic tool call was cancelled before receiving a response|(exec command|patch) rejected by user|Wall time: 0 seconds\\naborted by user|aborted by user after 0s")
 _PLACE = re.compile(r"<cwd>(.*?)</cwd>")
 _OWN = ("<permissions instructions>", "# AGENTS.md instructions", "<collaboration_mode>")
 
@@ -53,7 +53,7 @@ def normal(body: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(kept)
     for number, place in enumerate(dict.fromkeys(_PLACE.findall(text))):
         if place.startswith("/") and place != "/":
-            text = re.sub(rf"(?<![\w/.]){re.escape(place)}(?=[\w/<\"\\ `.,:])", f"{{cwd {number}}}", text)
+            text = re.sub(rf"(?<![\w/.]){re.escape(place)}(?=[\w/<\"\\ `.,:])", f"{{cwd {number}}}" if number else "{cwd}", text)
     ids: dict[str, str] = {}
     text = _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), text)
     masked: dict[str, Any] = json.loads(_LOST.sub("rejected or aborted", _TIME.sub("0", text)))

@@ -144,30 +144,7 @@ def _decisions(kind: str, decision: Any, api: str) -> dict[str, Any]:
 
 
 _NAMES = ["weather", "shell", "shell_command", "apply_patch", "update_plan", "view_image", "list_mcp_resources"]
-_ODD_RULES = [["printf"], ["ls"], [5], "printf", None]
-_odd_decisions = st.one_of(
-    st.sampled_from(
-        [None, 5, "nonsense", "accept", "approved", "acceptWithExecpolicyAmendment", {"accept": None}, {"accept": {}}]
-    ),
-    st.builds(
-        lambda word, member, rule: {word: {member: rule}},
-        st.sampled_from(["acceptWithExecpolicyAmendment", "approved_execpolicy_amendment"]),
-        st.sampled_from(["execpolicy_amendment", "proposed_execpolicy_amendment", "execpolicyAmendment"]),
-        st.sampled_from(_RULES),
-    ),
-)
-
-
-def _decisions(kind: str, decision: Any, api: str) -> dict[str, Any]:
-    calls = [shell("call_1", "printf marker"), shell("call_2", "printf marker")]
-    if kind == "patch":
-        calls = [patch("call_1", min(WORDS["patches"]))]
-    settings = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
-    script = [*({"items": [call]} for call in calls), GREETING]
-    return conversation(script, [{**GO, "decide": {"*": decision}}], api, settings=settings)
-
-
-_NAMES = ["", " ", " a", "mcp", "mcp__a__b", "a b", "weather"]
+_ODD_NAMES = ["", " ", " a", "mcp", "mcp__a__b", "a b", "weather"]
 _ARGUMENTS = ["{}", '{"a": 1}', "[1, 2]", '"x"', "5", "null", "true", "", "  ", "{", "{bad"]
 
 

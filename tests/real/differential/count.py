@@ -1,4 +1,4 @@
-"""How many fresh scenarios are equal on the real binary and on the fake: `python -m tests.real.differential.count SEED [N] [FAKE]`.
+"""How many fresh scenarios are equal on both servers: `python -m tests.real.differential.count SEED [N] [FAKE]`.
 
 Plays N scenarios of each class (default 10), prints for each class how many are equal, and the first difference of each that is
 not. A scenario that differs is played once more, as in the test. FAKE is another fake-codex to be compared.
