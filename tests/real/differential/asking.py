@@ -13,7 +13,10 @@ from typing import Any
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"(?<=[Ww]all time: )[0-9.]+|(?<=aborted by user after )[0-9.]+|(?<=duration_seconds\\\":)[0-9.]+")
 #: An approval that an interrupt or a cancel ends: the call is rejected or aborted, whichever is quicker.
-_LOST = re.compile(r"dynamic tool call was cancelled before receiving a response|(exec command|patch) rejected by user|Wall time: 0 seconds\\naborted by user|aborted by user after 0s")
+_LOST = re.compile(
+    r"dynamic tool call was cancelled before receiving a response|(exec command|patch) rejected by user|"
+    r"Wall time: 0 seconds\\naborted by user|aborted by user after 0s"
+)
 _PLACE = re.compile(r"<cwd>(.*?)</cwd>")
 _OWN = ("<permissions instructions>", "# AGENTS.md instructions", "<collaboration_mode>")
 
