@@ -127,14 +127,14 @@ def test_fault(app_server: AppServer, name: str) -> None:
     thread = open_thread(server)
     turn = run(server, thread, "first")
     assert turn["status"] == "failed"
-    said = turn["error"]["message"]
-    assert without_url(said) == message
-    error = {"message": said, "codexErrorInfo": info, "additionalDetails": None}
+    output = turn["error"]["message"]
+    assert without_url(output) == message
+    error = {"message": output, "codexErrorInfo": info, "additionalDetails": None}
     of = {"threadId": thread, "turnId": "0"}
     assert end_of(server, "0") == [
         (
             "codex/event/error",
-            {"id": "0", "msg": {"type": "error", "message": said, "codex_error_info": snake(info)}, "conversationId": thread},
+            {"id": "0", "msg": {"type": "error", "message": output, "codex_error_info": snake(info)}, "conversationId": thread},
         ),
         ("error", {"error": error, "willRetry": False, **of}),
         (
@@ -146,8 +146,8 @@ def test_fault(app_server: AppServer, name: str) -> None:
     assert [item["text"] for item in items_of(server, "agentMessage")] == ["Part of it"] * kept
     assert run(server, thread, "second")["status"] == "completed"
     assert last_words(server) == [None, "Again"]
-    told = [("user", "first"), *[("assistant", "Part of it")] * kept, ("user", "second")]
-    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [told])
+    report = [("user", "first"), *[("assistant", "Part of it")] * kept, ("user", "second")]
+    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [report])
 
 
 #: A harmless irregularity of a stream -> the model's answer.
@@ -200,9 +200,9 @@ def test_context_window(app_server: AppServer) -> None:
     assert msgs(server, "context_compacted") == [{}]
     assert last_words(server) == [None, "Again"]
     for given in asked_upstream(server)[2:]:
-        said = texts(given)
-        assert said[-1] == ("user", "second")
-        assert "So far: one." in str(said)
+        message = texts(given)
+        assert message[-1] == ("user", "second")
+        assert "So far: one." in str(message)
 
 
 def test_bad_image(app_server: AppServer) -> None:
@@ -241,9 +241,9 @@ def test_a_stream_is_begun_anew(app_server: AppServer) -> None:
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
     assert all_of(server, "error") == [retried(thread, n, 3) for n in (1, 2)]
-    told = [(msg["message"], msg["codex_error_info"]) for msg in msgs(server, "stream_error")]
+    report = [(msg["message"], msg["codex_error_info"]) for msg in msgs(server, "stream_error")]
     info = {"response_stream_disconnected": {"http_status_code": None}}
-    assert told == [("Reconnecting... 1/3", info), ("Reconnecting... 2/3", info)]
+    assert report == [("Reconnecting... 1/3", info), ("Reconnecting... 2/3", info)]
     assert msgs(server, "error") == []
     assert last_words(server) == ["Well"]
 

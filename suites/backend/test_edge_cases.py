@@ -21,8 +21,8 @@ def test_1_an_invalid_schema_is_ignored(backend: Backend, parameters: object) ->
 @pytest.mark.parametrize("arguments", ['{"a":2,', "", "a = 2", "[2", '{"a":2}}'], ids=["cut", "empty", "words", "list", "brace"])
 def test_2_arguments_that_are_no_json(backend: Backend, arguments: str) -> None:
     """The backend accepts earlier arguments of the model that are not JSON."""
-    said = [user("What is 2 + 3?"), {**CALL, "arguments": arguments}, OUTPUT]
-    answer = completed(backend.ask(body(*said, tools=[FUNCTION_TOOL])))
+    message = [user("What is 2 + 3?"), {**CALL, "arguments": arguments}, OUTPUT]
+    answer = completed(backend.ask(body(*message, tools=[FUNCTION_TOOL])))
     assert answer.text
 
 

@@ -124,8 +124,8 @@ def test_each_request_is_asked(editor_client: EditorClient) -> None:
                 assert approval["kind"] == kind
                 editor.decide(approval, choices[number - 1])
         editor.end()
-    told = {answer["id"]: answer["result"]["decision"] for answer in editor.answers()}
-    assert told == {f"{kind} {number}": choice for number, choice in enumerate(choices, 1) for kind in METHODS}
+    report = {answer["id"]: answer["result"]["decision"] for answer in editor.answers()}
+    assert report == {f"{kind} {number}": choice for number, choice in enumerate(choices, 1) for kind in METHODS}
 
 
 @BOTH

@@ -199,8 +199,8 @@ def test_statement(editor_client: EditorClient, name: str, record_property: Call
     statement = STATEMENTS[name]
     seen = look(editor_client)
     holds = statement.test(seen)
-    told = {"id": name, "where": statement.cites, "says": statement.says, "holds": holds, "does": statement.does}
-    record_property("statement", told)
+    report = {"id": name, "where": statement.cites, "says": statement.says, "holds": holds, "does": statement.does}
+    record_property("statement", report)
     assert holds is statement.holds, f"{statement.cites}: {statement.says}: now " + ("true" if holds else "false")
     assert statement.instead is None or statement.instead(seen), f"expected the behaviour in the row: {statement.does}"
 

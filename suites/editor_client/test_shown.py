@@ -77,9 +77,9 @@ def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
     """The editor shows the reason from the `error` notification or from the turn, and the prompt ends as failed."""
     why = "Quota exceeded. Check your plan and billing details."
     error: dict[str, Any] = {"message": why, "codexErrorInfo": "usageLimitExceeded", "additionalDetails": None}
-    told = [] if where == "turn" else [notification("error", error=error, willRetry=False)]
+    report = [] if where == "turn" else [notification("error", error=error, willRetry=False)]
     end = completed("failed", None if where == "notification" else why)
-    editor = editor_client(server=conversation(*told, end, end=False))
+    editor = editor_client(server=conversation(*report, end, end=False))
     turn = editor.turn()
     assert why in turn.errors
     assert turn.status == "failed"

@@ -117,8 +117,8 @@ def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
 @pytest.mark.spec("stream-own-words", "EDIT-31")
 def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
     """The server repeats the user's message as an item, which is not part of the answer."""
-    said = {"type": "userMessage", "id": "u1", "content": [{"type": "text", "text": "Hello", "text_elements": []}]}
-    steps = [notification("item/started", item=said), item_completed(**said), delta("Good day.")]
+    message = {"type": "userMessage", "id": "u1", "content": [{"type": "text", "text": "Hello", "text_elements": []}]}
+    steps = [notification("item/started", item=message), item_completed(**message), delta("Good day.")]
     editor = editor_client(server=conversation(*steps))
     assert editor.turn("Hello").text == "Good day."
 

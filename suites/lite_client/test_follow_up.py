@@ -54,8 +54,8 @@ def test_reasoning_goes_back(lite_client: LiteClient) -> None:
     script = [{"items": [first, call()]}, {"items": [second, call({"a": 20, "b": 30}, "call_2")]}, "done"]
     run = lite_client(script=script, tools=ADD)
     assert run.text() == "done"
-    told = [item.get("encrypted_content") or item.get("call_id") for item in run.turns[2].body["input"]]
-    assert [word for word in told if word] == ["b3BhcXVl", "call_1", "call_1", "b3BhcXVs", "call_2", "call_2"]
+    report = [item.get("encrypted_content") or item.get("call_id") for item in run.turns[2].body["input"]]
+    assert [word for word in report if word] == ["b3BhcXVl", "call_1", "call_1", "b3BhcXVs", "call_2", "call_2"]
     assert [item["encrypted_content"] for item in items(run.turns[1], "reasoning")] == ["b3BhcXVl"]
 
 

@@ -124,13 +124,13 @@ def test_no_token_is_told(lite_client: LiteClient) -> None:
 
     (The real Codex prints no token either.)
     """
-    told = refreshed(lite_client)
+    report = refreshed(lite_client)
     refusal = {"mode": "chatgpt", "refresh_answer": {"status": 401, "body": {"error": {"code": "refresh_token_reused"}}}}
     failed = lite_client(script={"auth": refusal, "turns": always(**EXPIRED)})
     failed.failure()
     tokens = [*(RICH["tokens"][name] for name in ("access_token", "refresh_token")), *NEW.values(), JWT]
-    said = [run.stdout.decode("utf-8", "replace") + run.stderr for run in (told, failed)]
-    assert [token for token in tokens if any(token in text for text in said)] == []
+    message = [run.stdout.decode("utf-8", "replace") + run.stderr for run in (report, failed)]
+    assert [token for token in tokens if any(token in text for text in message)] == []
 
 
 @pytest.mark.spec("refresh-id-token-jwt", "LITE-17", "REAL-08")

@@ -60,9 +60,9 @@ def _walk(value: Any, path: str, found: list[tuple[str, str]]) -> None:
 
 def shown(body: Any, number: int) -> str:
     """Return the texts of a request to the model for a failure message: a heading, and one line for each text."""
-    told = [(path, text) for path, text in strings(body) if not path.endswith((".type", ".role"))]
-    lines = [f"  {path}: {text[:LONG]!r}{'...' if len(text) > LONG else ''}" for path, text in told[-MANY:]]
-    more = [f"  ... {len(told) - MANY} texts before these"] if len(told) > MANY else []
+    report = [(path, text) for path, text in strings(body) if not path.endswith((".type", ".role"))]
+    lines = [f"  {path}: {text[:LONG]!r}{'...' if len(text) > LONG else ''}" for path, text in report[-MANY:]]
+    more = [f"  ... {len(report) - MANY} texts before these"] if len(report) > MANY else []
     return "\n".join([f"Texts of request {number} to the model:", *more, *lines])
 
 

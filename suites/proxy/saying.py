@@ -68,8 +68,8 @@ def must_be_answered(done: Exchange, status: int, when: str = "") -> None:
 
 def short(value: Any) -> str:
     """Return the repr of a value, truncated if it is long."""
-    said = repr(value)
-    return said if len(said) <= SHOWN else f"{said[:SHOWN]}... ({len(said)} characters)"
+    message = repr(value)
+    return message if len(message) <= SHOWN else f"{message[:SHOWN]}... ({len(message)} characters)"
 
 
 def must_be_unset(where: str, params: dict[str, Any], *names: str) -> None:

@@ -132,8 +132,8 @@ class Player:
                 self._at = at
                 name = next(iter(step), "")
                 if len(step) != 1 or not hasattr(self, f"step_{name}"):
-                    said = ascii_dumps(step).decode()
-                    raise ValueError(f"{said} is not a step; the docstring of codex_fakes.stdio.byte_server lists all steps.")
+                    message = ascii_dumps(step).decode()
+                    raise ValueError(f"{message} is not a step; the docstring of codex_fakes.stdio.byte_server lists all steps.")
                 getattr(self, f"step_{name}")(step[name])
             self._at = len(self.steps)
             while True:

@@ -47,8 +47,8 @@ def command(real: bool, as_json: bool) -> None:
 
 def _row(finding: DoctorFinding, counts: bool) -> dict[str, object]:
     status = "ok" if finding.well else ("broken" if counts else "absent")
-    mend = None if finding.well else finding.mend
-    return {"name": finding.name, "need": finding.need, "status": status, "said": finding.said, "mend": mend}
+    fix = None if finding.well else finding.mend
+    return {"name": finding.name, "need": finding.need, "status": status, "said": finding.said, "mend": fix}
 
 
 def _say(finding: DoctorFinding, counts: bool) -> None:

@@ -38,16 +38,16 @@ def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | Non
     """
     with CassetteReader(path) as reader:
         notes = Notes(reader.header.codex)
-        told: list[Frame] = []
+        report: list[Frame] = []
         size = 0
         for frame in reader:
-            if len(told) >= MOST_FRAMES or size >= MOST_TEXT:
-                return _trace(case, str(path), True, told)
-            told.append(notes.frame(frame))
+            if len(report) >= MOST_FRAMES or size >= MOST_TEXT:
+                return _trace(case, str(path), True, report)
+            report.append(notes.frame(frame))
             if step is not None:
                 step()
-            size += len(told[-1]["text"])
-        return _trace(case, str(path), reader.truncated is not None, told)
+            size += len(report[-1]["text"])
+        return _trace(case, str(path), reader.truncated is not None, report)
 
 
 def _trace(case: str, path: str, truncated: bool, told: list[Frame]) -> Trace:
@@ -92,7 +92,7 @@ class Notes:
             masked.remove("$.path")
         if frame.seam == "rpc" and type(frame.value) is dict and "id" in frame.value:
             bound.append(f"id = {json.dumps(frame.value['id'])}")
-        told: Frame = {
+        report: Frame = {
             "n": frame.n,
             "t": frame.t,
             "seam": "http" if frame.seam == "http" else "rpc",
@@ -108,8 +108,8 @@ class Notes:
             "masked": masked,
         }
         if len(text) > LONGEST_FRAME or not frame.whole:
-            told["cut"] = len(text)
-        return told
+            report["cut"] = len(text)
+        return report
 
     def _walk(
         self, parent: str, key: str, path: Place, value: Any, bound: list[str], masked: list[str], inherited: str | None

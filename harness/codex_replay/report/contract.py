@@ -78,9 +78,9 @@ def parse(page: str, text: str) -> list[Statement]:
         elif line.startswith("## "):
             section = line[3:]
         elif (match := _LINE.fullmatch(line)) is not None:
-            said = match["text"]
-            otherwise, unchecked = _OTHERWISE.search(said), _UNCHECKED.search(said)
-            plain = _UNCHECKED.sub("", _OTHERWISE.sub("", said))
+            message = match["text"]
+            otherwise, unchecked = _OTHERWISE.search(message), _UNCHECKED.search(message)
+            plain = _UNCHECKED.sub("", _OTHERWISE.sub("", message))
             others = tuple(otherwise[1].split(", ")) if otherwise else ()
             found.append(Statement(match["id"], page, title, section, plain, others, unchecked[1] if unchecked else ""))
     return found

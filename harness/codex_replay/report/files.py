@@ -23,9 +23,9 @@ def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | T
     remove_all(folder)
     from codex_replay.report.page.build import write_html
 
-    told = writing_traces(folder, traces)  # each is written and shown while it is at hand
-    write_html(report, told, folder / PAGE)
-    for _ in told:
+    reported = writing_traces(folder, traces)  # each is written and shown while it is at hand
+    write_html(report, reported, folder / PAGE)
+    for _ in reported:
         pass  # the page may not need them all
     data.write_whole(folder / JUNIT, junit(report))
     data.write_whole(folder / SUMMARY, markdown(report))

@@ -24,8 +24,8 @@ def junit(report: Report) -> str:
     """Return a whole JUnit document."""
     root = ElementTree.Element("testsuites", {**_counts(report["cases"]), "time": f"{report['seconds']:.3f}"})
     for suite, cases in by_suite(report["cases"]).items():
-        said = {"name": clean(suite), **_counts(cases), "time": f"{sums(cases)['seconds']:.4f}"}
-        element = ElementTree.SubElement(root, "testsuite", {**said, "timestamp": clean(report["started"])})
+        message = {"name": clean(suite), **_counts(cases), "time": f"{sums(cases)['seconds']:.4f}"}
+        element = ElementTree.SubElement(root, "testsuite", {**message, "timestamp": clean(report["started"])})
         properties = ElementTree.SubElement(element, "properties")
         for name, value in [("codex", report["codex"]), ("profile", report["profile"]), *report["subject"].items()]:
             ElementTree.SubElement(properties, "property", {"name": name, "value": clean(value)})
@@ -41,8 +41,8 @@ def _counts(cases: list[Case]) -> dict[str, str]:
 
 
 def _case(suite: ElementTree.Element, case: Case) -> None:
-    said = {"classname": f"{case['suite']}.{case['module']}", "name": case["case"], "file": case["nodeid"].partition("::")[0]}
-    element = ElementTree.SubElement(suite, "testcase", {key: clean(value) for key, value in said.items()})
+    message = {"classname": f"{case['suite']}.{case['module']}", "name": case["case"], "file": case["nodeid"].partition("::")[0]}
+    element = ElementTree.SubElement(suite, "testcase", {key: clean(value) for key, value in message.items()})
     element.set("time", f"{case['seconds']:.4f}")
     if case["outcome"] == "failed":
         failure = ElementTree.SubElement(element, "failure", {"message": clean(case["message"])})

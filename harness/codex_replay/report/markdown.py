@@ -149,10 +149,10 @@ def _known(case: Case) -> str:
 
 
 def _strength(found: dict[str, Any]) -> str:
-    said = found.get("strength", found)
-    if not isinstance(said, dict) or not isinstance(said.get("variants"), int):
+    message = found.get("strength", found)
+    if not isinstance(message, dict) or not isinstance(message.get("variants"), int):
         return ""
-    return f"Strength: {said.get('killed')} of {said['variants']} broken variants were found.\n"
+    return f"Strength: {message.get('killed')} of {message['variants']} broken variants were found.\n"
 
 
 def _coverage(found: dict[str, Any]) -> str:

@@ -143,13 +143,13 @@ def _difference(one: Variant, all_of: list[Variant]) -> str:
 
 
 def _join(name: str, same: list[tuple[Part, Case]]) -> Case:
-    told: list[RunOutcome] = [one for part, case in same for one in _outcomes(part, case)]
+    report: list[RunOutcome] = [one for part, case in same for one in _outcomes(part, case)]
     part, worst = min(same, key=lambda pair: data.OUTCOMES.index(pair[1]["outcome"]))
     joined: Case = {**worst, "id": name, "run": part.first_run + worst.get("run", 0)}
     joined["recorded"] = _unique(path for _, case in same for path in case["recorded"])
     joined.pop("told", None)
-    if len(told) > 1:
-        joined["told"] = told
+    if len(report) > 1:
+        joined["told"] = report
     if worst["story"] is not None:
         joined["story"] = part.traces[worst["story"]] = name
     return joined

@@ -40,15 +40,15 @@ def align(
     Both runs are redacted already. Seams that the run did not see are left out of the recording; those that are not among `only`
     are listed, and not compared.
     """
-    told = list(trace_frames(live, version))
+    report = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)
     wanted = [frame for frame in recorded if frame.seam in seams]
     if not wanted or max(len(wanted), len(live)) > MOST_COMPARED:
-        return told, []
+        return report, []
     ours = {frame.n: frame for frame in wanted}
-    theirs = {frame["n"]: frame for frame in told}
-    said = [frame for frame in live if frame.seam in seams]
-    found = list(compare(wanted, said, version).differences)
+    theirs = {frame["n"]: frame for frame in report}
+    message = [frame for frame in live if frame.seam in seams]
+    found = list(compare(wanted, message, version).differences)
     missing = []
     # An id is never compared; that it has another name here only follows from what else is different.
     named = {(one.a, one.b) for one in found if one.path != "$.msg.id"}
@@ -58,7 +58,7 @@ def align(
             missing.append(ours[one.a or 0])
         else:
             _mark(theirs[one.b or 0], one, ours)
-    return _with_missing(told, live, wanted, missing), found
+    return _with_missing(report, live, wanted, missing), found
 
 
 def _mark(frame: Frame, one: Difference, ours: dict[int, core.Frame]) -> None:

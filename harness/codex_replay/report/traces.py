@@ -28,8 +28,8 @@ def frames_text(frames: list[Frame]) -> bytes:
 
 def trace_text(key: str, head: Mapping[str, Any], frames: bytes) -> TraceText:
     """Join a trace from its description (`source`, `cassette`, `truncated`) and the text of its frames."""
-    said = {"case": key, **{name: head[name] for name in ("source", "cassette", "truncated")}}
-    return TraceText(key, b'%s,"frames":%s}' % (_dumps(said)[:-1], frames))
+    message = {"case": key, **{name: head[name] for name in ("source", "cassette", "truncated")}}
+    return TraceText(key, b'%s,"frames":%s}' % (_dumps(message)[:-1], frames))
 
 
 def as_text(trace: Trace | TraceText) -> TraceText:

@@ -72,8 +72,8 @@ def examine(suites: Path) -> Iterator[DoctorFinding]:
 
 
 def _python() -> DoctorFinding:
-    said = f"{platform.python_version()} ({sys.executable})"
-    return DoctorFinding("python", "always", sys.version_info >= (3, 11), said, "use Python 3.11 or later")
+    message = f"{platform.python_version()} ({sys.executable})"
+    return DoctorFinding("python", "always", sys.version_info >= (3, 11), message, "use Python 3.11 or later")
 
 
 def packages(distribution: str = DISTRIBUTION) -> DoctorFinding:
@@ -143,8 +143,8 @@ def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
         if hashlib.sha256(data).hexdigest() != expected:
             wrong.append(name)
     if wrong:
-        said = f"of the {len(table)} schema files of {version}, {len(wrong)} are missing or changed: {', '.join(wrong[:3])}."
-        return DoctorFinding("bundle", "always", False, said, INSTALL_AGAIN)
+        message = f"of the {len(table)} schema files of {version}, {len(wrong)} are missing or changed: {', '.join(wrong[:3])}."
+        return DoctorFinding("bundle", "always", False, message, INSTALL_AGAIN)
     return DoctorFinding("bundle", "always", True, f"{len(table)} schema files of {version}, all hashes match")
 
 
@@ -153,8 +153,8 @@ def suites_there(suites: Path) -> DoctorFinding:
     names = sorted(path.name for path in suites.iterdir() if (path / "__init__.py").is_file()) if suites.is_dir() else []
     cassettes = packed(str(suites.parent / "cassettes"))
     recorded = len(cassettes_in(cassettes)[0]) if os.path.exists(cassettes) else 0
-    said = f"{', '.join(names) or 'none'}; {recorded} cassettes ({suites.parent})"
-    return DoctorFinding("suites", "always", bool(names and recorded), said, INSTALL_AGAIN)
+    message = f"{', '.join(names) or 'none'}; {recorded} cassettes ({suites.parent})"
+    return DoctorFinding("suites", "always", bool(names and recorded), message, INSTALL_AGAIN)
 
 
 def fake_codex(path: Path) -> DoctorFinding:
@@ -183,11 +183,11 @@ def on_path() -> DoctorFinding:
     """Check that the shell finds this environment's fake-codex on PATH."""
     own = Path(sys.executable).with_name("fake-codex")
     found = shutil.which("fake-codex")
-    mend = f"activate the environment, or put {own.parent} first on PATH"
+    fix = f"activate the environment, or put {own.parent} first on PATH"
     if found is None:
-        return DoctorFinding("PATH", "extra", False, "fake-codex is not on PATH; the suites still find it.", mend)
+        return DoctorFinding("PATH", "extra", False, "fake-codex is not on PATH; the suites still find it.", fix)
     if Path(found).resolve() != own.resolve():
-        return DoctorFinding("PATH", "extra", False, f"fake-codex on PATH belongs to another environment ({found}).", mend)
+        return DoctorFinding("PATH", "extra", False, f"fake-codex on PATH belongs to another environment ({found}).", fix)
     return DoctorFinding("PATH", "extra", True, f"fake-codex is {found}")
 
 
@@ -201,18 +201,18 @@ def plugin() -> DoctorFinding:
         return DoctorFinding(
             "plugin", "always", False, f"pytest did not start within {PATIENCE} s.", "check conftest.py in this folder"
         )
-    said = (done.stdout + done.stderr).decode(errors="replace")
+    message = (done.stdout + done.stderr).decode(errors="replace")
     if done.returncode != 0:
-        last = (said.strip().splitlines() or ["it printed nothing"])[-1]
+        last = (message.strip().splitlines() or ["it printed nothing"])[-1]
         return DoctorFinding(
             "plugin", "always", False, f"pytest does not start in this folder: {last}", "fix that, or use another folder"
         )
-    if re.search(rf"^\s*{DISTRIBUTION}-\S+ at ", said, re.MULTILINE) is None:
+    if re.search(rf"^\s*{DISTRIBUTION}-\S+ at ", message, re.MULTILINE) is None:
         if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-            mend = "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD, or add -p codex_replay"
+            fix = "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD, or add -p codex_replay"
         else:
-            mend = "remove `-p no:codex_replay` from this folder's pytest configuration; otherwise " + INSTALL_AGAIN
-        return DoctorFinding("plugin", "always", False, "pytest does not load it.", mend)
+            fix = "remove `-p no:codex_replay` from this folder's pytest configuration; otherwise " + INSTALL_AGAIN
+        return DoctorFinding("plugin", "always", False, "pytest does not load it.", fix)
     return DoctorFinding("plugin", "always", True, "pytest loads it")
 
 
@@ -231,8 +231,8 @@ def cache() -> DoctorFinding:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        mend = "fix its permissions, or set CODEX_REPLAY_CACHE to another folder"
-        return DoctorFinding("cache", "real", False, f"{folder} cannot be written: {error.strerror}.", mend)
+        fix = "fix its permissions, or set CODEX_REPLAY_CACHE to another folder"
+        return DoctorFinding("cache", "real", False, f"{folder} cannot be written: {error.strerror}.", fix)
     free = shutil.disk_usage(there).free
     return DoctorFinding("cache", "real", True, f"{folder}, {free / 1e9:.1f} GB free")
 
@@ -265,9 +265,9 @@ def namespaces() -> DoctorFinding:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         well = False
-    said = (
+    message = (
         "`unshare -rn` works" if well else "`unshare -rn` does not work, so the tests cannot prove that a run needs no network."
     )
     return DoctorFinding(
-        "namespaces", "extra", well, said, "on Linux, allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
+        "namespaces", "extra", well, message, "on Linux, allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
     )

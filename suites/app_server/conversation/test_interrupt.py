@@ -39,8 +39,8 @@ def since(server: Server, request: Any) -> list[Any]:
     """Return every frame of the server since this request of the client, without usage and limits."""
     frames = [(frame.sender, frame.value) for frame in server.timeline]
     at = next(n for n, (sender, value) in enumerate(frames) if sender == "client" and value.get("id") == request)
-    said = [value for sender, value in frames[at:] if sender == "server"]
-    return [value for value in said if not value.get("method", "").startswith(("account/", "thread/"))]
+    message = [value for sender, value in frames[at:] if sender == "server"]
+    return [value for value in message if not value.get("method", "").startswith(("account/", "thread/"))]
 
 
 def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:

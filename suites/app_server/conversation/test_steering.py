@@ -65,8 +65,8 @@ def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
     """The input that steers a turn is not repeated as an item; the input that started the turn is. (REAL-77)"""
     server = app_server([GATED, SECOND])
     steer(server)
-    said = [item["content"][0]["text"] for item in items_of(server, "userMessage")]
-    assert said == ["first"]
+    message = [item["content"][0]["text"] for item in items_of(server, "userMessage")]
+    assert message == ["first"]
     assert [item["text"] for item in items_of(server, "agentMessage")] == ["One", "Two"]
 
 

@@ -151,8 +151,8 @@ def test_resume(app_server: AppServer) -> None:
     assert result["sandbox"] == {"type": "dangerFullAccess"}
     assert run(server, thread, "third")["id"] == "0"
     assert last_words(server) == ["One", "Two", "Three"]
-    told = [("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]
-    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [told])
+    report = [("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]
+    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
 
 
 def settings(opened: dict[str, Any]) -> tuple[Any, ...]:
@@ -191,8 +191,8 @@ def test_resume_with_a_history(app_server: AppServer) -> None:
     assert resumed["preview"] == "from elsewhere"
     run(server, resumed["id"], "second")
     assert last_words(server) == ["One", "Two"]
-    told = [("user", "from elsewhere"), ("user", "second")]
-    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [told])
+    report = [("user", "from elsewhere"), ("user", "second")]
+    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [report])
 
 
 def test_fork(app_server: AppServer) -> None:
@@ -220,8 +220,8 @@ def test_rollback(app_server: AppServer) -> None:
     assert msgs(server, "thread_rolled_back") == [{"num_turns": 1}]
     assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == [ONE]
     assert run(server, thread, "third")["id"] == "3"
-    told = [("user", "first"), ("assistant", "One"), ("user", "third")]
-    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [told])
+    report = [("user", "first"), ("assistant", "One"), ("user", "third")]
+    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
 
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
@@ -243,8 +243,8 @@ def test_rollback_in_a_turn(app_server: AppServer) -> None:
     words = "Cannot rollback while a turn is in progress."
     error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 1})
     assert error == {"code": REFUSED, "message": words}
-    told = server.notification("codex/event/error")
-    assert told["msg"] == {"type": "error", "message": words, "codex_error_info": "thread_rollback_failed"}
+    report = server.notification("codex/event/error")
+    assert report["msg"] == {"type": "error", "message": words, "codex_error_info": "thread_rollback_failed"}
     release(server, "later")
     assert ended(server, thread)["status"] == "completed"
     assert last_words(server) == ["One"]
@@ -330,10 +330,10 @@ def test_two_threads_at_once(app_server: AppServer) -> None:
     start(server, second, "to the second")
     assert ended(server, first)["status"] == ended(server, second)["status"] == "completed"
     assert server.close() == 0
-    said: dict[str, str] = {first: "", second: ""}
+    message: dict[str, str] = {first: "", second: ""}
     for params in all_of(server, "item/agentMessage/delta"):
-        said[params["threadId"]] += params["delta"]
-    assert said == {first: "Hello", second: "Bye"}
+        message[params["threadId"]] += params["delta"]
+    assert message == {first: "Hello", second: "Bye"}
     for thread, words in ((first, "Hello"), (second, "Bye")):
         ends = [params for params in all_of(server, "codex/event/task_complete") if params["conversationId"] == thread]
         assert [params["msg"]["last_agent_message"] for params in ends] == [words]
@@ -384,12 +384,12 @@ def test_v1_resume(app_server: AppServer) -> None:
     say(server, talk, "first")
     ended(server, talk)
     result = server.request("resumeConversation", {"conversationId": talk})
-    told = server.notification("sessionConfigured")
-    assert (result["conversationId"], result["model"], told["sessionId"]) == (talk, "gpt-5.2-codex", talk)
-    assert result["initialMessages"] == told["initialMessages"]
-    kinds = [message["type"] for message in told["initialMessages"] if message["type"] != "token_count"]
+    report = server.notification("sessionConfigured")
+    assert (result["conversationId"], result["model"], report["sessionId"]) == (talk, "gpt-5.2-codex", talk)
+    assert result["initialMessages"] == report["initialMessages"]
+    kinds = [message["type"] for message in report["initialMessages"] if message["type"] != "token_count"]
     assert kinds == ["user_message", "agent_message"]
-    assert (told["historyLogId"], told["historyEntryCount"], told["reasoningEffort"]) == (0, 0, None)
+    assert (report["historyLogId"], report["historyEntryCount"], report["reasoningEffort"]) == (0, 0, None)
     server.request("addConversationListener", {"conversationId": talk})
     say(server, talk, "second")
     assert ended(server, talk)["id"] == "0"

@@ -122,15 +122,15 @@ def test_usage(app_server: AppServer) -> None:
     last = costs[-1]["tokenUsage"]
     assert last["last"] == _tokens(30, 4)
     assert last["total"] == _tokens(40, 6)
-    told = all_of(server, "codex/event/token_count")[-1]["msg"]["info"]
-    assert told["last_token_usage"] == {
+    report = all_of(server, "codex/event/token_count")[-1]["msg"]["info"]
+    assert report["last_token_usage"] == {
         "input_tokens": 30,
         "cached_input_tokens": 0,
         "output_tokens": 4,
         "reasoning_output_tokens": 0,
         "total_tokens": 34,
     }
-    assert told["model_context_window"] == last["modelContextWindow"]
+    assert report["model_context_window"] == last["modelContextWindow"]
     limits = {"primary": None, "secondary": None, "credits": None, "planType": None}
     assert all_of(server, "account/rateLimits/updated")[-1] == {"rateLimits": limits}
 
@@ -153,14 +153,14 @@ def test_two_turns(app_server: AppServer) -> None:
     assert run_turn(server, thread, "Say bye.")["id"] == "1"
     assert server.close() == 0
     items = []
-    for turn, words, said, message in (("0", "Say hello.", "Hello", "msg_1"), ("1", "Say bye.", "Bye", "msg_2")):
+    for turn, words, output, message in (("0", "Say hello.", "Hello", "msg_1"), ("1", "Say bye.", "Bye", "msg_2")):
         seen = events(server, turn)
         items.append(seen[3][1]["item"]["id"])
         assert seen == [
             *begin(thread, turn),
             *prompt(thread, turn, items[-1], words),
-            *answer(thread, turn, message, said),
-            *end(thread, turn, said),
+            *answer(thread, turn, message, output),
+            *end(thread, turn, output),
         ]
     assert items[0] != items[1]
 
@@ -175,8 +175,8 @@ def test_two_threads(app_server: AppServer) -> None:
     assert run_turn(server, second, "two")["id"] == "0"
     ended = [(params["threadId"], params["turn"]["id"]) for params in all_of(server, "turn/completed")]
     assert ended == [(first, "0"), (second, "0")]
-    said = [params["item"]["text"] for params in all_of(server, "item/completed") if params["item"]["type"] == "agentMessage"]
-    assert said == ["One", "Two"]
+    message = [params["item"]["text"] for params in all_of(server, "item/completed") if params["item"]["type"] == "agentMessage"]
+    assert message == ["One", "Two"]
 
 
 def test_shell_call(app_server: AppServer) -> None:

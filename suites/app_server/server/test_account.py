@@ -74,8 +74,8 @@ def test_key_login(app_server: AppServer) -> None:
     assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
     assert server.request("account/login/start", {"type": "apiKey", "apiKey": KEY}) == {"type": "apiKey"}
     assert server.notification("account/updated") == {"authMode": "apikey"}
-    told = [message for message in server.messages() if message.get("method", "").startswith("account/")]
-    assert told == [
+    report = [message for message in server.messages() if message.get("method", "").startswith("account/")]
+    assert report == [
         {"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}},
         {"method": "account/updated", "params": {"authMode": "apikey"}},
     ]
@@ -182,8 +182,8 @@ def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
     primary = {"usedPercent": 13, "windowDurationMins": 300, "resetsAt": 1900000000}
     limits = {"primary": primary, "secondary": None, "credits": None, "planType": None}
     assert all_of(server, "account/rateLimits/updated")[0] == {"rateLimits": limits}
-    told = all_of(server, "codex/event/token_count")[0]["msg"]["rate_limits"]
-    assert told["primary"] == {"used_percent": 12.5, "window_minutes": 300, "resets_at": 1900000000}
+    report = all_of(server, "codex/event/token_count")[0]["msg"]["rate_limits"]
+    assert report["primary"] == {"used_percent": 12.5, "window_minutes": 300, "resets_at": 1900000000}
 
 
 def test_refresh_of_an_expired_token(app_server: AppServer) -> None:

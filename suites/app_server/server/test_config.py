@@ -244,11 +244,11 @@ def test_deprecated(app_server: AppServer) -> None:
     """When a thread starts, an event and deprecationNotice report a deprecated key; deprecationNotice has no thread id."""
     server = app_server(config={"experimental_instructions_file": "instructions.md"})
     thread = open_thread(server)
-    told = server.notification("codex/event/deprecation_notice")
+    report = server.notification("codex/event/deprecation_notice")
     notice = server.notification("deprecationNotice")
     assert notice == {
         "summary": "`experimental_instructions_file` is deprecated and ignored. Use `model_instructions_file` instead.",
         "details": "Move the setting to `model_instructions_file` in config.toml (or under a profile) "
         "to load instructions from a file.",
     }
-    assert told == {"id": "", "msg": {"type": "deprecation_notice", **notice}, "conversationId": thread}
+    assert report == {"id": "", "msg": {"type": "deprecation_notice", **notice}, "conversationId": thread}

@@ -317,17 +317,17 @@ def test_review_findings(app_server: AppServer) -> None:
         "priority": 1,
         "code_location": location,
     }
-    said = {
+    message = {
         "findings": [finding],
         "overall_correctness": "patch is incorrect",
         "overall_explanation": "There is a bug.",
         "overall_confidence_score": 0.75,
     }
-    server = app_server([{"items": [text(json.dumps(said))]}])
+    server = app_server([{"items": [text(json.dumps(message))]}])
     thread = open_thread(server)
     server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})
     ended(server, thread)
-    assert msgs(server, "exited_review_mode") == [{"review_output": said}]
+    assert msgs(server, "exited_review_mode") == [{"review_output": message}]
     words = "There is a bug.\n\nReview comment:\n\n- [P1] Wrong sum \N{EM DASH} /x/a.txt:1-2\n  It is 3."
     assert items_of(server, "exitedReviewMode")[0]["review"] == words
     assert items_of(server, "agentMessage")[-1]["text"] == words

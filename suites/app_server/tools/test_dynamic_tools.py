@@ -67,8 +67,8 @@ REPLIES: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("row", REPLIES)
 def test_reply(app_server: AppServer, row: str) -> None:
     """The turn continues after every reply; the model gets an error text for an invalid reply. (REAL-63, REAL-65)"""
-    reply, told = REPLIES[row]
-    server = app_server(script(told), bad_input=row not in ("success", "failure", "empty"))
+    reply, report = REPLIES[row]
+    server = app_server(script(report), bad_input=row not in ("success", "failure", "empty"))
     thread = open_thread(server, dynamicTools=[CLOCK])
     start(server, thread)
     server.reply(server.server_request(REQUEST), reply)
@@ -102,8 +102,8 @@ BAD_CALLS = {
 @pytest.mark.parametrize("row", BAD_CALLS)
 def test_bad_call(app_server: AppServer, row: str) -> None:
     """The server does not send an invalid call to the client; only the model gets an error. (REAL-66, REAL-67)"""
-    item, told = BAD_CALLS[row]
-    server = app_server(script(told, item))
+    item, report = BAD_CALLS[row]
+    server = app_server(script(report, item))
     thread = open_thread(server, dynamicTools=[CLOCK])
     assert run(server, thread)["status"] == "completed"
     assert asked(server) == []
@@ -142,8 +142,8 @@ def test_parallel(app_server: AppServer) -> None:
     outputs: list[dict[str, Any]] = [
         {"type": "function_call_output", "call_id": f"call_{n}", "output": f"for call_{n}"} for n in (1, 2)
     ]
-    told = {"outputs": {output["call_id"]: output["output"] for output in outputs}}
-    server = app_server([{"items": calls}, {"items": [text("Done")], "expect": told}], racy="either call may come first")
+    report = {"outputs": {output["call_id"]: output["output"] for output in outputs}}
+    server = app_server([{"items": calls}, {"items": [text("Done")], "expect": report}], racy="either call may come first")
     thread = open_thread(server, dynamicTools=[CLOCK])
     start(server, thread)
     assert sorted(serve(server, 2)) == ["call_1", "call_2"]

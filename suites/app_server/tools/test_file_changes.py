@@ -93,8 +93,8 @@ def test_accept(app_server: AppServer) -> None:
     start(server, thread)
     server.reply(server.server_request(REQUEST), {"decision": "accept"})
     assert ended(server, thread)["status"] == "completed"
-    said = [params["delta"] for params in all_of(server, "item/fileChange/outputDelta")]
-    assert "".join(said) == DONE
+    message = [params["delta"] for params in all_of(server, "item/fileChange/outputDelta")]
+    assert "".join(message) == DONE
     changes = {f"{server.work}/new.txt": {"type": "add", "content": "one\ntwo\n"}}
     end = {"call_id": "call_1", "turn_id": "0", "stdout": DONE, "stderr": "", "success": True, "changes": changes}
     assert msgs(server, "patch_apply_end") == [end]
@@ -110,15 +110,15 @@ def test_turn_diff(app_server: AppServer) -> None:
     server = app_server([{"items": [patch(ADD)]}, {"items": [patch(second, "call_2")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
     run(server, thread)
-    told = [params["diff"] for params in all_of(server, "turn/diff/updated")]
+    report = [params["diff"] for params in all_of(server, "turn/diff/updated")]
     assert {(params["threadId"], params["turnId"]) for params in all_of(server, "turn/diff/updated")} == {(thread, "0")}
-    assert told == [msg["unified_diff"] for msg in msgs(server, "turn_diff")]
+    assert report == [msg["unified_diff"] for msg in msgs(server, "turn_diff")]
     name = f"{server.work}/new.txt"
-    head, body = told[0].split("--- /dev/null\n")
+    head, body = report[0].split("--- /dev/null\n")
     assert head.startswith(f"diff --git a/{name} b/{name}\nnew file mode 100644\nindex ")
     assert body == f"+++ b/{name}\n@@ -0,0 +1,2 @@\n+one\n+two\n"
-    assert told[-1].startswith(told[0])
-    assert told[-1].endswith(f"+++ b/{server.work}/second.txt\n@@ -0,0 +1 @@\n+three\n")
+    assert report[-1].startswith(report[0])
+    assert report[-1].endswith(f"+++ b/{server.work}/second.txt\n@@ -0,0 +1 @@\n+three\n")
     seen = methods(server)
     at = seen.index("turn/diff/updated")
     assert seen[at - 1] == "codex/event/turn_diff"

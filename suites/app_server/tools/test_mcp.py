@@ -90,9 +90,9 @@ def test_start_up_fails(app_server: AppServer) -> None:
     server = app_server([{"items": [text("Hello")]}], config=BROKEN)
     thread = ready(server)
     why = "No such file or directory (os error 2)"
-    told = f"MCP client for `broken` failed to start: MCP startup failed: {why}"
+    report = f"MCP client for `broken` failed to start: MCP startup failed: {why}"
     updates = [msg["status"] for msg in msgs(server, "mcp_startup_update")]
-    assert updates == [{"state": "starting"}, {"state": "failed", "error": told}]
+    assert updates == [{"state": "starting"}, {"state": "failed", "error": report}]
     failed = [{"server": "broken", "error": why}]
     assert msgs(server, "mcp_startup_complete") == [{"ready": [], "failed": failed, "cancelled": []}]
     assert run(server, thread)["status"] == "completed"
@@ -135,9 +135,9 @@ def test_elicitation(app_server: AppServer) -> None:
     server = app_server([{"items": [call({"ask": "Sure?"})]}], config=TINY, prepare=with_program, ends=None)
     thread = ready(server)
     start(server, thread)
-    told = server.notification("codex/event/elicitation_request")
-    assert told["msg"] == {"type": "elicitation_request", "server_name": "tiny", "id": 99, "message": "Sure?"}
-    assert told["conversationId"] == thread
+    report = server.notification("codex/event/elicitation_request")
+    assert report["msg"] == {"type": "elicitation_request", "server_name": "tiny", "id": 99, "message": "Sure?"}
+    assert report["conversationId"] == thread
     server.request("account/read", {})
     assert asked(server) == []
     assert items_of(server, "mcpToolCall") == []
@@ -147,15 +147,15 @@ def test_elicitation(app_server: AppServer) -> None:
 
 def test_resource(app_server: AppServer) -> None:
     """A built-in tool of Codex reads resources; its item is a call to that MCP server."""
-    told = json.dumps(
+    report = json.dumps(
         {"server": "tiny", "uri": "tiny://one", "contents": [{"text": "1", "uri": "tiny://one"}]}, separators=(",", ":")
     )
     item = call({"server": "tiny", "uri": "tiny://one"}, "read_mcp_resource")
-    server = app_server(script(item, told), config=TINY, prepare=with_program)
+    server = app_server(script(item, report), config=TINY, prepare=with_program)
     thread = ready(server)
     assert run(server, thread)["status"] == "completed"
     assert items_of(server, "mcpToolCall")[0]["tool"] == "read_mcp_resource"
-    assert items_of(server, "mcpToolCall")[0]["result"]["content"][0]["text"] == told
+    assert items_of(server, "mcpToolCall")[0]["result"]["content"][0]["text"] == report
     assert last_words(server) == ["Done"]
 
 

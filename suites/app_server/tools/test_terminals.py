@@ -76,9 +76,9 @@ def test_a_terminal_ends_with_its_turn(app_server: AppServer) -> None:
 
 def test_no_such_terminal(app_server: AppServer) -> None:
     """Input to an unknown terminal is not reported as an interaction; only the model gets an error."""
-    told = "write_stdin failed: Unknown process id 1"
+    report = "write_stdin failed: Unknown process id 1"
     item = call("write_stdin", "call_1", session_id=1, chars="hello\n")
-    script = [{"items": [item]}, {"items": [text("Pity.")], "expect": {"outputs": {"call_1": told}}}]
+    script = [{"items": [item]}, {"items": [text("Pity.")], "expect": {"outputs": {"call_1": report}}}]
     server = app_server(script, config=CONFIG)
     thread = open_thread(server, **FREE)
     assert run(server, thread)["status"] == "completed"

@@ -101,8 +101,8 @@ def test_warning(app_server: AppServer) -> None:
     """When a thread starts, an event with an empty turn id warns about a feature under development."""
     server = app_server(config={"features": {"collaboration_modes": True}})
     thread = open_thread(server)
-    told = server.notification("codex/event/warning")
-    words = told["msg"].pop("message")
-    assert told == {"id": "", "msg": {"type": "warning"}, "conversationId": thread}
+    report = server.notification("codex/event/warning")
+    words = report["msg"].pop("message")
+    assert report == {"id": "", "msg": {"type": "warning"}, "conversationId": thread}
     assert words.startswith("Under-development features enabled: collaboration_modes. ")
     assert "`suppress_unstable_features_warning = true`" in words

@@ -183,9 +183,11 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """The tools reach the model with name and parameters, as tools of the request or in its instructions."""
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
     for body in model_bodies(proxy):
-        said = json.dumps(body, ensure_ascii=False)
+        message = json.dumps(body, ensure_ascii=False)
         for word, what in (("getFileTree", "the name of the tool"), ("Where to begin", "the schema of its parameters")):
-            assert word in said, f"{what} that the client declared ({word!r}) is not in the request to the model: {said[:1500]}"
+            assert word in message, (
+                f"{what} that the client declared ({word!r}) is not in the request to the model: {message[:1500]}"
+            )
 
 
 @BOTH
@@ -285,8 +287,8 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
     """If the app-server dies during a turn, the client gets an error at once, and the next request succeeds."""
     items = ["Half of it. ", {"type": "wait", "ms": 30_000}, "never"]
     script = [{"match": proxy.marker, "items": items, "times": "always"}, {"items": ["Next."], "times": "always"}]
-    told = failed_in_mid_turn(proxy, endpoint, stream, script)
-    assert failure(told), f"the error in the answer is empty: {told.body[-300:]!r}"
+    report = failed_in_mid_turn(proxy, endpoint, stream, script)
+    assert failure(report), f"the error in the answer is empty: {report.body[-300:]!r}"
     must_say(proxy.post(endpoint, asking(endpoint, "And now?"), script=script), "Next.")
 
 

@@ -40,9 +40,9 @@ def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, endpoint: str
     """The response has the model name of the request."""
     done = proxy.post(endpoint, {"model": model, "stream": stream})
     values = [event.value for event in done.events if event.value] if stream else [done.json]
-    told = [value["response"] for value in values if "response" in value] if stream and endpoint == "responses" else values
-    assert told, "no event of the stream has a `response`"
-    must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in told}, {model})
+    report = [value["response"] for value in values if "response" in value] if stream and endpoint == "responses" else values
+    assert report, "no event of the stream has a `response`"
+    must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in report}, {model})
 
 
 @pytest.mark.spec("model-implied-chat", "PAY-13", "PAY-59", "PAY-89")

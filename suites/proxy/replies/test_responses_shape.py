@@ -39,8 +39,8 @@ def test_whole(proxy: Proxy) -> None:
     assert body["id"], f"id must be a non-empty string, not {body['id']!r}"
     assert type(body["created_at"]) in (int, float), f"created_at must be a number of seconds, not {body['created_at']!r}"
     message = only("item in `output` of the answer", body["output"])
-    told = (message["type"], message["role"], message["status"])
-    must_be("(type, role, status) of output[0]", told, ("message", "assistant", "completed"))
+    report = (message["type"], message["role"], message["status"])
+    must_be("(type, role, status) of output[0]", report, ("message", "assistant", "completed"))
     parts = [(part["type"], part["text"]) for part in message["content"]]
     must_be("(type, text) of output[0].content", parts, [("output_text", TEXT)])
 
@@ -73,8 +73,8 @@ def test_a_call(proxy: Proxy, way: str) -> None:
     item = only(f"item of type function_call in `output`, for the model called getFileTree ({way})", calls, output)
     must_be("`name` of the function_call", item["name"], "getFileTree")
     assert item["call_id"], f"`call_id` of the function_call must be a non-empty string, not {item['call_id']!r}"
-    said = item["arguments"]
-    assert isinstance(said, str), f"`arguments` of the function_call must be a string of JSON, not {said!r}"
+    message = item["arguments"]
+    assert isinstance(message, str), f"`arguments` of the function_call must be a string of JSON, not {message!r}"
 
 
 @pytest.mark.spec(

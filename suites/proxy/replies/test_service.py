@@ -62,8 +62,8 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
     done = proxy.responses({"previous_response_id": first["id"]}, ok=False)
     if done.status == 200:
         for call in proxy.model_calls():
-            told = [text for _, text in strings(call["body"])]
-            if not any("called Ada" in text for text in told):
+            report = [text for _, text in strings(call["body"])]
+            if not any("called Ada" in text for text in report):
                 raise AssertionError(
                     "A request with previous_response_id was answered 200, but the model got nothing of the earlier response: "
                     "pass the conversation on, or refuse the field with status 400."

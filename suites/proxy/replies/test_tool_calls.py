@@ -220,8 +220,8 @@ def _blocks(text: str) -> tuple[list[tuple[str, Any]], str]:
         except ValueError:
             raise AssertionError(f"<tool_call> must be followed by a JSON object, not by {text[:200]!r}") from None
         must_be("The keys of the object in <tool_call>", sorted(value), ["arguments", "name"])
-        said = value["arguments"]
-        assert isinstance(said, str), f'the "arguments" field must be a JSON string, not {said!r}'
+        message = value["arguments"]
+        assert isinstance(message, str), f'the "arguments" field must be a JSON string, not {message!r}'
         text = text[end:].lstrip()
         assert text.startswith("</tool_call>"), f"a call must end with its closing tag, not {text[:30]!r}"
         text = text.removeprefix("</tool_call>")

@@ -34,9 +34,9 @@ def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchang
 @pytest.mark.spec("input-string", "HAND-18", "HAND-22")
 def test_string(proxy: Proxy) -> None:
     """A string becomes one text item with all its characters and at most a role before them."""
-    said = f"  Just  this\n- and that {proxy.prompt()}\n "
-    wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts("responses", said))
-    for params in both(proxy.responses({"input": said})):
+    message = f"  Just  this\n- and that {proxy.prompt()}\n "
+    wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts("responses", message))
+    for params in both(proxy.responses({"input": message})):
         must_be_one_of("`items`", params["items"], wanted)
 
 
@@ -150,9 +150,9 @@ def test_tool_output(proxy: Proxy, kind: str) -> None:
         must_be("The types of `items`", [item["type"] for item in params["items"]], ["text"])
         lines = [line for line in texts(params).split("\n") if "three files" in line]
         line = only("line with the output", lines, texts(params).split("\n"))
-        head, _, said = line.partition("] ")
+        head, _, message = line.partition("] ")
         assert re.match(r"\[(tool|function_call_output)", head), f"the line of an output must begin with its kind: {line!r}"
-        must_be("The text after the kind of the output", said, "three files")
+        must_be("The text after the kind of the output", message, "three files")
         must_be("The call ids that the line names, if any,", set(re.findall(r"call_\d+", line)) - {"call_77"}, set())
 
 

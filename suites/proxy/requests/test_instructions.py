@@ -225,9 +225,9 @@ def test_parameter_lines(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("instructions-appended", "PAY-52")
 def test_instructions_come_last(proxy: Proxy) -> None:
     """The client's instructions come after the last example, unchanged."""
-    said = "Speak like\n\n\n  a  pirate.\t\nAlways."
-    found = parts(proxy, "responses", tool("responses"), tool("responses", "saveNote", NOTE), instructions=said)
-    must_be("The text after the last example", found.after.strip("\n"), said)
+    message = "Speak like\n\n\n  a  pirate.\t\nAlways."
+    found = parts(proxy, "responses", tool("responses"), tool("responses", "saveNote", NOTE), instructions=message)
+    must_be("The text after the last example", found.after.strip("\n"), message)
 
 
 @pytest.mark.spec("instructions-alone", "PAY-53", "HAND-24")

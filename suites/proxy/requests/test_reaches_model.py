@@ -107,11 +107,11 @@ def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bo
     else:
         messages += [{"type": "function_call", "call_id": i, "name": n, "arguments": a} for i, n, a in made]
     for call in outputs:
-        said: Any = [part(endpoint, call.output)] if parts else call.output
+        message: Any = [part(endpoint, call.output)] if parts else call.output
         if endpoint == "chat":
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": said})
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": message})
         else:
-            messages.append({"type": "function_call_output", "call_id": call.id, "output": said})
+            messages.append({"type": "function_call_output", "call_id": call.id, "output": message})
     return messages
 
 
@@ -219,7 +219,9 @@ def test_the_shapes_of_a_tool(proxy: Proxy, shape: str) -> None:
             f"POST /v1/responses with a {shape} tool must be answered 200, but was answered {done.answered}: {done.body[:300]!r}"
         )
     for body in model_bodies(proxy):
-        said = json.dumps(body, ensure_ascii=False)
+        message = json.dumps(body, ensure_ascii=False)
         for word, what in (("getFileTree", "the name"), ("Where to begin", "the schema of the parameters")):
-            if word not in said:
-                raise AssertionError(f"{what} of a {shape} tool ({word!r}) is nowhere in the request to the model: {said[:1500]}")
+            if word not in message:
+                raise AssertionError(
+                    f"{what} of a {shape} tool ({word!r}) is nowhere in the request to the model: {message[:1500]}"
+                )

@@ -67,8 +67,8 @@ def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
     """A tool without a description gets no description in the payload."""
     given = tool(endpoint, description=None)
     definitions = proxy.post(endpoint, {"tools": [given]}).params(method)["tools"]["definitions"]
-    told = definitions[0]["function"].get("description")
-    assert not told, f"{method}.tools.definitions[0].function.description must be omitted or empty, not {told!r}"
+    report = definitions[0]["function"].get("description")
+    assert not report, f"{method}.tools.definitions[0].function.description must be omitted or empty, not {report!r}"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)

@@ -76,8 +76,8 @@ def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
     """Send the notifications of a loaded thread: another model (if it is not a fork), raw items, MCP's start."""
     if not fork and thread.model not in (None, thread.settings.model):
         values = {"old": thread.model, "new": thread.settings.model}
-        said = fill(session.table["sentences"]["other-model"], values)
-        thread.emit("warning", {"turn": "auto-compact-0", "message": said})  # its number, as of raw items before a turn
+        message = fill(session.table["sentences"]["other-model"], values)
+        thread.emit("warning", {"turn": "auto-compact-0", "message": message})  # its number, as of raw items before a turn
     thread.open_raw()
     thread.emit("mcp-startup-complete")
 

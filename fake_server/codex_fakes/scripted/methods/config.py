@@ -49,13 +49,13 @@ def _layer(session: Session) -> dict[str, Any]:
 def read(session: Session, request: Any, params: dict[str, Any]) -> None:
     """config/read: the settings in force, the source of each and, on request, the layers."""
     config = session.config
-    told: dict[str, Any] = {key: config.get(key) for key in _TOLD}
-    told["profiles"] = config.get("profiles") or {}
-    if isinstance(told["tools"], dict):
-        told["tools"] = {"web_search": None, "view_image": None, **told["tools"]}
-    told |= {key: value for key, value in config.items() if key not in told}
+    report: dict[str, Any] = {key: config.get(key) for key in _TOLD}
+    report["profiles"] = config.get("profiles") or {}
+    if isinstance(report["tools"], dict):
+        report["tools"] = {"web_search": None, "view_image": None, **report["tools"]}
+    report |= {key: value for key, value in config.items() if key not in report}
     layer = _layer(session)
-    result: dict[str, Any] = {"config": told, "origins": dict.fromkeys(_leaves(config), layer)}
+    result: dict[str, Any] = {"config": report, "origins": dict.fromkeys(_leaves(config), layer)}
     if params.get("includeLayers"):
         system = {"name": {"type": "system", "file": _SYSTEM}, "version": version({}), "config": {}}
         result["layers"] = [{**layer, "config": _sorted(config)}, system]
@@ -136,8 +136,8 @@ def saved(session: Session, request: Any, params: dict[str, Any]) -> None:
         ("modelReasoningSummary", "model_reasoning_summary"), ("modelVerbosity", "model_verbosity"), ("tools", "tools"),
         ("profile", "profile"),
     )  # fmt: skip
-    told = {name: config.get(key) for name, key in names}
-    session.answer(request, {"config": {**told, "profiles": config.get("profiles") or {}}})
+    report = {name: config.get(key) for name, key in names}
+    session.answer(request, {"config": {**report, "profiles": config.get("profiles") or {}}})
 
 
 def default_model(session: Session, request: Any, params: dict[str, Any]) -> None:

@@ -104,10 +104,10 @@ def raw(item: Item) -> Item:
     """Return an item of the history as a raw item."""
     if item["type"] == "reasoning":
         content = item.get("content")
-        told = {"type": "reasoning", "summary": item["summary"], "content": content}
+        report = {"type": "reasoning", "summary": item["summary"], "content": content}
         if content is not None and all(part.get("type") != "reasoning_text" for part in content):
-            del told["content"]
-        return {**told, "encrypted_content": item.get("encrypted_content")}
+            del report["content"]
+        return {**report, "encrypted_content": item.get("encrypted_content")}
     if item["type"] == "local_shell_call":
         given = item["action"]
         names = ("command", "timeout_ms", "working_directory", "env", "user")

@@ -42,8 +42,8 @@ _SLICE = 200  # events between two checks of the client
 def beginning(settings: Settings) -> list[dict[str, Any]]:
     """Return what the model is told first, without the texts that only the real binary has."""
     place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
-    told = (("developer", settings.developer_instructions), ("user", place))
-    return [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in told if text]
+    report = (("developer", settings.developer_instructions), ("user", place))
+    return [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
 
 
 class Thread:

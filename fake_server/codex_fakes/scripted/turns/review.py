@@ -60,10 +60,10 @@ class _Inner:
                 self._thread.emit("agent-message-plain", self._words)
             self._words = values
         if name not in _HIDDEN:
-            told = {**(values or {}), "inner": (self.id, "0")}
-            self._thread.emit(name, told, ticket)
+            report = {**(values or {}), "inner": (self.id, "0")}
+            self._thread.emit(name, report, ticket)
             if name + "-again" in self._thread._out.table["frames"]:
-                self._thread.emit(name + "-again", told)  # an item with a plain event is sent by both, twice
+                self._thread.emit(name + "-again", report)  # an item with a plain event is sent by both, twice
 
 
 class Review(Turn):
@@ -111,9 +111,9 @@ class Review(Turn):
         answer = {"type": "message", "role": "assistant", "content": content}
         from codex_fakes.scripted.state.raw import review_told
 
-        told = review_told(self.outer.settings, rendered(output, ""), interrupted)
-        self.outer.history.append(told)
-        self.outer.raw(told)
+        report = review_told(self.outer.settings, rendered(output, ""), interrupted)
+        self.outer.history.append(report)
+        self.outer.raw(report)
         self.outer.emit("review-exited", {"output": output, "text": text})
         self.outer.raw(answer)
         self.outer.emit("review-said", {"text": said})

@@ -69,9 +69,9 @@ class Upstream:
         prefix = "/s/replay"
         return [
             # Of a request that no recording answers, that there are no turns either goes without saying.
-            f"{entry['method']} {entry['path'].removeprefix(prefix)}: {said[max(0, said.find('No recorded request')) :]}"
+            f"{entry['method']} {entry['path'].removeprefix(prefix)}: {message[max(0, message.find('No recorded request')) :]}"
             for entry in self.session.ledger()
-            if (said := entry["sentence"])
+            if (message := entry["sentence"])
         ]
 
 
@@ -81,17 +81,17 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:
-        says, value = GIVEN_SCRIPT, script
+        text, value = GIVEN_SCRIPT, script
     elif recorded:
-        says, value = RECORDED, {"turns": []}  # answers what is not a turn (models, tokens), and no turn
+        text, value = RECORDED, {"turns": []}  # answers what is not a turn (models, tokens), and no turn
         cut = next((one for one in frames if one.seam == "http" and one.sender == "server" and not one.whole), None)
         if cut is not None:
             raise Unable(f"Frame {cut.n} was cut for size when it was recorded, so it cannot be replayed; give --script.")
     else:
-        says, value = (DEFAULT, None) if own is None else (OWN_SCRIPT, own)
+        text, value = (DEFAULT, None) if own is None else (OWN_SCRIPT, own)
     try:
         with BackendProcess() as backend:
-            yield Upstream(backend.session("replay", value), says)
+            yield Upstream(backend.session("replay", value), text)
     except BackendError as error:
         raise Unable(str(error)) from None
 

@@ -25,6 +25,6 @@ def environment_secrets(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]
                 yield name, found["password"]
         if len(secret) < SHORTEST or _PLAIN.fullmatch(secret):
             continue
-        told = kind_of_name(name) or kind_of_name(name.upper()) or weak_kind_of_name(name)
-        if told or (is_short_name(name) and is_like_password(secret.encode("utf-8", "surrogateescape"))):
+        report = kind_of_name(name) or kind_of_name(name.upper()) or weak_kind_of_name(name)
+        if report or (is_short_name(name) and is_like_password(secret.encode("utf-8", "surrogateescape"))):
             yield name, secret

@@ -111,7 +111,7 @@ class Streams:
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
         """Yield the secrets that only joined chunks show, and those in base64; searches of single frames find the rest."""
-        told = set()
+        report = set()
         for stream in self._all:
             starts = _starts(stream.chunks)
             for kind, start, end in redactor.findings(b"".join(stream.chunks)):
@@ -121,8 +121,8 @@ class Streams:
                 if any(left <= start - at and end - at <= right for _, left, right in alone):
                     continue
                 secret = Secret(kind, end - start, stream.places[first][0], stream.places[last][0])
-                if secret not in told:  # a text and its tokens have the same content
-                    told.add(secret)
+                if secret not in report:  # a text and its tokens have the same content
+                    report.add(secret)
                     yield secret
 
     def rewritten(self, redactor: Redactor) -> dict[int, dict[int, bytes]]:

@@ -31,14 +31,14 @@ class Miss:
         self.differences = differences
 
     def __str__(self) -> str:
-        said = label(self.live.value) if self.live.value is not None else repr(self.live.raw[:80])
+        message = label(self.live.value) if self.live.value is not None else repr(self.live.raw[:80])
         if self.nearest is None or self.track is None:
-            return f"no recorded frame is left for {said}: the recording ends before it"
+            return f"no recorded frame is left for {message}: the recording ends before it"
         near = f"the nearest is frame {self.nearest.n} of {self.track.name}, {label(self.nearest.value)}"
         if not self.differences:
-            return f"no recorded frame matches {said}: {near}, which comes later, after other client frames"
+            return f"no recorded frame matches {message}: {near}, which comes later, after other client frames"
         more = f" (and {len(self.differences) - 1} more)" if len(self.differences) > 1 else ""
-        return f"no recorded frame matches {said}: {near}, and differs at {self.differences[0]}{more}"
+        return f"no recorded frame matches {message}: {near}, and differs at {self.differences[0]}{more}"
 
 
 class Player:

@@ -119,13 +119,13 @@ def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> A
 
 def _why(error: ValueError) -> str:
     """Return the json package's complaint about a text, as part of a sentence."""
-    said: str | None = getattr(error, "msg", None)
-    if said is None:  # it is int's: the text is JSON, and Python guards itself against what such a number costs
+    message: str | None = getattr(error, "msg", None)
+    if message is None:  # it is int's: the text is JSON, and Python guards itself against what such a number costs
         import sys
 
         return f"a number has more digits than Python reads ({sys.get_int_max_str_digits()})"
     # Some of its texts already end in "at"; the line and column that follow are useless for one line of a file.
-    return f"{said[:1].lower()}{said[1:].removesuffix(' at')} at character {getattr(error, 'pos', 0)}"
+    return f"{message[:1].lower()}{message[1:].removesuffix(' at')} at character {getattr(error, 'pos', 0)}"
 
 
 def dumps(value: Any) -> bytes:

@@ -75,8 +75,8 @@ class Case:
         else:
             status = server.close()
             if not server.live and status == 1:
-                said = "\n".join(server.process.stderr_tail(40))
-                raise SubjectFailure(f"The conversation differs from the recorded one ({server.cassette}):\n{said}")
+                message = "\n".join(server.process.stderr_tail(40))
+                raise SubjectFailure(f"The conversation differs from the recorded one ({server.cassette}):\n{message}")
             if status != expected:
                 raise SubjectFailure(server.tell("The server did not exit cleanly when its stdin ended"))
         if server.upstream is not None:

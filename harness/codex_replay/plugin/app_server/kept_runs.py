@@ -175,22 +175,22 @@ class Keeper:
     def _keep(self, case: Case, node: str, end: End, version: str) -> None:
         place = self.folder / "cases" / case.name.suite / case.name.module
         place.mkdir(parents=True, exist_ok=True)
-        said: dict[str, Any] = {
+        message: dict[str, Any] = {
             "case": str(case.name),
             "node": node,  # below the suites, wherever they lie
             "outcome": end.outcome,
             "early": end.early,
             "sentence": end.sentence,
         }
-        said["racy"] = next((server.racy for server in case.servers if server.racy), "")
-        said["servers"] = [_input_ended(server, end, number) for number, server in enumerate(case.servers)]
+        message["racy"] = next((server.racy for server in case.servers if server.racy), "")
+        message["servers"] = [_input_ended(server, end, number) for number, server in enumerate(case.servers)]
         for number, server in enumerate(case.servers, 1):
             frozen = end.frozen[number - 1] if number <= len(end.frozen) else None
             try:
                 self._write(place / f"{case.name.case}.{number}.ndjson", version, case, server, frozen)
             except CassetteError as error:
-                said["lost"] = str(error)
-        _put(place / f"{case.name.case}.json", said)
+                message["lost"] = str(error)
+        _put(place / f"{case.name.case}.json", message)
 
     @staticmethod
     def _write(path: Path, version: str, case: Case, server: Server, frozen: tuple[int, float] | None) -> None:

@@ -39,11 +39,11 @@ def _compared(case: Case) -> CollectedTrace:
         # A ledger is not a recording of the http seam: it has no events, and so is shown without a comparison.
         whole = server.recorded is not None or server.upstream is None
         recorded, version = _recorded(server, case.version)
-        told, found = align(recorded, live, version, ("rpc", "http") if whole else ("rpc",))
+        report, found = align(recorded, live, version, ("rpc", "http") if whole else ("rpc",))
         trace["truncated"] = trace["truncated"] or cut
         if found and "expected" not in trace:
             trace["expected"], trace["actual"] = (None if text is None else text[: FAILED[1]] for text in values(found))
-        for frame in told:
+        for frame in report:
             if len(case.servers) > 1 and frame["seam"] == "rpc":
                 frame["conn"] = number
             frames.append(frame)

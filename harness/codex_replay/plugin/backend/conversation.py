@@ -232,8 +232,8 @@ class Backend:
         make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = make(parts.hostname or "", parts.port, timeout=self._wait)
         target = parts.path.rstrip("/") + path
-        said = RecordedRequest(method, path, headers, data, time.monotonic())
-        self.said.append(said)
+        message = RecordedRequest(method, path, headers, data, time.monotonic())
+        self.said.append(message)
         try:
             connection.request(method, target, data, dict(headers))
             response = connection.getresponse()
@@ -243,8 +243,8 @@ class Backend:
             raise SubjectFailure(f"{method} {path} got no complete answer{why}") from None
         finally:
             connection.close()
-            said.ended = time.monotonic()
-        said.answer = answer
+            message.ended = time.monotonic()
+        message.answer = answer
         self.answers.append(answer)
         return answer
 

@@ -239,10 +239,10 @@ class Editor(Wire):
         with self._changed:
             reports = [short(json.dumps(report, ensure_ascii=False)) for report in self.reports[-most:]]
             nonsense = [f"not a report: {line!r}" for line in self._nonsense[:3]]
-        said = self.process.stderr_tail(STDERR)
+        message = self.process.stderr_tail(STDERR)
         parts = [
             ("What the user saw:", [*reports, *nonsense]),
             ("What passed on the wire:", self.passed(most)),
-            ("stderr:", said),
+            ("stderr:", message),
         ]
         return "\n".join(line for head, lines in parts for line in [head, *(f"    {each}" for each in lines or ["(nothing)"])])

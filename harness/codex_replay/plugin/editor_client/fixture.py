@@ -197,15 +197,15 @@ def editor_client(
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the statements of a document that were compared with a server, and the server's behaviour where they differ."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
-    found = {told["id"]: told for report in reports for key, told in report.user_properties if key == "statement"}
+    found = {reported["id"]: reported for report in reports for key, reported in report.user_properties if key == "statement"}
     if not found:
         return
     terminalreporter.section("where the document and the server differ")
-    for name, told in found.items():
-        if not told["holds"]:
-            terminalreporter.write_line(f"{name}: {told['where']}: {told['says']}")
-            terminalreporter.write_line(f"    the server: {told['does'] or 'does not'}")
-    agree = sorted(name for name, told in found.items() if told["holds"])
+    for name, reported in found.items():
+        if not reported["holds"]:
+            terminalreporter.write_line(f"{name}: {reported['where']}: {reported['says']}")
+            terminalreporter.write_line(f"    the server: {reported['does'] or 'does not'}")
+    agree = sorted(name for name, reported in found.items() if reported["holds"])
     terminalreporter.write_line(
         f"The document and the server agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}."
     )

@@ -80,7 +80,7 @@ class Wire:
         """Wait until the server has sent a method this many times."""
         __tracebackhide__ = True
         heard = f"The server did not send {method} {times} times"
-        self._until_wire(lambda: sum(said.get("method") == method for said in self.server_messages()) >= times, heard)
+        self._until_wire(lambda: sum(message.get("method") == method for message in self.server_messages()) >= times, heard)
 
     def _until_wire(self, true: Callable[[], bool], what: str) -> None:
         __tracebackhide__ = True
@@ -91,22 +91,22 @@ class Wire:
 
     def cause(self) -> str:
         """Return the likely cause of a timeout, from the traffic so far: the beginning of a sentence."""
-        said, sent = self.server_messages(), self._messages()
+        message, sent = self.server_messages(), self._messages()
         replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
-        for each in said:
+        for each in message:
             if "method" in each and "id" in each and json.dumps(each["id"]) not in replied:
                 return f"The editor has not answered the server's request {each['method']}"
-        refused = [each for each in said if "error" in each and "method" not in each]
+        refused = [each for each in message if "error" in each and "method" not in each]
         methods = {json.dumps(each.get("id")): each.get("method") for each in sent if "method" in each and "id" in each}
         if refused:
             method = methods.get(json.dumps(refused[-1].get("id")), "a request")
             return f"The server refused {method} with the error {short(json.dumps(refused[-1]['error'], ensure_ascii=False))}"
         if not sent:
             return "The editor has sent its server nothing"
-        if turn_state(said) == "no turn had started":
+        if turn_state(message) == "no turn had started":
             return f"The editor has started no turn; the last message that it sent was {label(sent[-1])}"
-        state = turn_state(said)
-        return f"{state[0].upper()}{state[1:]}; the last message of the server was {label(said[-1])}"
+        state = turn_state(message)
+        return f"{state[0].upper()}{state[1:]}; the last message of the server was {label(message[-1])}"
 
     def _messages(self) -> list[dict[str, Any]]:
         """Return the messages that the editor has written, without invalid lines."""
@@ -147,8 +147,8 @@ class Wire:
             for key, sender in (("got", "client"), ("said", "server")):
                 if key in entry:
                     raw = entry[key].encode("utf-8", "surrogateescape") + b"\n"
-                    said = checker.check(Frame(number, 0.0, "rpc", sender, "msg", raw))
-                    found += said if sender == "client" else []
+                    message = checker.check(Frame(number, 0.0, "rpc", sender, "msg", raw))
+                    found += message if sender == "client" else []
         return found
 
     def server_pids(self) -> list[int]:

@@ -105,8 +105,8 @@ def detect(seen: Observed) -> FoundProxy:
 def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> str:
     posts = {name: answer for name in ("chat", "responses") if (answer := seen.answers.get(name)) is not None}
     if posts and "chat" in lacks and "responses" in lacks:
-        told = ", ".join(f"POST {PATHS[name]} is answered {_shown(answer)}" for name, answer in posts.items())
-        return f"The proxy has no route that a client could ask: {told}."
+        report = ", ".join(f"POST {PATHS[name]} is answered {_shown(answer)}" for name, answer in posts.items())
+        return f"The proxy has no route that a client could ask: {report}."
     if any(answer.status in (401, 403) for answer in posts.values()):
         return (
             "The proxy refuses the key of the suite (401). It must take the bearer in PROXY_API_KEY; or put its own key into "
@@ -114,9 +114,9 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
         )
     if posts and not any(answer.served for answer in posts.values()):
         name, answer = next(iter(posts.items()))
-        told = f"failed, {answer.problem}" if answer.problem else f"is answered {_shown(answer)}"
+        report = f"failed, {answer.problem}" if answer.problem else f"is answered {_shown(answer)}"
         start = "" if calls or seen.attached else f" {_START}"
-        return f"The proxy serves no request: POST {PATHS[name]} {told}.{start}" + (
+        return f"The proxy serves no request: POST {PATHS[name]} {report}.{start}" + (
             seen.stderr and f" Its stderr ends: {seen.stderr}"
         )
     if posts and not seen.attached and not calls:

@@ -36,10 +36,10 @@ class Dialect:
         """Return a call as a model writes it in this dialect."""
         if self.content == "json":
             return self.open + json.dumps({self.name: tool, self.arguments: arguments}, ensure_ascii=False) + self.close
-        said = f"<{self.arguments}>{json.dumps(arguments, ensure_ascii=False)}</{self.arguments}>"
+        message = f"<{self.arguments}>{json.dumps(arguments, ensure_ascii=False)}</{self.arguments}>"
         if not self.arguments:
-            said = "".join(f"<{key}>{value}</{key}>" for key, value in arguments.items())
-        return f"{self.open}<{self.name}>{tool}</{self.name}>{said}{self.close}"
+            message = "".join(f"<{key}>{value}</{key}>" for key, value in arguments.items())
+        return f"{self.open}<{self.name}>{tool}</{self.name}>{message}{self.close}"
 
     def data(self) -> str:
         """Return the dialect as JSON, for a proxy that reads it from `PROXY_TOOL_CALLS`."""

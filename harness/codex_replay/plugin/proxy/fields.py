@@ -137,9 +137,9 @@ def table(rows: Iterable[Sequence[Any]]) -> list[str]:
     """Return the table of a run, a line a field."""
     lines = [f"{'field':46} {'specified':>9} {'valid':>6} {'known':>6}   sent as"]
     for each in summary(rows):
-        said = ", ".join(f"{word} {each[word]}x" for word in ("value", "null", "omitted") if each[word])
+        message = ", ".join(f"{word} {each[word]}x" for word in ("value", "null", "omitted") if each[word])
         name = f"{each['method']}.{each['field']}"
-        lines.append(f"{name:46} {_word(each['specified']):>9} {_word(each['valid']):>6} {_word(each['known']):>6}   {said}")
+        lines.append(f"{name:46} {_word(each['specified']):>9} {_word(each['valid']):>6} {_word(each['known']):>6}   {message}")
     return lines
 
 

@@ -209,12 +209,12 @@ class Proxy:
         deadline = time.monotonic() + seconds
         while not sent(last.frames):
             if time.monotonic() > deadline:
-                told = [
+                report = [
                     str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
                 ]
                 raise SubjectFailure(
                     f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
-                    f"The proxy sent: {', '.join(told) or 'nothing'}."
+                    f"The proxy sent: {', '.join(report) or 'nothing'}."
                 )
             time.sleep(0.02)
             last.frames += self.running.wire.update()
@@ -295,8 +295,8 @@ def proxy_pool(
     def start(env: Mapping[str, str], script: Any) -> RunningProxy:
         __tracebackhide__ = True
         folder: Path = tmp_path_factory.mktemp("proxy")
-        said = with_latency(shared if script is None else script, proxy_subject.model_ms)
-        return RunningProxy(proxy_subject, app_server, folder, env, said, cwd, lite_client_backend)
+        message = with_latency(shared if script is None else script, proxy_subject.model_ms)
+        return RunningProxy(proxy_subject, app_server, folder, env, message, cwd, lite_client_backend)
 
     pool = Pool(start)
     yield pool

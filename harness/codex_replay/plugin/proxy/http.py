@@ -81,13 +81,13 @@ class Exchange:
         """
         if self.status not in (429, 503):
             return None
-        said = (self.header("retry-after") or "").strip()
+        message = (self.header("retry-after") or "").strip()
         try:
             if (ms := self.header("retry-after-ms")) is not None:
                 return max(0.0, float(ms) / 1000)
-            if said[:1].isdigit():
-                return float(said)
-            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+            if message[:1].isdigit():
+                return float(message)
+            return max(0.0, parsedate_to_datetime(message).timestamp() - time.time())
         except ValueError:
             return None
 

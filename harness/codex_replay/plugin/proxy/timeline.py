@@ -25,8 +25,8 @@ def tell(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
     for one in exchanges:
         sent = one.sent.decode("utf-8", "replace") if isinstance(one.sent, bytes) else json.dumps(one.sent, ensure_ascii=False)
         lines.append((one.started, f"HTTP     > {one.method} {one.path}  {shortened(sent, 1200)}"))
-        said = one.body.decode("utf-8", "replace")
-        lines.append((one.ended, f"HTTP     < {one.status or 'no answer'} {one.problem} {shortened(said, 1500)}"))
+        message = one.body.decode("utf-8", "replace")
+        lines.append((one.ended, f"HTTP     < {one.status or 'no answer'} {one.problem} {shortened(message, 1500)}"))
         hidden = len(one.frames) - _MOST_FRAMES
         for frame in one.frames[:_MOST_FRAMES]:
             arrow = ">" if frame.sender == "client" else "<"
@@ -34,8 +34,8 @@ def tell(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
         if hidden > 0:
             lines.append((one.ended, f"         ... {hidden} frames more"))
     lines.sort(key=lambda line: line[0])
-    told = [f"{(t - start) * 1000:8.1f} {text}" for t, text in lines]
-    return "\n".join([*told, *(["stderr of the proxy during this case:", *stderr] if stderr else [])])
+    report = [f"{(t - start) * 1000:8.1f} {text}" for t, text in lines]
+    return "\n".join([*report, *(["stderr of the proxy during this case:", *stderr] if stderr else [])])
 
 
 def proxy_frames(exchanges: Sequence[Exchange]) -> Iterator[Frame]:

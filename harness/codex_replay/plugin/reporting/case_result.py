@@ -38,26 +38,26 @@ class CaseResult:
 
     def attach(self, report: pytest.TestReport) -> None:
         """Add this result to a report as JSON, without its empty fields."""
-        said: dict[str, Any] = {"suite": self.name.suite, "module": self.name.module, "case": self.name.case}
+        message: dict[str, Any] = {"suite": self.name.suite, "module": self.name.module, "case": self.name.case}
         for key in ("role", "title", "spec", "recorded", "shown", "compared"):
             value = getattr(self, key)
             if value:
-                said[key] = list(value) if isinstance(value, tuple) else value
-        report.user_properties.append((PROPERTY, said))
+                message[key] = list(value) if isinstance(value, tuple) else value
+        report.user_properties.append((PROPERTY, message))
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> CaseResult | None:
         """Return the one that is attached to a report; None for a report of no case, or of a worker that died."""
-        said = dict(report.user_properties).get(PROPERTY)
-        if not isinstance(said, dict):
+        message = dict(report.user_properties).get(PROPERTY)
+        if not isinstance(message, dict):
             return None
-        compared = said.get("compared")
+        compared = message.get("compared")
         return cls(
-            CaseName(said["suite"], said["module"], said["case"]),
-            said.get("role"),
-            said.get("title", ""),
-            said.get("spec"),
-            tuple(said.get("recorded", ())),
-            tuple(said.get("shown", ())),
+            CaseName(message["suite"], message["module"], message["case"]),
+            message.get("role"),
+            message.get("title", ""),
+            message.get("spec"),
+            tuple(message.get("recorded", ())),
+            tuple(message.get("shown", ())),
             (compared[0], compared[1]) if compared else None,
         )

@@ -86,12 +86,12 @@ class Coverage:
         """Return the coverage for report.json: kind -> name -> {"case", "refused" (if so), "reason" (if not seen)}."""
         found: dict[str, Any] = {}
         for sight in self.sights():
-            said: dict[str, Any] = {"case": sight.case or None}
+            message: dict[str, Any] = {"case": sight.case or None}
             if sight.refused:
-                said["refused"] = True
+                message["refused"] = True
             if not sight.case or sight.refused:
-                said["reason"] = sight.reason
-            found.setdefault(sight.kind, {})[sight.name] = said
+                message["reason"] = sight.reason
+            found.setdefault(sight.kind, {})[sight.name] = message
         return found
 
     def markdown(self) -> str:

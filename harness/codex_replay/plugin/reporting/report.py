@@ -123,14 +123,14 @@ class Reporter:
     def _smallest(case: Case, found: tuple[Path, int]) -> None:
         """For a failure without two values, the smallest difference to the recording gives them."""
         if case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
-            said, _ = Spool.read(found)
-            case["expected"], case["actual"] = said.get("expected"), said.get("actual")
+            message, _ = Spool.read(found)
+            case["expected"], case["actual"] = message.get("expected"), message.get("actual")
 
     def _traces(self, cases: list[Case], traces: dict[int, tuple[Path, int]]) -> Iterator[TraceText]:
         for number, place in traces.items():
-            said, frames = Spool.read(place)
-            said["cassette"] = self._relative(said["cassette"]) if said["cassette"] else None
-            yield trace_text(cases[number]["story"] or "", said, frames)
+            message, frames = Spool.read(place)
+            message["cassette"] = self._relative(message["cassette"]) if message["cassette"] else None
+            yield trace_text(cases[number]["story"] or "", message, frames)
 
     def _relative(self, path: str) -> str:
         root = self._config.rootpath

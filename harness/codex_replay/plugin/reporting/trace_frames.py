@@ -37,8 +37,8 @@ def _frame(t: float | None, seam: str, sender: str, conn: str | int | None, kind
 
 def request_frame(t: float | None, conn: int, method: str, path: str, headers: Any, body: Any) -> Frame:
     """Return an HTTP request; `headers` are pairs, `body` is a JSON value or bytes."""
-    said = {"method": method, "path": path, "headers": [list(pair) for pair in headers], "body": _readable(body)}
-    return _frame(t, "http", "client", conn, "http-request", f"{method} {path}", _json(said))
+    message = {"method": method, "path": path, "headers": [list(pair) for pair in headers], "body": _readable(body)}
+    return _frame(t, "http", "client", conn, "http-request", f"{method} {path}", _json(message))
 
 
 def answer_frames(t: float | None, conn: int, status: int | None, headers: Any, body: bytes) -> Iterator[Frame]:
@@ -71,9 +71,9 @@ def ledger_frames(requests: Sequence[Request]) -> Iterator[Frame]:
     """Yield the requests that a fake backend received, each with the status of its answer; a ledger has no times."""
     for conn, request in enumerate(requests, 1):
         yield request_frame(None, conn, request.method, request.path, request.headers, request.body)
-        said = {"status": request.status, **({"refused": request.sentence} if request.sentence else {})}
+        message = {"status": request.status, **({"refused": request.sentence} if request.sentence else {})}
         what = f"HTTP {request.status or 'no answer'}"
-        yield _frame(None, "http", "server", conn, "http-response", what, _json(said))
+        yield _frame(None, "http", "server", conn, "http-response", what, _json(message))
 
 
 def wire_lines(ledger: Iterable[dict[str, Any]], conn: int) -> Iterator[tuple[float | None, int, str, str]]:

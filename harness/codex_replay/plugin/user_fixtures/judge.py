@@ -16,9 +16,9 @@ def fail_on_problems(fake: FakeCodex) -> None:
     """Fail if the model got a request that no turn of the script answers."""
     __tracebackhide__ = True
     if not fake.lenient and (problems := fake.problems):
-        told = "\n    ".join(problems[:5])
+        report = "\n    ".join(problems[:5])
         what = "The script of fake_codex has no turn for a request"
-        pytest.fail(f"{what} (to allow it, set fake_codex.lenient = True):\n    {told}", pytrace=False)
+        pytest.fail(f"{what} (to allow it, set fake_codex.lenient = True):\n    {report}", pytrace=False)
 
 
 def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> None:
@@ -31,9 +31,9 @@ def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> Non
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail
     if not failed and raised is None:
         if complaints := backend.complaints:
-            told = "\n    ".join(_first(complaints))
+            report = "\n    ".join(_first(complaints))
             meant = "to allow refused requests, set codex_backend.lenient = True"
-            pytest.fail(f"The client differs from the script of codex_backend ({meant}):\n    {told}", pytrace=False)
+            pytest.fail(f"The client differs from the script of codex_backend ({meant}):\n    {report}", pytrace=False)
         return
     untold = [line for line in backend.problems if line.partition(": ")[2].partition(" (")[0] not in str(raised)]
     if untold and not backend.lenient:
@@ -48,6 +48,6 @@ def fail_on_unplayed(fake: FakeCodex) -> None:
     """Fail if the client left out recorded messages, or sent others."""
     __tracebackhide__ = True
     if not fake.lenient and (found := fake.unplayed):
-        told = "\n    ".join(_first(found))
+        report = "\n    ".join(_first(found))
         meant = "to allow missing messages, use cassette(path, partial=True); to allow any difference, fake_codex.lenient = True"
-        pytest.fail(f"The client differs from the recording ({meant}):\n    {told}", pytrace=False)
+        pytest.fail(f"The client differs from the recording ({meant}):\n    {report}", pytrace=False)

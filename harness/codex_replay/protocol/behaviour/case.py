@@ -100,9 +100,9 @@ def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> 
     end_one = one.end_for(other) if cut_one else None
     end_other = other.end_for(one) if cut_other else None
     pairs: list[tuple[Entry, Entry]] = []
-    labels = dict.fromkeys(said.label for form in (one, other) for said in form.said)
+    labels = dict.fromkeys(message.label for form in (one, other) for message in form.said)
     for label in labels:
-        left, right = ([said for said in form.said if said.label == label] for form in (one, other))
+        left, right = ([message for message in form.said if message.label == label] for form in (one, other))
         both, only_left, only_right = paired(_until(left, end_one), _until(right, end_other))
         # Events after the end of the shorter run are ignored, not counted as missing.
         only_left = only_left[len(right) - len(_until(right, end_other)) :]
@@ -113,11 +113,11 @@ def _conversation(one: Form, other: Form, *, cut_one: bool, cut_other: bool) -> 
     yield from _order(pairs, one, other)
     heard = list(_heard(one, other))
     yield from heard
-    told = {(_text(change.before), _text(change.after)) for change in heard}
+    report = {(_text(change.before), _text(change.after)) for change in heard}
     names = Names()
-    for left_said, right_said in pairs:
-        for change in _inside(left_said, right_said, names):
-            if not (change.path.endswith("_output].output") and (_text(change.before), _text(change.after)) in told):
+    for left_text, right_text in pairs:
+        for change in _inside(left_text, right_text, names):
+            if not (change.path.endswith("_output].output") and (_text(change.before), _text(change.after)) in report):
                 yield change
 
 
@@ -132,11 +132,11 @@ def _unpaired(
     left: Sequence[Entry],
     right: Sequence[Entry],
 ) -> Iterator[Change]:
-    for said in only_left:
-        yield Change("rarer" if right else "vanished", label, "", said.value, ABSENT)
-    for said in only_right:
-        again = sum(each.text == said.text for each in right) > max(1, sum(each.text == said.text for each in left))
-        yield Change(("doubled" if again else "oftener") if left else "appeared", label, "", ABSENT, said.value)
+    for message in only_left:
+        yield Change("rarer" if right else "vanished", label, "", message.value, ABSENT)
+    for message in only_right:
+        again = sum(each.text == message.text for each in right) > max(1, sum(each.text == message.text for each in left))
+        yield Change(("doubled" if again else "oftener") if left else "appeared", label, "", ABSENT, message.value)
 
 
 def _inside(one: Entry, other: Entry, names: Names) -> Iterator[Change]:
@@ -183,7 +183,7 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
     """Pair the events of one label in their order; return the pairs, and the unpaired events of each side."""
     pairs: list[tuple[Entry, Entry]] = []
     alone: tuple[list[Entry], list[Entry]] = ([], [])
-    matcher = SequenceMatcher(None, [said.text for said in left], [said.text for said in right], autojunk=False)
+    matcher = SequenceMatcher(None, [message.text for message in left], [message.text for message in right], autojunk=False)
     for tag, from_a, to_a, from_b, to_b in matcher.get_opcodes():
         a, b = left[from_a:to_a], right[from_b:to_b]
         if tag == "equal" or len(a) == len(b):
@@ -191,8 +191,8 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
             continue
         inner = _most_alike(a, b)
         pairs += [(a[i], b[j]) for i, j in inner]
-        alone[0].extend(said for i, said in enumerate(a) if i not in {i for i, _ in inner})
-        alone[1].extend(said for j, said in enumerate(b) if j not in {j for _, j in inner})
+        alone[0].extend(message for i, message in enumerate(a) if i not in {i for i, _ in inner})
+        alone[1].extend(message for j, message in enumerate(b) if j not in {j for _, j in inner})
     return pairs, alone[0], alone[1]
 
 
@@ -200,7 +200,7 @@ def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]
     """Pair as many as there are on the shorter side, in order, so that they share the most."""
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
-    leaves_a, leaves_b = ([set(_leaves(said.value)) for said in side] for side in (a, b))
+    leaves_a, leaves_b = ([set(_leaves(message.value)) for message in side] for side in (a, b))
     # The best value of pairing the first i with the first j; one more than shared counts, so that pairing beats leaving out.
     best = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a)):
@@ -280,4 +280,4 @@ def _text(value: Any) -> str:
 
 def labels(kept: Kept) -> Iterable[str]:
     """Return the labels of all events in a run of a case."""
-    return {said.label for server in kept.servers for said in server.said}
+    return {message.label for server in kept.servers for message in server.said}

@@ -69,12 +69,12 @@ def summary(found: Mapping[str, Any]) -> str:
     """Return one or two sentences on the compared versions and the result."""
     totals = found["totals"]
     many = totals["findings"] - totals["single_case"]
-    said = f"Only the cases of -k {found['chosen']!r} were run. " if "chosen" in found else ""
-    said += f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
-    said += f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. "
-    said += f"{totals['findings']} findings, {many} of them in several cases"
-    said += f", and {totals['racy']} where the server has more than one right way" if totals["racy"] else ""
-    return f"{said}; {totals['ended_early']} cases end early."
+    message = f"Only the cases of -k {found['chosen']!r} were run. " if "chosen" in found else ""
+    message += f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
+    message += f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. "
+    message += f"{totals['findings']} findings, {many} of them in several cases"
+    message += f", and {totals['racy']} where the server has more than one right way" if totals["racy"] else ""
+    return f"{message}; {totals['ended_early']} cases end early."
 
 
 def place(finding: Mapping[str, Any]) -> str:

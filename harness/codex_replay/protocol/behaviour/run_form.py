@@ -94,7 +94,7 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
     normaliser, order = Normaliser(table), Order(table)
     for event in seen:
         normaliser.learn(event.value)
-    said, client = [], []
+    text, client = [], []
     replies: dict[int, Any] = {}
     outputs: dict[str, Any] = {}
     for index in canonical([event.mark for event in seen], order):
@@ -111,7 +111,7 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
             if event.mark.lane == "http<":
                 continue
             outputs.update(_outputs(value))
-        said.append(Entry(_label(event.mark.label), value, index, event.mark, blank(_json(value))))
+        text.append(Entry(_label(event.mark.label), value, index, event.mark, blank(_json(value))))
     last = next((_label(event.mark.label) for event in reversed(seen) if event.mark.lane == "rpc<"), "")
     calls = {}
     for index, reply in replies.items():
@@ -121,7 +121,7 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
         if call in outputs:
             calls[str(call)] = Answered(str(asked["method"]), reply, outputs[call])
     end = next((index for index, event in enumerate(seen) if event.numbers[0] in after), len(seen))
-    return Form(tuple(said), tuple(sorted(client)), None if closed is None else end, last, order, calls)
+    return Form(tuple(text), tuple(sorted(client)), None if closed is None else end, last, order, calls)
 
 
 def _label(label: str) -> str:

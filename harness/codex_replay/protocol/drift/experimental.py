@@ -34,8 +34,8 @@ def asks(message: Any) -> bool:
     if not isinstance(message, dict) or message.get("method") != "initialize":
         return False
     params = message.get("params")
-    said = params.get("capabilities") if isinstance(params, dict) else None
-    return isinstance(said, dict) and said.get(CAPABILITY) is True
+    text = params.get("capabilities") if isinstance(params, dict) else None
+    return isinstance(text, dict) and text.get(CAPABILITY) is True
 
 
 def refused(value: Any) -> bool:

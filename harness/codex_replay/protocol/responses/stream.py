@@ -50,9 +50,9 @@ class StreamChecker:
             problems += self._finish(event, kind)
         elif "item_id" in event:
             problems += self._within(event, kind)
-        said = [f"Event {self.count} ({kind}): {problem}" for problem in problems]
+        message = [f"Event {self.count} ({kind}): {problem}" for problem in problems]
         self.count += 1
-        return said
+        return message
 
     def close(self) -> list[str]:
         """End the stream; return a sentence for each missing event."""

@@ -275,10 +275,10 @@ def _not_allowed(allowed: list[str], value: Any, path: str, *, tag: bool | None 
 
 def _no_variant(allowed: list[str], value: dict[str, Any], path: str) -> Fault:
     keys = list(value)
-    said = f"has the key {_list(keys)}" if keys else "is an empty object"
+    message = f"has the key {_list(keys)}" if keys else "is an empty object"
     hint = meant(keys[0], allowed) if keys else ""
     kind: Kind = "unknown-tag" if keys else "missing-required"
-    return Fault(kind, "valid", path, f"{path} {said}, but must have one of {_list(allowed)}.{hint}")
+    return Fault(kind, "valid", path, f"{path} {message}, but must have one of {_list(allowed)}.{hint}")
 
 
 def _unknown_key(key: str, path: str, properties: Iterable[str], value: Mapping[str, Any], verdict: Verdict) -> Fault:

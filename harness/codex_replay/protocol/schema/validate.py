@@ -270,8 +270,8 @@ class RpcChecker:
             return self._call(sender, value)
         if sort in ("response", "error"):
             return self._reply(sender, value, sort)
-        said = "an object without a method, a result or an error" if type(value) is dict else f"a JSON {type_name(value)}"
-        return [Fault("not-json-rpc", "valid", "(frame)", f"The frame is not a JSON-RPC message but {said}.")]
+        message = "an object without a method, a result or an error" if type(value) is dict else f"a JSON {type_name(value)}"
+        return [Fault("not-json-rpc", "valid", "(frame)", f"The frame is not a JSON-RPC message but {message}.")]
 
     def _call(self, sender: Sender, value: dict[str, Any]) -> list[Fault]:
         method = value["method"]

@@ -108,5 +108,5 @@ def _filled(turn: Turn, body: Mapping[str, Any]) -> Turn:
 def _used_up(turns: int) -> str:
     if not turns:
         return "The script has no turns: add one."
-    said = "The only turn of the script is used" if turns == 1 else f"All {turns} turns of the script are used"
-    return f"{said}: add a turn, or set `times` of the last one."
+    message = "The only turn of the script is used" if turns == 1 else f"All {turns} turns of the script are used"
+    return f"{message}: add a turn, or set `times` of the last one."

@@ -212,8 +212,8 @@ class Session:
             return
         self._approvals += 1
         self._asked[self._approvals] = message
-        told = {"reason": field(params, "reason"), "command": field(params, "command"), "item": field(params, "itemId")}
-        self._report("approval", id=self._approvals, kind=kind, **told)
+        report = {"reason": field(params, "reason"), "command": field(params, "command"), "item": field(params, "itemId")}
+        self._report("approval", id=self._approvals, kind=kind, **report)
 
     def on_turn_started(self, params: Message) -> None:
         """turn/started: may be before the response."""

@@ -46,8 +46,8 @@ class Client:
 
     def follow_up(self, input_: list[Item], answer: Reply) -> list[Item]:
         """Return the next input: all so far, the reply of the model, and the output of each of its calls."""
-        said = [item for item in map(sent_back, answer.items) if item is not None]
-        return [*input_, *said, *self.tools.outputs(answer.calls)]
+        message = [item for item in map(sent_back, answer.items) if item is not None]
+        return [*input_, *message, *self.tools.outputs(answer.calls)]
 
     def ask(self, input_: list[Item]) -> Reply:
         """Send one request; on a 401 refresh the tokens once and send it again."""

@@ -102,8 +102,8 @@ class App:
         asked = responses_request(_body(request), self._settings)
         shape = ResponsesAnswer(asked)
         mode = _mode(request, self._settings.output_mode)
-        if self._settings.intercept and (said := intercepted(asked)) is not None:
-            await _carry(_local(said), asked, shape, answer)
+        if self._settings.intercept and (message := intercepted(asked)) is not None:
+            await _carry(_local(message), asked, shape, answer)
         else:
             await self._answer(asked, shape, mode, answer)
 

@@ -66,8 +66,8 @@ def from_codex(message: str, info: Any) -> ProxyError:
         return ProxyError(503, message, code="upstream_unavailable")
     if "idle timeout" in message:
         return ProxyError(504, message, code="upstream_timeout")
-    if status is None and (said := _upstream_words(message)) is not None:
-        return ProxyError(400, said, code="bad_request")
+    if status is None and (text := _upstream_words(message)) is not None:
+        return ProxyError(400, text, code="bad_request")
     return ProxyError(502, message, code="upstream_error")
 
 

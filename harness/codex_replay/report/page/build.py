@@ -70,9 +70,9 @@ def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path |
         "cases": [_light(case, places, specs) for case in cases],
     }
     data["specs"] = list(specs)
-    if said := groups(cases):
-        data["alike"] = [truncate(line, LONGEST) for line, _ in said]
-        for number, (_, indexes) in enumerate(said):
+    if message := groups(cases):
+        data["alike"] = [truncate(line, LONGEST) for line, _ in message]
+        for number, (_, indexes) in enumerate(message):
             for i in indexes:
                 data["cases"][i]["alike"] = number
     chunks: Iterable[tuple[str, bytes]] = _chunks(cases, traces, places)

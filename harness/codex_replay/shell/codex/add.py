@@ -257,6 +257,6 @@ def _judged(path: Path, environment: Mapping[str, str]) -> str:
         argv = [sys.executable, "-P", "-c", _COMMAND, *words]
         done = subprocess.run(argv, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
         if done.returncode != 0:
-            said = (done.stdout.strip() or done.stderr).decode("utf-8", "replace").split()
-            return f"{what}: {' '.join(said)[:300]}"
+            message = (done.stdout.strip() or done.stderr).decode("utf-8", "replace").split()
+            return f"{what}: {' '.join(message)[:300]}"
     return ""

@@ -187,15 +187,15 @@ def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
     The system frees the lock when its holder dies, however it dies.
     """
     path = place.parent / f".lock-{place.name}"
-    told = False
+    report = False
     while True:
         with path.open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if not told:
+                if not report:
                     waiting()
-                told = True
+                report = True
                 fcntl.flock(file, fcntl.LOCK_EX)
             # The previous owner removed the file; a lock on a file without a name excludes no process.
             if not _is_still(path, file.fileno()):

@@ -55,8 +55,8 @@ def generate(server: Sequence[str], out: str, *, experimental: bool = False, tim
         except subprocess.TimeoutExpired:
             raise GenerateError(f"{codex} did not write its schemas within {timeout:g} seconds.") from None
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["nothing on stderr"]
-        raise GenerateError(f"{codex} ended with status {done.returncode} and wrote no schemas: {said[0]}")
+        message = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["nothing on stderr"]
+        raise GenerateError(f"{codex} ended with status {done.returncode} and wrote no schemas: {message[0]}")
     if not os.path.exists(os.path.join(out, data_tables.PRIMARY)):
         raise GenerateError(f"{codex} wrote no {data_tables.PRIMARY} into {out}.")
 
@@ -101,10 +101,10 @@ def verify_manifest(version: str) -> list[FileDifference]:
     Raises `MissingTable` when there is no manifest.
     """
     manifest = data_tables.read("schema.sha256", version).decode("ascii")
-    said = {name: digest for digest, name in (line.split() for line in manifest.splitlines())}
+    message = {name: digest for digest, name in (line.split() for line in manifest.splitlines())}
     real = {name: hashlib.sha256(data).hexdigest() for name, data in data_tables.schema(version).items()}
     return [
-        FileDifference(name, f"has sha256 {real.get(name)}, but schema.sha256 says {said.get(name)}")
-        for name in sorted({*said, *real})
-        if said.get(name) != real.get(name)
+        FileDifference(name, f"has sha256 {real.get(name)}, but schema.sha256 says {message.get(name)}")
+        for name in sorted({*message, *real})
+        if message.get(name) != real.get(name)
     ]

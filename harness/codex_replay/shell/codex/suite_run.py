@@ -104,8 +104,8 @@ def key(run: Run) -> str:
     """Return the key under which a run is kept, in hex; a change of anything that takes part gives another one."""
     manifest = read_manifest(place_of(run.version))
     digest = hashlib.sha256()
-    said = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait, run.plain]
-    digest.update(json.dumps([*said, sys.version, platform.platform()]).encode())
+    message = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait, run.plain]
+    digest.update(json.dumps([*message, sys.version, platform.platform()]).encode())
     for label, path in parts(run.suites):
         data = path.read_bytes()
         digest.update(f"\n{label} {len(data)}\n".encode() + data)
@@ -143,12 +143,12 @@ def _prune(folder: Path) -> None:
 def _run(run: Run, draft: Path, step: Step) -> None:
     (draft / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # nothing of the project around counts
     with tempfile.TemporaryDirectory(prefix="codex-replay-behaviour-", ignore_cleanup_errors=True) as scratch:
-        status, said = _guarded(_pytest(run, draft, Path(scratch)), draft / "output.txt", lambda: _count(draft, step))
+        status, message = _guarded(_pytest(run, draft, Path(scratch)), draft / "output.txt", lambda: _count(draft, step))
     cases = _cases(draft)
     if status == 5 and run.chosen:
         raise CannotRun(f"No case of the suite matches -k {run.chosen!r}. Use words of case names, such as test_turns.")
     if status not in (0, 1) or not cases:
-        tail = " ".join(said.decode("utf-8", "replace").split()[-60:]) or "nothing"
+        tail = " ".join(message.decode("utf-8", "replace").split()[-60:]) or "nothing"
         what = "no case matches" if status == 5 else f"pytest ended with status {status}"
         raise CannotRun(f"The suite could not be run on Codex {run.version}: {what}. Last output: {tail}")
     value = {"version": run.version, "cases": len(cases), "chosen": run.chosen}
@@ -233,22 +233,26 @@ def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) 
     """
     found = {}
     for path in _cases(folder):
-        said = json.loads(path.read_bytes())
-        outcome, sentence, servers = said["outcome"], said["sentence"], []
+        message = json.loads(path.read_bytes())
+        outcome, sentence, servers = message["outcome"], message["sentence"], []
         try:
-            if "lost" in said:
-                raise CassetteError(said["lost"])
-            for number, closed in enumerate(said["servers"], 1):
+            if "lost" in message:
+                raise CassetteError(message["lost"])
+            for number, closed in enumerate(message["servers"], 1):
                 with CassetteReader(path.with_name(f"{path.stem}.{number}.ndjson")) as reader:
                     servers.append(form(list(reader), version, closed))
         except CassetteError as error:
             outcome, sentence = "lost", str(error)
-        found[said["case"]] = Kept(said["case"], outcome, said["early"], sentence, tuple(servers), said.get("racy", ""))
+        found[message["case"]] = Kept(
+            message["case"], outcome, message["early"], sentence, tuple(servers), message.get("racy", "")
+        )
         step()
     return found
 
 
 def nodes(folder: Path, cases: Sequence[str]) -> tuple[str, ...]:
     """Return for each of these cases of a kept run its path below the suites::name."""
-    said: Mapping[str, str] = {each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))}
-    return tuple(said[case] for case in cases if case in said)
+    message: Mapping[str, str] = {
+        each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))
+    }
+    return tuple(message[case] for case in cases if case in message)

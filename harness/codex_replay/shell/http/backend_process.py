@@ -183,8 +183,10 @@ class BackendProcess:
         except ValueError:
             self._process.kill()
             self._process.wait()
-            said = self.stderr().strip() or f"it printed {line!r}"
-            raise BackendError(said if said.startswith("The backend ") else f"The backend did not start: {said}") from None
+            message = self.stderr().strip() or f"it printed {line!r}"
+            raise BackendError(
+                message if message.startswith("The backend ") else f"The backend did not start: {message}"
+            ) from None
         return found
 
     def session(self, name: str, script: object = None) -> BackendSession:

@@ -184,9 +184,9 @@ class HttpPlayer:
                         self._lines[frame.conn].leave(frame.payload)
                     else:
                         self._until(self._kept.ends, ends, frame.conn, title)
-                    said = [one for one in self.frames if one.conn == frame.conn and one.sender == "server"]
-                    self._learn(heard.pop(frame.conn, []), said[learnt[frame.conn] :])
-                    learnt[frame.conn] = len(said)
+                    message = [one for one in self.frames if one.conn == frame.conn and one.sender == "server"]
+                    self._learn(heard.pop(frame.conn, []), message[learnt[frame.conn] :])
+                    learnt[frame.conn] = len(message)
         finally:
             for line in self._lines.values():
                 line.close()

@@ -45,8 +45,8 @@ def _parents() -> dict[int, int]:
             # The name of the program is in parentheses and may contain anything.
             found[int(name)] = int(stat.read().rpartition(b")")[2].split()[1])
     if not names:
-        said = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
-        found = {int(line.split()[0]): int(line.split()[1]) for line in said.splitlines() if len(line.split()) == 2}
+        message = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+        found = {int(line.split()[0]): int(line.split()[1]) for line in message.splitlines() if len(line.split()) == 2}
     return found
 
 
@@ -92,15 +92,15 @@ def guard(argv: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     command = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
-    told: list[int] = []
+    report: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: told.append(number))
+        signal.signal(number, lambda number, frame: report.append(number))
     status = None
     try:
-        while status is None and not told:
+        while status is None and not report:
             with contextlib.suppress(InterruptedError):
                 if select.select([0], [], [], 0.1)[0] and not os.read(0, 1024):
-                    told.append(0)
+                    report.append(0)
             status = _reap(command.pid)
         if status is None:
             with contextlib.suppress(ProcessLookupError):

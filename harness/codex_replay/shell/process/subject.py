@@ -185,8 +185,8 @@ class Process:
             self._pump.join(1)  # not forever: another process may keep the pipe open
         with self._lock:
             new = max(0, min(len(self._stderr), self._stderr_bytes - since))
-            said = self._stderr[len(self._stderr) - new :].decode("utf-8", "replace")
-        return [escape(line, keep="\t") for line in said.splitlines()[-lines:]]
+            message = self._stderr[len(self._stderr) - new :].decode("utf-8", "replace")
+        return [escape(line, keep="\t") for line in message.splitlines()[-lines:]]
 
     @property
     def stderr_bytes(self) -> int:

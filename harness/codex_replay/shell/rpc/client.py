@@ -270,7 +270,7 @@ class Client:
             state = "The server " + ("exited with status" if status >= 0 else "was ended by signal") + f" {abs(status)}."
         state = f"{state} {self._flood}".rstrip()
         tail = self.process.stderr_tail(6)
-        said = (
+        message = (
             "Its stderr is empty."
             if not tail
             else "Its stderr ends:\n" + "\n".join("    " + truncate(line, LONG) for line in tail)
@@ -278,7 +278,9 @@ class Client:
         with self._changed:
             last = self.timeline[-8:]
         seen = "\n".join(f"    {frame.n:>4} {frame.t:8.3f} {frame.sender:6} {_short(frame.raw)}" for frame in last)
-        return f"{what}. {state} {said}\nThe last frames:\n{seen}" if last else f"{what}. {state} {said}\nNo frame was seen."
+        return (
+            f"{what}. {state} {message}\nThe last frames:\n{seen}" if last else f"{what}. {state} {message}\nNo frame was seen."
+        )
 
 
 def describe(frame: Frame) -> str:

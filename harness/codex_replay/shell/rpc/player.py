@@ -107,8 +107,8 @@ class Player:
         result = recorded["result"]
         if type(result) is dict and ("thread" in result or "conversationId" in result):
             self._gave_up = True  # without its thread nothing that is worth a wait will come
-        said = error.get("message") if type(error) is dict else None
-        self._refused.append(f"{what} was refused: {truncate(said if type(said) is str else dumps(error).decode(), 200)}.")
+        message = error.get("message") if type(error) is dict else None
+        self._refused.append(f"{what} was refused: {truncate(message if type(message) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
         """Return True if a live frame is the one that is at this place: same reply, or same method, thread and turn."""

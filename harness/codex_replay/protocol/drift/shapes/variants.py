@@ -66,8 +66,8 @@ def _labels(old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, ot
     shared = frozenset.intersection(*named) if named else frozenset()
     short = {key: frozenset(pair for pair in label if pair[0] in shared) for key, label in full.items()}
     for side in (old, new):
-        told = [short[id(each)] for each in side if full[id(each)]]
-        if not all(told) or len(set(told)) < len(told):
+        report = [short[id(each)] for each in side if full[id(each)]]
+        if not all(report) or len(set(report)) < len(report):
             return full
     return short
 

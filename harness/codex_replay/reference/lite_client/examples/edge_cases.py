@@ -43,12 +43,12 @@ def main() -> int:
     different = 0
     for name, observed, tools, conversation in cases():
         try:
-            said = connect(*tools).ask(conversation).text
+            message = connect(*tools).ask(conversation).text
             status: int | None = 200
         except Problem as problem:
-            said, status = str(problem), problem.status
+            message, status = str(problem), problem.status
         different += status != observed
-        print(f"{name}: {status} (observed: {observed}) {said[:120]}")
+        print(f"{name}: {status} (observed: {observed}) {message[:120]}")
     return 1 if different else 0
 
 

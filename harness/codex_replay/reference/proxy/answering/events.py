@@ -114,8 +114,8 @@ def read_event(message: Message, v2: bool) -> Event | None:
 def _native_request(message: Message) -> Native:
     params = message.params
     arguments = params.get("arguments")
-    said = arguments if isinstance(arguments, str) else text({} if arguments is None else arguments)
-    return Native(str(params.get("callId") or ""), str(params.get("tool") or ""), said, message.id)
+    output = arguments if isinstance(arguments, str) else text({} if arguments is None else arguments)
+    return Native(str(params.get("callId") or ""), str(params.get("tool") or ""), output, message.id)
 
 
 # -- v2 --------------------------------------------------------------------------------------------------------------------

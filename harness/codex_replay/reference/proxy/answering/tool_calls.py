@@ -95,7 +95,7 @@ class ToolCallParser:
 
     def _text(self) -> bool:
         """Pass text on up to a tag; return whether there is more to do."""
-        rest, at, said = self._rest, 0, 0
+        rest, at, message = self._rest, 0, 0
         while (match := SPECIAL.search(rest, at)) is not None:
             here = match.start()
             self._add_to_line(rest[at:here])
@@ -104,9 +104,9 @@ class ToolCallParser:
                 self._line, self._span = "", 0
             elif match[0] == "<":
                 if not self._fence and rest.startswith(OPEN, here):
-                    return self._begin(said, here)
+                    return self._begin(message, here)
                 if not self._fence and OPEN.startswith(rest[here:]):
-                    self._say(rest[said:here])
+                    self._say(rest[message:here])
                     self._rest = rest[here:]
                     return False
                 self._add_to_line("<")
@@ -114,13 +114,13 @@ class ToolCallParser:
                 run = RUN.match(rest, here)
                 assert run is not None
                 if run.end() == len(rest):  # it may go on
-                    self._say(rest[said:here])
+                    self._say(rest[message:here])
                     self._rest = rest[here:]
                     return False
                 self._mark(run[0])
                 at = run.end()
         self._add_to_line(rest[at:])
-        self._say(rest[said:])
+        self._say(rest[message:])
         self._rest = ""
         return False
 

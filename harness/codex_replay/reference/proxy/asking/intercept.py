@@ -25,12 +25,12 @@ def intercepted(asked: Asked) -> str | None:
     """The local answer to a request for a title or a summary; None for another request, or one with tools."""
     if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
         return None
-    said = asked.items[0].value
-    if "\n[assistant]" in said:
+    message = asked.items[0].value
+    if "\n[assistant]" in message:
         return None  # a user's own wish in the middle of a chat
     for kind, pattern in (("title", TITLE), ("summary", SUMMARY)):
-        if pattern.search(said):
-            return _first_words(said, WORDS[kind]) or {"title": "New chat", "summary": "Nothing was said yet."}[kind]
+        if pattern.search(message):
+            return _first_words(message, WORDS[kind]) or {"title": "New chat", "summary": "Nothing was said yet."}[kind]
     return None
 
 

@@ -230,8 +230,8 @@ def _content(role: str, content: Any, where: str, transcript: Transcript) -> Non
 
 
 def _call(name: Any, call_id: Any, arguments: Any, transcript: Transcript) -> None:
-    said = arguments if isinstance(arguments, str) else text(arguments if arguments is not None else {})
-    transcript.line(f"[function_call name={name} call_id={call_id}] {said}")
+    message = arguments if isinstance(arguments, str) else text(arguments if arguments is not None else {})
+    transcript.line(f"[function_call name={name} call_id={call_id}] {message}")
 
 
 def _output(call_id: str, output: Any, where: str, transcript: Transcript) -> None:
@@ -242,8 +242,8 @@ def _output(call_id: str, output: Any, where: str, transcript: Transcript) -> No
             if part.get("type") in IMAGE_PARTS:
                 transcript.image("tool_output", _url(part, where))
         return
-    said = output if isinstance(output, str) else "" if output is None else text(output)
-    transcript.line(f"[tool_output call_id={call_id}] {said}")
+    message = output if isinstance(output, str) else "" if output is None else text(output)
+    transcript.line(f"[tool_output call_id={call_id}] {message}")
 
 
 def _text_of(content: Any, where: str) -> str:

@@ -17,9 +17,9 @@ Params = dict[str, Any]
 
 def developer_instructions(asked: Asked, settings: Settings) -> str | None:
     """The developer's word to the model: how to call, then system and developer items, then the client's instructions last."""
-    told = [tool_instructions(asked.tools)] if in_text(settings) else native_choice(asked.tools)
+    report = [tool_instructions(asked.tools)] if in_text(settings) else native_choice(asked.tools)
     system = asked.system if asked.endpoint == "responses" else ()
-    return joined([*told, *system, asked.instructions or ""])
+    return joined([*report, *system, asked.instructions or ""])
 
 
 def base_instructions(asked: Asked, settings: Settings) -> str | None:
@@ -78,9 +78,9 @@ def send_user_turn(conversation: str, asked: Asked, settings: Settings) -> Param
         params["choiceCount"] = params["choice_count"] = asked.choices
     params |= _manifest(asked, settings)
     params["outputSchema"] = params["output_schema"] = asked.schema
-    told = developer_instructions(asked, settings)
-    if told is not None:
-        params["developerInstructions"] = told
+    report = developer_instructions(asked, settings)
+    if report is not None:
+        params["developerInstructions"] = report
     return params
 
 

@@ -196,8 +196,8 @@ class AppServer:
             return
         if "error" in message:
             error = message["error"]
-            said = error.get("message") if isinstance(error, dict) else error
-            future.set_exception(ProxyError(502, f"The app-server refused: {said}", code="app_server_refused"))
+            text = error.get("message") if isinstance(error, dict) else error
+            future.set_exception(ProxyError(502, f"The app-server refused: {text}", code="app_server_refused"))
             return
         if then is not None:
             then(message.get("result"))
