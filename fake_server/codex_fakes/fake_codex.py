@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
             return run(rest, overrides)
         return _generate_json_schema(command)
     except Usage as error:
-        _say(f"{error}\n")
+        _write_out(f"{error}\n")
         return EXIT_CANNOT
     except KeyboardInterrupt:
         from codex_fakes.stdio.loop import die
@@ -135,7 +135,7 @@ def _version() -> str:
     recorded = _recorded_version()
     if recorded is None or is_version(recorded):
         return recorded or DEFAULT
-    _say(f"fake-codex: {no_version(recorded)}; --version prints {DEFAULT}, which may differ from the recorded version.\n")
+    _write_out(f"fake-codex: {no_version(recorded)}; --version prints {DEFAULT}, which may differ from the recorded version.\n")
     return DEFAULT
 
 
@@ -216,7 +216,9 @@ def _say_empty(settings: dict[str, str]) -> None:
     """An empty setting counts as unset, as everywhere here; but a user who meant a recording must not get a script's turns
     unnoticed."""
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
-        _say("fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n")
+        _write_out(
+            "fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n"
+        )
 
 
 def _refuse_both(settings: dict[str, str]) -> None:
@@ -243,7 +245,7 @@ def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> in
     return server.close()
 
 
-def _say(text: str) -> None:
+def _write_out(text: str) -> None:
     """Write to stderr, without secrets and controls; a client that closed it must not stop us."""
     from codex_replay.core.redact.sentence import sentence
 

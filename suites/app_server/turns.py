@@ -64,7 +64,7 @@ def v1_items(words: str) -> list[dict[str, Any]]:
     return [{"type": "text", "data": {"text": words}}]
 
 
-def say(server: Server, conversation: str, words: str = "Go on.") -> None:
+def send_words(server: Server, conversation: str, words: str = "Go on.") -> None:
     """Send a v1 user message."""
     assert server.request("sendUserMessage", {"conversationId": conversation, "items": v1_items(words)}) == {}
 

@@ -42,17 +42,19 @@ def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def refused(answer: Answer, *statuses: int) -> dict[str, Any]:
     """Check that a response is a refusal with one of these statuses and a message; return its error object."""
-    assert answer.status in statuses, f"expected status {' or '.join(map(str, statuses))}, got {answer.status}\n{answer.tell()}"
+    assert answer.status in statuses, (
+        f"expected status {' or '.join(map(str, statuses))}, got {answer.status}\n{answer.report_on()}"
+    )
     error = answer.error
-    assert isinstance(error.get("message"), str), f"expected error.message in a refusal, got none\n{answer.tell()}"
-    assert error["message"], f"expected error.message in a refusal, got none\n{answer.tell()}"
+    assert isinstance(error.get("message"), str), f"expected error.message in a refusal, got none\n{answer.report_on()}"
+    assert error["message"], f"expected error.message in a refusal, got none\n{answer.report_on()}"
     return error
 
 
 def completed(answer: Answer) -> Answer:
     """Check that a response is a stream that ends with response.completed; return the response."""
-    assert answer.status == 200, f"expected status 200 for a valid request, got {answer.status}\n{answer.tell()}"
-    assert answer.events, f"expected a stream of events, got no event\n{answer.tell()}"
+    assert answer.status == 200, f"expected status 200 for a valid request, got {answer.status}\n{answer.report_on()}"
+    assert answer.events, f"expected a stream of events, got no event\n{answer.report_on()}"
     last = answer.events[-1].get("type")
-    assert last == "response.completed", f"expected response.completed as the last event, got {last}\n{answer.tell()}"
+    assert last == "response.completed", f"expected response.completed as the last event, got {last}\n{answer.report_on()}"
     return answer

@@ -29,7 +29,7 @@ def changed(**fields: str | None) -> dict[str, Any]:
 def test_the_answer_of_a_refresh(backend: Backend) -> None:
     """The response to a refresh has three tokens, all of them strings."""
     answer = backend.refresh(REQUEST)
-    assert answer.status == 200, answer.tell()
+    assert answer.status == 200, answer.report_on()
     assert answer.header("content-type").partition(";")[0] == "application/json"
     assert all(
         isinstance(answer.value.get(name), str) and answer.value[name] for name in ("access_token", "refresh_token", "id_token")
@@ -40,7 +40,7 @@ def test_the_answer_of_a_refresh(backend: Backend) -> None:
 def test_a_form_is_taken_as_well(backend: Backend) -> None:
     """The token URL also accepts the fields as a form, the encoding of OAuth (RFC 6749, section 6)."""
     answer = backend.refresh(REQUEST, form=True)
-    assert answer.status == 200, answer.tell()
+    assert answer.status == 200, answer.report_on()
     assert isinstance(answer.value.get("access_token"), str)
 
 

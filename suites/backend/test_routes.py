@@ -15,7 +15,7 @@ from suites.backend.expected import body, refused
 def test_responses_are_posted(backend: Backend) -> None:
     """A method other than POST is refused."""
     answer = backend.ask(body(), method="PUT")
-    assert answer.status in (404, 405), answer.tell()
+    assert answer.status in (404, 405), answer.report_on()
 
 
 @pytest.mark.spec("endpoint-path", "LITE-02")

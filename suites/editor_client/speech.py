@@ -143,5 +143,5 @@ def approval_of(editor: Editor) -> dict[str, Any]:
     __tracebackhide__ = True
     editor.wait_sent("turn/start")
     if off := [sentence for sentence in switched_off(editor) if "approvals" in sentence]:
-        raise SubjectFailure(editor.tell(f"{off[0]}, so the server requests no approval from the user"))
+        raise SubjectFailure(editor.report_on(f"{off[0]}, so the server requests no approval from the user"))
     return editor.wait("approval")

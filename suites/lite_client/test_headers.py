@@ -54,7 +54,7 @@ def test_accept(lite_client: LiteClient) -> None:
 def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
     """All requests of one conversation have the same session_id; another conversation has a different one."""
     first = lite_client(script=[*then(call()), "again"], tools=ADD)
-    assert first.stdout, first.tell()
+    assert first.stdout, first.report_on()
     second = lite_client()
     second.text()
     ids = [request.header("session_id") for request in first.turns]

@@ -161,7 +161,7 @@ def test_a_token_that_did_not_come_stays(lite_client: LiteClient, absent: str) -
 def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
     """A refresh token works once, so a second run starts with the new tokens and refreshes with the new refresh token."""
     first = lite_client(script=script(EXPIRED, "one", EXPIRED, "two"), auth=CHATGPT)
-    assert first.status == 0, first.tell()
+    assert first.status == 0, first.report_on()
     second = lite_client()
     assert second.text() == "two"
     assert second.turns[0].header("authorization") == "Bearer access-2"

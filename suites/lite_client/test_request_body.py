@@ -78,7 +78,7 @@ def test_prompt_cache_key(lite_client: LiteClient) -> None:
 def test_no_previous_response_id(lite_client: LiteClient) -> None:
     """No request has `previous_response_id`; the whole conversation is in `input`."""
     run = lite_client(script=then(call()), tools=ADD)
-    assert len(run.turns) == 2, run.tell()
+    assert len(run.turns) == 2, run.report_on()
     assert [r for r in run.turns if "previous_response_id" in r.body] == []
 
 

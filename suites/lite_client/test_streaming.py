@@ -150,5 +150,5 @@ def test_usage_may_be_missing(lite_client: LiteClient) -> None:
 def test_a_text_is_the_end(lite_client: LiteClient) -> None:
     """After a response without calls the client sends no further request."""
     run = lite_client(script=["Hi", *then()])
-    assert run.status == 0, run.tell()
+    assert run.status == 0, run.report_on()
     assert len(run.requests) == 1

@@ -377,7 +377,7 @@ def test_one_without_an_ending_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_an_ending(tmp_path: Path, number: int) -> None:
     with Client(cassette=write(tmp_path / "a.ndjson", conversation()), ending=tmp_path / "ending") as client:
-        client.say(*of_client(conversation())[:2])
+        client.write_out(*of_client(conversation())[:2])
         client.until("id", 2)
         assert client.end(number)[0] == -number
     (ending,) = endings(tmp_path / "ending")
@@ -414,7 +414,7 @@ class Client:
         with contextlib.suppress(BrokenPipeError):
             self.server.communicate()
 
-    def say(self, *messages: Any) -> None:
+    def write_out(self, *messages: Any) -> None:
         assert self.server.stdin is not None
         self.server.stdin.write(b"".join(dumps(message) + b"\n" for message in messages))
 
@@ -435,7 +435,7 @@ class Client:
 def check_signal(tmp_path: Path, number: int, broken: str = "") -> None:
     recorded = conversation(turns=2)
     with Client(broken, cassette=write(tmp_path / "a.ndjson", recorded), capture=tmp_path / "captured.ndjson") as client:
-        client.say(*of_client(recorded)[:2], {**of_client(recorded)[2], "params": {"threadId": THREAD, "input": "Ho"}})
+        client.write_out(*of_client(recorded)[:2], {**of_client(recorded)[2], "params": {"threadId": THREAD, "input": "Ho"}})
         client.until("method", "turn/completed")
         status, told = client.end(number)
         assert status == -number
@@ -461,11 +461,11 @@ def check_heard_out(tmp_path: Path, broken: str = "") -> None:
     """What the client had said before has come, and is not told as missing; a line it had not ended is none."""
     recorded = conversation(turns=2)
     with Client(broken, cassette=write(tmp_path / "a.ndjson", recorded)) as client:
-        client.say(*of_client(recorded)[:3])
+        client.write_out(*of_client(recorded)[:3])
         client.until("method", "turn/completed")
         client.server.send_signal(signal.SIGSTOP)
         assert os.waitid(os.P_PID, client.server.pid, os.WSTOPPED | os.WNOWAIT) is not None
-        client.say(of_client(recorded)[3])
+        client.write_out(of_client(recorded)[3])
         assert client.server.stdin is not None
         client.server.stdin.write(b'{"id":')
         client.server.send_signal(signal.SIGTERM)
@@ -483,10 +483,10 @@ def test_one_that_hears_nobody_out_is_noticed(tmp_path: Path) -> None:
 def check_ignored(tmp_path: Path, broken: str = "") -> None:
     recorded = conversation()
     with Client(broken, before="trap '' HUP", cassette=write(tmp_path / "a.ndjson", recorded)) as client:
-        client.say(of_client(recorded)[0])
+        client.write_out(of_client(recorded)[0])
         client.until("id", 1)
         client.server.send_signal(signal.SIGHUP)
-        client.say(*of_client(recorded)[1:])
+        client.write_out(*of_client(recorded)[1:])
         client.until("method", "turn/completed")
         assert client.end(signal.SIGTERM) == (-signal.SIGTERM, [])
 
@@ -499,11 +499,11 @@ def test_the_end_is_reported_though_nobody_reads_the_answers(tmp_path: Path, bro
     settings = {"cassette": write(tmp_path / "a.ndjson", recorded), "capture": tmp_path / "sent", "ending": tmp_path / "ending"}
     with Client(broken, **settings) as client:
         assert client.server.stdout is not None
-        client.say(*of_client(conversation())[:2])
+        client.write_out(*of_client(conversation())[:2])
         client.until("id", 2)
         client.server.stdout.close()
         # In one write: the answers to the first wait to be written when the second ends the server.
-        client.say(of_client(conversation())[2], {"id": 0, "result": {"decision": "decline"}})
+        client.write_out(of_client(conversation())[2], {"id": 0, "result": {"decision": "decline"}})
         client.server.wait(60)
         assert client.server.stderr is not None
         told = client.server.stderr.read().decode()
@@ -541,7 +541,7 @@ def check_nobody_reads(tmp_path: Path, broken: str = "", patience: float = 60) -
         _fill(writes)
         recorded = conversation()
         with Client(broken, stderr=writes, cassette=write(tmp_path / "a.ndjson", recorded)) as client:
-            client.say(of_client(recorded)[0])
+            client.write_out(of_client(recorded)[0])
             client.until("id", 1)
             client.server.terminate()
             assert client.server.wait(patience) == -signal.SIGTERM
@@ -559,7 +559,7 @@ def check_second(tmp_path: Path, broken: str = "", patience: float = 60) -> None
         recorded = conversation(turns=30)
         cassette = write(tmp_path / ("x" * 200) / "a.ndjson", recorded)
         with Client(broken, stderr=writes, cassette=cassette) as client:
-            client.say(of_client(recorded)[0])
+            client.write_out(of_client(recorded)[0])
             client.until("id", 1)
             os.read(reads, 4096)
             client.server.send_signal(signal.SIGTERM)
@@ -574,7 +574,7 @@ def test_a_second_signal_is_not_told_away(tmp_path: Path) -> None:
 def check_hanging(tmp_path: Path, broken: str = "", patience: float = 60) -> None:
     (tmp_path / "script.json").write_text('["Hello."]')
     with Client(broken, script=tmp_path / "script.json", fault="hangs-in-turn") as client:
-        client.say(*of_client(conversation())[:2])
+        client.write_out(*of_client(conversation())[:2])
         client.until("id", 2)
         client.server.terminate()
         assert client.server.wait(patience) == -signal.SIGTERM

@@ -40,17 +40,30 @@ WHOLE = {
     "gone": "Disconnected, Absent, removed",
     "held": "locked, waiting",
     "hidden": "encoded body",
+    "hold": "lock (folder), wait_for (connection)",
     "longest": "limit, max_chars",
     "most": "limit, max_chars",
     "otherwise": "content notes",
+    "over": "match_on",
     "pieces": "chunks",
     "said": "message, text, payload",
+    "say": "write_out, send",
     "seconds": "durations",
     "sort": "kind",
     "stand_in": "impersonate, write_launcher",
+    "tell": "report_on, describe",
     "told": "report, text, description",
     "unread": "key errors",
     "words": "tokens, text",
+}
+#: Dead as a name that a function assigns -> what to write.
+LOCALS = {
+    "left_said": "left_text",
+    "mend": "fix",
+    "right_said": "right_text",
+    "said": "message, text, payload",
+    "says": "text, message",
+    "told": "report, text, description",
 }
 #: Dead as a term of the documents -> what to write.
 TERMS = {
@@ -80,10 +93,11 @@ FOLDERS = ("docs/schema", "docs/drift")  # generated from Codex's own schemas
 
 
 def dead_names(module: str, source: str) -> Iterator[str]:
-    """Yield a sentence for each dead name of a module: its own, and those of its classes, functions and parameters."""
+    """Yield a sentence for each dead name of a module: its own, and those of its classes, functions, parameters and locals."""
     names = [module.rpartition(".")[2]]
     whole = set(names)
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             names.append(node.name)
             whole.add(node.name)
@@ -96,6 +110,12 @@ def dead_names(module: str, source: str) -> Iterator[str]:
                 yield f"{module}: {name}: {part} is dead; write {PARTS[part]}"
         if name in whole and plain in WHOLE:
             yield f"{module}: {name} is dead; write {WHOLE[plain]}"
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            parameters = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+            stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+            for name in sorted(stored & LOCALS.keys() - parameters):
+                yield f"{module}: {name} in {function.name} is dead; write {LOCALS[name]}"
 
 
 def dead_terms(name: str, text: str) -> Iterator[str]:
@@ -137,6 +157,12 @@ def test_no_dead_word_is_a_term_of_the_documents() -> None:
         "def _held(): ...",
         "def pieces(self): ...",
         "def gone(): ...",
+        "def tell(): ...",
+        "def _say(): ...",
+        "async def hold(): ...",
+        "class Over: ...",
+        "def f():\n    said = 1",
+        "def f(x):\n    return [told for told in x]",
     ],
 )
 def test_a_dead_name_is_found(source: str) -> None:

@@ -43,7 +43,7 @@ class Client:
         assert server.stdout is not None
         self.said, self.heard = server.stdin, server.stdout
 
-    def say(self, message: dict[str, Any]) -> None:
+    def write_out(self, message: dict[str, Any]) -> None:
         self.said.write(json.dumps(message).encode() + b"\n")
         self.said.flush()
 
@@ -65,7 +65,7 @@ def replayed(folder: Path) -> tuple[dict[str, str], Callable[[Client], None]]:
 
     def talk(client: Client) -> None:
         for frame in frames:
-            client.say(frame)
+            client.write_out(frame)
         client.until("method", "turn/completed")
 
     return {"FAKE_CODEX_CASSETTE": str(cassette)}, talk
@@ -82,10 +82,12 @@ def scripted(folder: Path) -> tuple[dict[str, str], Callable[[Client], None]]:
     }
 
     def talk(client: Client) -> None:
-        client.say(INITIALIZE)
-        client.say({"id": 2, "method": "thread/start", "params": {"cwd": str(folder)}})
+        client.write_out(INITIALIZE)
+        client.write_out({"id": 2, "method": "thread/start", "params": {"cwd": str(folder)}})
         thread = client.until("id", 2)["result"]["thread"]["id"]
-        client.say({"id": 3, "method": "turn/start", "params": {"threadId": thread, "input": [{"type": "text", "text": "Hi"}]}})
+        client.write_out(
+            {"id": 3, "method": "turn/start", "params": {"threadId": thread, "input": [{"type": "text", "text": "Hi"}]}}
+        )
         client.until("method", "turn/plan/updated")
         client.until("method", "turn/completed")
 

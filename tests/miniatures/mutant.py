@@ -82,7 +82,7 @@ def is_call(data: bytes) -> bool:
     return (type(message.get("id")) in (int, str) and message["id"] != 2**63) or message == {"method": "initialized"}
 
 
-def say(message: object) -> None:
+def write_out(message: object) -> None:
     data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     while data:
         data = data[os.write(1, data) :]
@@ -95,7 +95,7 @@ def main(way: str) -> int:
     def forward() -> None:
         for data in sys.stdin.buffer:
             if way == "answers-what-it-should-pass-over" and not is_call(data):
-                say({"error": {"code": -32700, "message": "Parse error"}, "id": None})
+                write_out({"error": {"code": -32700, "message": "Parse error"}, "id": None})
             if way == "unterminated-line-lost" and not data.endswith(b"\n"):
                 break
             if way == "survives-invalid-utf8":
@@ -107,7 +107,7 @@ def main(way: str) -> int:
     threading.Thread(target=forward, daemon=True).start()
     for raw in child.stdout:
         for message in change(json.loads(raw)):
-            say(message)
+            write_out(message)
     status = child.wait()
     return 3 if way == "exit-status" else status
 

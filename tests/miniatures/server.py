@@ -13,7 +13,7 @@ import sys
 import time
 
 
-def say(message: object) -> None:
+def write_out(message: object) -> None:
     sys.stdout.buffer.write(json.dumps(message).encode() + b"\n")
     sys.stdout.buffer.flush()
 
@@ -113,7 +113,7 @@ def main(way: str) -> None:
         message = json.loads(line)
         AT_MESSAGE.get(way, lambda message: None)(message)
         if "id" in message and "method" in message:
-            say({"id": message["id"], "result": {"userAgent": "miniature/1"} if message["method"] == "initialize" else {}})
+            write_out({"id": message["id"], "result": {"userAgent": "miniature/1"} if message["method"] == "initialize" else {}})
     if way == "ignore-sigterm":
         time.sleep(600)
 

@@ -212,7 +212,7 @@ class ReplayedEditor(Editor):
         if not true():
             raise SubjectFailure(what)
 
-    def tell(self, what: str) -> str:
+    def report_on(self, what: str) -> str:
         """Return the sentence."""
         return what
 

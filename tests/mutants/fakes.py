@@ -243,7 +243,7 @@ class ReplayedServer(Server):
     def _gone(self, what: str) -> str:
         return what
 
-    def tell(self, what: str) -> str:
+    def report_on(self, what: str) -> str:
         """Return the sentence."""
         return what
 

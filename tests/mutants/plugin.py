@@ -79,7 +79,7 @@ class Run:
         total = len(chosen)
         if sample := self._option("mutants_sample"):
             chosen = random.Random(self._option("mutants_seed")).sample(chosen, min(sample, total))
-        self._say(
+        self._write_out(
             f"{judge.count} cases are replayed ({len(judge.left_out)} need the process itself); {len(chosen)} of {total} mutants."
         )
         verdicts = self._judge(judge, chosen)
@@ -99,7 +99,7 @@ class Run:
     def _option(self, name: str) -> Any:
         return self._config.getoption(name)
 
-    def _say(self, text: str) -> None:
+    def _write_out(self, text: str) -> None:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.write_line(text)
@@ -119,7 +119,7 @@ class Run:
                 for report in runtestprotocol(item, log=False, nextitem=session):  # type: ignore[arg-type]
                     if report.failed:
                         session.testsfailed += 1
-                        self._say(f"RED ON THE HONEST SUBJECT  {item.nodeid}: {report.longreprtext[-300:]}")
+                        self._write_out(f"RED ON THE HONEST SUBJECT  {item.nodeid}: {report.longreprtext[-300:]}")
         finally:
             for end in ends:
                 end()
@@ -163,7 +163,7 @@ class Run:
                 killed = judge.kill(mutant)
                 file.write(json.dumps([mutant.id, killed]).encode() + b"\n")
                 if count % STEP == 0:
-                    self._say(f"{count} of {len(mine)} mutants of this fork, {time.monotonic() - begun:.0f} s")
+                    self._write_out(f"{count} of {len(mine)} mutants of this fork, {time.monotonic() - begun:.0f} s")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the figures, the survivors in sentences, and the rows of the table that allow nothing."""

@@ -191,16 +191,16 @@ def _work(session: pytest.Session, job: Job, folder: Path, pipe: int) -> None:
     for number in (0, 1, 2):
         os.dup2(nothing, number)
 
-    def tell(check: str, item: pytest.Item) -> str:
+    def report_on(check: str, item: pytest.Item) -> str:
         outcome, why = _run(item, session, job)
         os.write(pipe, _line(Told(check, item.nodeid, job.profile, outcome, why)))
         return outcome
 
     try:
-        worst = {_check(tell, check, cases) for check, cases in job.checks}
+        worst = {_check(report_on, check, cases) for check, cases in job.checks}
         if worst <= {"green", "skipped"}:
             for check, cases in job.others:
-                if _check(tell, check, cases) in ("red", "crash"):
+                if _check(report_on, check, cases) in ("red", "crash"):
                     break
     except _Broken:
         pass
@@ -216,11 +216,11 @@ class _Broken(Exception):
     """The subject has broken down: nothing that it does from now on is evidence."""
 
 
-def _check(tell: Callable[[str, pytest.Item], str], check: str, cases: list[pytest.Item]) -> str:
+def _check(report_on: Callable[[str, pytest.Item], str], check: str, cases: list[pytest.Item]) -> str:
     """Run the cases of a check up to the first red one; return the worst outcome."""
     worst = "skipped"
     for item in cases:
-        outcome = tell(check, item)
+        outcome = report_on(check, item)
         if outcome == "crash":
             raise _Broken
         if outcome == "red":

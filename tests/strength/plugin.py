@@ -91,7 +91,7 @@ class Measure:
             return True
         checks = by_check(session.items)
         rows = self._rows(set(checks))
-        self._tell(collected=len(rows))
+        self._report_on(collected=len(rows))
         self.found = found = Strength(sorted(_looked_at(rows, checks, bool(self._config.getoption("--variants")))))
         found.complete = self._complete(rows, set(checks))
         seconds = float(self._config.getoption("--variant-seconds"))
@@ -100,7 +100,7 @@ class Measure:
             row = next(row for row in rows if row.name == job.name)
             result = Result(row.name, row.wrong, row.checks, told, why, took)
             found.results.append(result)
-            self._say(found, result, len(rows))
+            self._write_out(found, result, len(rows))
 
         run_jobs(session, [variant_job(row, checks, seconds) for row in rows], self._jobs, ended)
         again = {result.name for result in found.results if result.incomplete}
@@ -146,9 +146,9 @@ class Measure:
         some = self._deselected or any("::" in arg for arg in self._config.args)
         return not some and len(rows) == len(TABLE) and all(checks >= set(row.checks) for row in rows)
 
-    def _say(self, found: Strength, result: Result, of: int) -> None:
+    def _write_out(self, found: Strength, result: Result, of: int) -> None:
         killers = result.killers
-        self._tell(case=f"suites/proxy/{result.name}", outcome="passed" if killers else "failed")
+        self._report_on(case=f"suites/proxy/{result.name}", outcome="passed" if killers else "failed")
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is None:
             return
@@ -164,10 +164,10 @@ class Measure:
             for stat in ("killed", "not killed"):
                 reporter.stats[stat] = [result for result in reporter.stats.get(stat, []) if result.name not in names]
 
-    def _tell(self, **said: Any) -> None:
+    def _report_on(self, **said: Any) -> None:
         progress = self._config.pluginmanager.getplugin("codex-replay-progress")
         if progress is not None:
-            progress.tell(**said)
+            progress.report_on(**said)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

@@ -294,7 +294,7 @@ class Connection(asyncio.Protocol):
         self.write("\r\n".join([*lines, "connection: close", "", ""]).encode() + body)
         self.close()
 
-    async def hold(self, waiting: Awaitable[T]) -> T:
+    async def wait_for(self, waiting: Awaitable[T]) -> T:
         """Wait for something; cancelled (and the answer given up) when the client goes meanwhile."""
         if self._eof:
             if asyncio.iscoroutine(waiting):

@@ -87,7 +87,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
         _problem(exchange, 400, f"The numbers in ?{query} are not all numbers from 0.")
         return
     if parts == ["health"] and method == "GET":
-        _say(exchange, 200, {"sessions": sorted(sessions)})
+        _write_out(exchange, 200, {"sessions": sorted(sessions)})
         return
     if len(parts) < 2 or parts[0] != "sessions" or not parts[1]:
         _problem(exchange, 404, f"The control API has no route {path}.")
@@ -105,7 +105,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
             if name in sessions:
                 sessions[name].close()
             sessions[name] = Session(name, script, limits)
-        _say(exchange, 200, {"session": name})
+        _write_out(exchange, 200, {"session": name})
         return
     session = sessions.get(name)
     if session is not None and method == "PUT" and rest == ["cassette"]:
@@ -116,7 +116,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
     elif method == "DELETE" and not rest:
         session.close()
         del sessions[name]
-        _say(exchange, 200, {"session": name})
+        _write_out(exchange, 200, {"session": name})
     elif rest[:1] == ["asked"]:
         await _asked(exchange, session, rest[1:], asked)
     elif method == "GET" and rest == ["ledger"]:
@@ -130,7 +130,7 @@ async def control(exchange: Exchange, sessions: dict[str, Session], path: str, q
 async def _asked(exchange: Exchange, session: Session, rest: list[str], asked: dict[str, float]) -> None:
     if exchange.request.method == "GET" and not rest:
         waiting = session.asked.next(asked.get("seconds", 0.0))
-        exchange.respond(200, [JSON_TYPE], await exchange.hold(waiting))
+        exchange.respond(200, [JSON_TYPE], await exchange.wait_for(waiting))
         return
     if exchange.request.method != "PUT" or len(rest) != 1 or not rest[0].isdecimal():
         _problem(exchange, 404, "The control API has GET .../asked and PUT .../asked/NUMBER.")
@@ -140,7 +140,7 @@ async def _asked(exchange: Exchange, session: Session, rest: list[str], asked: d
     except (NotJson, BadScript) as error:
         _problem(exchange, 400, str(error))
         return
-    _say(exchange, 200, {})
+    _write_out(exchange, 200, {})
 
 
 def _cassette(exchange: Exchange, session: Session) -> None:
@@ -157,13 +157,13 @@ def _cassette(exchange: Exchange, session: Session) -> None:
     except ValueError as error:
         _problem(exchange, 400, f"The body must be a JSON object that names the recordings: {error}.")
     else:
-        _say(exchange, 200, {"session": session.name, "notes": session.replay.notes})
+        _write_out(exchange, 200, {"session": session.name, "notes": session.replay.notes})
 
 
 async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float]) -> None:
     wanted, seconds = asked.get("requests", 0), asked.get("seconds", 10)
     ledger = session.ledger
-    complete = await exchange.hold(session.wait_for(lambda: ledger.ended >= wanted, seconds))
+    complete = await exchange.wait_for(session.wait_for(lambda: ledger.ended >= wanted, seconds))
     redactor = None
     if asked.get("redact", 1):
         from codex_replay.core.redact.redactor import Redactor  # not for the fixtures, which need the exact requests
@@ -182,15 +182,15 @@ async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float])
 async def _gate(exchange: Exchange, session: Session, name: str, asked: dict[str, float]) -> None:
     if exchange.request.method == "POST":
         session.gate(name).set()
-        _say(exchange, 200, {"gate": name, "reached": name in session.reached})
+        _write_out(exchange, 200, {"gate": name, "reached": name in session.reached})
         return
-    reached = await exchange.hold(session.wait_for(lambda: name in session.reached, asked.get("seconds", 10)))
-    _say(exchange, 200, {"gate": name, "reached": reached})
+    reached = await exchange.wait_for(session.wait_for(lambda: name in session.reached, asked.get("seconds", 10)))
+    _write_out(exchange, 200, {"gate": name, "reached": reached})
 
 
-def _say(exchange: Exchange, status: int, value: object) -> None:
+def _write_out(exchange: Exchange, status: int, value: object) -> None:
     exchange.respond(status, [JSON_TYPE], dump(value))
 
 
 def _problem(exchange: Exchange, status: int, sentence: str) -> None:
-    _say(exchange, status, {"error": {"message": sentence, "type": "control_error", "param": None, "code": None}})
+    _write_out(exchange, status, {"error": {"message": sentence, "type": "control_error", "param": None, "code": None}})

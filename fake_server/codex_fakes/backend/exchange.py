@@ -74,7 +74,7 @@ class Wire(Protocol):
     def reading(self, wanted: bool) -> None:
         """Read from the client, or read no more for now."""
 
-    async def hold(self, waiting: Awaitable[T]) -> T:
+    async def wait_for(self, waiting: Awaitable[T]) -> T:
         """Wait for something; raises `Disconnected` when the client goes meanwhile."""
 
 
@@ -178,11 +178,11 @@ class Exchange:
     async def sent(self) -> None:
         """Wait until the system has taken all pending bytes, so that a later reset drops none of them on this side."""
         while self.connection.unsent():
-            await self.hold(asyncio.sleep(0.001))
+            await self.wait_for(asyncio.sleep(0.001))
 
-    async def hold(self, waiting: Awaitable[T]) -> T:
+    async def wait_for(self, waiting: Awaitable[T]) -> T:
         """Wait for something while the answer is open; raises `Disconnected` when the client closes meanwhile."""
-        return await self.connection.hold(waiting)
+        return await self.connection.wait_for(waiting)
 
 
 class MessageExchange(Exchange):

@@ -33,7 +33,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
             stored.background = asyncio.create_task(stored.finish(_background(session, turn, body, label)))
             return
     if turn.first_delay_ms:
-        await exchange.hold(asyncio.sleep(turn.first_delay_ms / 1000))
+        await exchange.wait_for(asyncio.sleep(turn.first_delay_ms / 1000))
     if turn.gate is not None:
         await pass_gate(exchange, session, turn.gate)
     if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:

@@ -25,7 +25,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.normaliser import Rules
 from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded, message_payload
 from codex_replay.core.replay.match import Bindings
-from codex_replay.core.replay.match_on import BadOver
+from codex_replay.core.replay.match_on import BadMatchOn
 from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.error_text import error_text
 from codex_replay.core.wire import content_encoding
@@ -188,7 +188,7 @@ def make_replay(value: Mapping[str, Any]) -> Replay:
         raise BadReplay(f"The recordings cannot be read: {error_text(error)}.") from None
     try:
         player = HttpPlayer(tracks, value.get("by", "content"), over)
-    except BadOver as error:
+    except BadMatchOn as error:
         raise BadReplay(str(error)) from None
     return Replay(player, pace, notes)
 
@@ -230,7 +230,7 @@ async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
 
     async def wait(until: float) -> None:
         if pace and (rest := start + (until - origin) / pace - clock()) > 0:
-            await exchange.hold(asyncio.sleep(rest))
+            await exchange.wait_for(asyncio.sleep(rest))
 
     heads = [frame for frame in one.answer if frame.kind == "response"]
     body = [frame for frame in one.answer if frame.kind != "response"]
@@ -293,7 +293,7 @@ async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | N
     """End an answer as it ended when it was recorded."""
     close = one.close
     if close is not None and close.sender == "client":
-        await exchange.hold(asyncio.Event().wait())
+        await exchange.wait_for(asyncio.Event().wait())
     how = str(close.payload) if close is not None else "cut"
     if how == "reset":
         await exchange.sent()

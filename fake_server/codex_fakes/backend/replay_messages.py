@@ -28,7 +28,7 @@ def pacing(exchange: Exchange, one: Recorded, pace: float) -> Wait:
 
     async def wait(until: float) -> None:
         if pace and (rest := start + (until - origin) / pace - clock()) > 0:
-            await exchange.hold(asyncio.sleep(rest))
+            await exchange.wait_for(asyncio.sleep(rest))
 
     return wait
 
@@ -55,7 +55,7 @@ async def play_messages(exchange: MessageExchange, one: Recorded, pace: float) -
     if close is None or (close.sender == "client" and _complete(one)):
         return "end"
     if close.sender == "client":
-        await exchange.hold(asyncio.Event().wait())
+        await exchange.wait_for(asyncio.Event().wait())
     await wait(close.t)
     if close.payload == "reset":
         await exchange.sent()

@@ -132,7 +132,7 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
             return
         session.defaults += 1
         if otherwise == "ask":
-            asked = await exchange.hold(session.asked.ask(entry))
+            asked = await exchange.wait_for(session.asked.ask(entry))
             if isinstance(asked, str):
                 miss(exchange, entry, asked)
                 return

@@ -28,14 +28,14 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Ac
                 await _flush(exchange, turn, batch)
                 size = 0
                 if turn.delay_ms:
-                    await exchange.hold(asyncio.sleep(turn.delay_ms / 1000))
+                    await exchange.wait_for(asyncio.sleep(turn.delay_ms / 1000))
             continue
         await _flush(exchange, turn, batch)
         size = 0
         if isinstance(act, Wait | Gate):
             await pause(exchange, session, [act])
         elif isinstance(act, Idle):
-            await exchange.hold(asyncio.Event().wait())
+            await exchange.wait_for(asyncio.Event().wait())
         elif isinstance(act, Message):
             exchange.fail(act.name)
             if exchange.ended or act.name.startswith("close_"):
@@ -58,13 +58,13 @@ async def pause(exchange: Exchange, session: Session, acts: Iterable[Wait | Gate
         if isinstance(act, Gate):
             await pass_gate(exchange, session, act.name)
         else:
-            await exchange.hold(asyncio.sleep(act.ms / 1000))
+            await exchange.wait_for(asyncio.sleep(act.ms / 1000))
 
 
 async def pass_gate(exchange: Exchange, session: Session, name: str) -> None:
     """Stand at a gate until it is released."""
     session.reach(name)
-    await exchange.hold(session.gate(name).wait())
+    await exchange.wait_for(session.gate(name).wait())
 
 
 async def _flush(exchange: Exchange, turn: Turn, batch: list[bytes]) -> None:

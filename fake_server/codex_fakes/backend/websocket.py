@@ -190,7 +190,7 @@ class Channel:
         self._came.clear()
         try:
             async with asyncio.timeout(self._idle):
-                await self._exchange.hold(self._came.wait())
+                await self._exchange.wait_for(self._came.wait())
         except TimeoutError:
             self.close(1000, "idle")
 

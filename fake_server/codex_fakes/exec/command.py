@@ -22,7 +22,7 @@ from codex_fakes.scripted.state.settings import Settings, sandbox_v2
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Gate, Never, Ticket
 from codex_fakes.scripted.turns.turn import Turn
-from codex_fakes.stdio.loop import say
+from codex_fakes.stdio.loop import write_out
 from codex_replay.core.text.error_text import error_text
 from codex_replay.core.wire.json_text import NotJson, loads
 from codex_replay.protocol.versions import DEFAULT
@@ -60,10 +60,10 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
             return 0
         return _Exec(options, overrides).run()
     except Wrong as wrong:
-        say(str(wrong).removesuffix("\n"))
+        write_out(str(wrong).removesuffix("\n"))
         return wrong.status
     except (ValueError, OSError) as error:
-        say(f"fake-codex: {error_text(error)}")
+        write_out(f"fake-codex: {error_text(error)}")
         return 2
 
 
@@ -180,7 +180,7 @@ class _Exec:
         except NotJson as error:
             raise Wrong(f"Output schema file {path} is not valid JSON: {error}\n", 1) from None
 
-    def say(self, frame: dict[str, Any]) -> None:
+    def write_out(self, frame: dict[str, Any]) -> None:
         """Process a frame of the thread: events are printed."""
         if frame.get("method", "").startswith("codex/event/"):
             self._output.event(frame["params"]["msg"])
@@ -193,7 +193,7 @@ def _tell_unheeded(environ: Mapping[str, str]) -> None:
     """Return the settings that only the app-server has: `exec` has no client whose frames could be matched or captured."""
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
-        say(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
+        write_out(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
 
 
 def _in_repository(folder: str) -> bool:

@@ -44,26 +44,26 @@ class TextOutput(Output):
         self._message: str | None = None
         self._tokens: int | None = None
         self._show = {
-            "agent_message": lambda m: self._say(f"codex\n{m['message']}"),
-            "agent_reasoning": lambda m: self._say(f"\nthinking\n{m['text']}"),
+            "agent_message": lambda m: self._write_out(f"codex\n{m['message']}"),
+            "agent_reasoning": lambda m: self._write_out(f"\nthinking\n{m['text']}"),
             "exec_command_end": self._command,
             "patch_apply_begin": self._patch,
             "patch_apply_end": self._patched,
-            "turn_diff": lambda m: self._say(f"file update:\n{m['unified_diff']}"),
-            "web_search_begin": lambda m: self._say("🌐 Searching the web..."),
-            "web_search_end": lambda m: self._say(f"🌐 Searched: {m['query']}"),
+            "turn_diff": lambda m: self._write_out(f"file update:\n{m['unified_diff']}"),
+            "web_search_begin": lambda m: self._write_out("🌐 Searching the web..."),
+            "web_search_end": lambda m: self._write_out(f"🌐 Searched: {m['query']}"),
             "plan_update": self._plan,
-            "mcp_tool_call_begin": lambda m: self._say(f"tool {_invocation(m)}"),
+            "mcp_tool_call_begin": lambda m: self._write_out(f"tool {_invocation(m)}"),
             "mcp_tool_call_end": self._mcp,
-            "view_image_tool_call": lambda m: self._say(f"viewed image {m['path']}"),
-            "stream_error": lambda m: self._say(_details(m)),
+            "view_image_tool_call": lambda m: self._write_out(f"viewed image {m['path']}"),
+            "stream_error": lambda m: self._write_out(_details(m)),
             "error": self._error,
             "token_count": self._count,
             "task_complete": self._complete,
         }
 
     @staticmethod
-    def _say(text: str) -> None:
+    def _write_out(text: str) -> None:
         sys.stderr.write(text + "\n")
 
     def begin(self) -> None:
@@ -72,7 +72,7 @@ class TextOutput(Output):
         sandbox = {"readOnly": "read-only", "dangerFullAccess": "danger-full-access"}.get(
             settings.sandbox["type"], "workspace-write [workdir, /tmp, $TMPDIR]"
         )
-        self._say(f"OpenAI Codex v{DEFAULT} (research preview)\n--------")
+        self._write_out(f"OpenAI Codex v{DEFAULT} (research preview)\n--------")
         for name, value in (
             ("workdir", settings.cwd),
             ("model", settings.model),
@@ -83,45 +83,45 @@ class TextOutput(Output):
             ("reasoning summaries", settings.summary or "auto"),
             ("session id", self._thread.id),
         ):
-            self._say(f"{name}: {value}")
-        self._say(f"--------\nuser\n{self._prompt}\nmcp startup: no servers")
+            self._write_out(f"{name}: {value}")
+        self._write_out(f"--------\nuser\n{self._prompt}\nmcp startup: no servers")
 
     def _command(self, m: dict[str, Any]) -> None:
         how = "succeeded" if m["exit_code"] == 0 else f"exited {m['exit_code']}"
         text = m["formatted_output"]
-        self._say(
+        self._write_out(
             f"exec\n{join(m['command'])} in {m['cwd']} {how} in {_ms(m)}ms:" + (f"\n{text.rstrip(chr(10))}" if text else "")
         )
 
     def _patch(self, m: dict[str, Any]) -> None:
-        self._say("file update")
+        self._write_out("file update")
         for path, change in m["changes"].items():
             mark = {"add": "A", "delete": "D", "update": "M"}[change["type"]]
             text = change.get("content", change.get("unified_diff", ""))
-            self._say(f"{mark} {path}\n{text.rstrip(chr(10))}")
+            self._write_out(f"{mark} {path}\n{text.rstrip(chr(10))}")
 
     def _patched(self, m: dict[str, Any]) -> None:
         status = 0 if m["success"] else 1
         text = m["stdout"] if m["success"] else m["stderr"]
-        self._say(f"apply_patch(auto_approved=true) exited {status} in 0ms:\n{text.rstrip(chr(10))}")
+        self._write_out(f"apply_patch(auto_approved=true) exited {status} in 0ms:\n{text.rstrip(chr(10))}")
 
     def _plan(self, m: dict[str, Any]) -> None:
-        self._say("Plan update")
+        self._write_out("Plan update")
         if m.get("explanation"):
-            self._say(m["explanation"])
+            self._write_out(m["explanation"])
         marks = {"completed": "✓", "in_progress": "→", "pending": "•"}
         for step in m["plan"]:
-            self._say(f"  {marks[step['status']]} {step['step']}")
+            self._write_out(f"  {marks[step['status']]} {step['step']}")
 
     def _mcp(self, m: dict[str, Any]) -> None:
         import json  # the one place where JSON is shown indented
 
         result = json.dumps(m["result"]["Ok"], indent=2, ensure_ascii=False)
-        self._say(f"{_invocation(m)} success in {_ms(m)}ms:\n{result}")
+        self._write_out(f"{_invocation(m)} success in {_ms(m)}ms:\n{result}")
 
     def _error(self, m: dict[str, Any]) -> None:
         self.failed = True
-        self._say(f"ERROR: {m['message']}")
+        self._write_out(f"ERROR: {m['message']}")
 
     def _count(self, m: dict[str, Any]) -> None:
         if m["info"] is not None:
@@ -134,9 +134,9 @@ class TextOutput(Output):
     def end(self, last: str | None) -> str | None:
         """Show the tokens, and the last message on stdout."""
         if last is not None and self._message is None:
-            self._say(f"Warning: no last agent message; wrote empty content to {last}")
+            self._write_out(f"Warning: no last agent message; wrote empty content to {last}")
         if self._tokens is not None:
-            self._say(f"tokens used\n{self._tokens:,}")
+            self._write_out(f"tokens used\n{self._tokens:,}")
         sys.stderr.flush()
         if self._message is not None:
             sys.stdout.write(self._message + "\n")
@@ -157,7 +157,7 @@ class JsonOutput(Output):
         self._todo: tuple[str, list[dict[str, Any]]] | None = None
         self._changes: dict[str, Any] = {}
         self._show = {
-            "task_started": lambda m: self._say({"type": "turn.started"}),
+            "task_started": lambda m: self._write_out({"type": "turn.started"}),
             "agent_message": lambda m: self._item("completed", self._next(), "agent_message", text=m["message"]),
             "agent_reasoning": lambda m: self._item("completed", self._next(), "reasoning", text=m["text"]),
             "exec_command_begin": self._command,
@@ -169,14 +169,14 @@ class JsonOutput(Output):
             "plan_update": self._plan,
             "mcp_tool_call_begin": self._mcp,
             "mcp_tool_call_end": self._mcped,
-            "stream_error": lambda m: self._say({"type": "error", "message": _details(m)}),
+            "stream_error": lambda m: self._write_out({"type": "error", "message": _details(m)}),
             "error": self._failed,
             "token_count": self._count,
             "task_complete": self._complete,
         }
 
     @staticmethod
-    def _say(value: dict[str, Any]) -> None:
+    def _write_out(value: dict[str, Any]) -> None:
         sys.stdout.write(dumps(value).decode() + "\n")
         sys.stdout.flush()
 
@@ -188,11 +188,11 @@ class JsonOutput(Output):
         return number
 
     def _item(self, what: str, number: str, kind: str, **fields: Any) -> None:
-        self._say({"type": f"item.{what}", "item": {"id": number, "type": kind, **fields}})
+        self._write_out({"type": f"item.{what}", "item": {"id": number, "type": kind, **fields}})
 
     def begin(self) -> None:
         """Show the thread's id."""
-        self._say({"type": "thread.started", "thread_id": self._thread.id})
+        self._write_out({"type": "thread.started", "thread_id": self._thread.id})
 
     def _command(self, m: dict[str, Any]) -> None:
         fields = {"command": join(m["command"]), "aggregated_output": "", "exit_code": None, "status": "in_progress"}
@@ -244,7 +244,7 @@ class JsonOutput(Output):
 
     def _failed(self, m: dict[str, Any]) -> None:
         self.failed, self._error = True, m["message"]
-        self._say({"type": "error", "message": m["message"]})
+        self._write_out({"type": "error", "message": m["message"]})
 
     def _count(self, m: dict[str, Any]) -> None:
         if m["info"] is not None:
@@ -256,9 +256,9 @@ class JsonOutput(Output):
         if self._todo is not None:
             self._item("completed", self._todo[0], "todo_list", items=self._todo[1])
         if self._error is not None:
-            self._say({"type": "turn.failed", "error": {"message": self._error}})
+            self._write_out({"type": "turn.failed", "error": {"message": self._error}})
         else:
-            self._say({"type": "turn.completed", "usage": self._usage})
+            self._write_out({"type": "turn.completed", "usage": self._usage})
 
     def end(self, last: str | None) -> str | None:
         """Return the last message."""

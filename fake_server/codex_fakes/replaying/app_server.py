@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from codex_fakes.stdio.loop import ROOM, Ended, Stdio, say
+from codex_fakes.stdio.loop import ROOM, Ended, Stdio, write_out
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.replay.causality import Methods
 from codex_replay.core.replay.match import LEVELS, Matcher
@@ -149,7 +149,7 @@ class AppServer(Stdio):
         if not is_message(value):
             from codex_replay.core.redact.sentence import shown_line
 
-            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
+            write_out(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
             return
         if kind(value) == "request" and self._refuses:
             self._methods = self._methods or _table("methods", self._readers[0].header.codex)
@@ -171,12 +171,12 @@ class AppServer(Stdio):
         if len(self._unmatched) < _KEPT:
             self._unmatched.append(str(miss))
         if sort == "request":
-            say(f"fake-codex: {miss}")
+            write_out(f"fake-codex: {miss}")
             self.answer_error(value["id"], {"code": NO_RECORDING, "message": f"fake-codex: {miss}", "data": _details(miss)})
         elif sort == "notification":
-            say(f"fake-codex: {miss}")
+            write_out(f"fake-codex: {miss}")
         else:
-            say(f"fake-codex: {miss}; a reply cannot be answered with an error, so the server stops")
+            write_out(f"fake-codex: {miss}; a reply cannot be answered with an error, so the server stops")
             raise Ended
 
     @staticmethod
@@ -198,12 +198,12 @@ class AppServer(Stdio):
 
             append(self._ending, lead.name, missing, notes, self._unmatched)
         for n, what in missing[:20]:
-            say(f"fake-codex: frame {n} of {lead.name} never came from the client: {what}")
+            write_out(f"fake-codex: frame {n} of {lead.name} never came from the client: {what}")
         if len(missing) > 20:
-            say(f"fake-codex: ... and {len(missing) - 20} more frames never came")
+            write_out(f"fake-codex: ... and {len(missing) - 20} more frames never came")
         for reader in self._readers:
             if reader.truncated and reader.path == lead.name:
-                say(f"fake-codex: {reader.truncated}")
+                write_out(f"fake-codex: {reader.truncated}")
             reader.close()
         return 1 if self.failed or missing else 0
 
@@ -216,7 +216,7 @@ class AppServer(Stdio):
 
         notes = content_notes(lead.differing, lead.matcher, self._clean, lead.name)
         for text in summary(notes, len(lead.differing) == _KEPT):
-            say(f"fake-codex: {text}")
+            write_out(f"fake-codex: {text}")
         return notes
 
 
@@ -266,7 +266,7 @@ def cassettes(path: str) -> list[str]:
         return [path]
     found, left_out = cassettes_in(path)
     for text in left_out:
-        say(f"fake-codex: {text}")
+        write_out(f"fake-codex: {text}")
     if not found:
         raise ValueError(f"FAKE_CODEX_CASSETTE is the directory {path}, which has no cassette (*.ndjson).")
     return found
@@ -283,7 +283,7 @@ def _lacking(codex: str) -> list[str]:
     from codex_replay.protocol.data_tables import has, without
 
     if problem := without(_TABLES, codex):
-        say(f"fake-codex: {problem}")
+        write_out(f"fake-codex: {problem}")
     return [name for name in _TABLES if not has(name, codex)]
 
 

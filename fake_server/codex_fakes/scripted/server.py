@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from posix import getcwd, uname
 
-from codex_fakes.stdio.loop import Ended, Stdio, say
+from codex_fakes.stdio.loop import Ended, Stdio, write_out
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import kind
@@ -74,7 +74,7 @@ class ScriptedServer(Stdio):
         if not is_message(value):
             from codex_replay.core.redact.sentence import shown_line
 
-            say(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
+            write_out(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
             return
         sort = kind(value)
         if sort == "request":
@@ -95,7 +95,7 @@ class ScriptedServer(Stdio):
             f"({client['name']}; {client['version']})"
         )
         self.user_agent = agent
-        self.say({"id": request["id"], "result": {"userAgent": agent}})
+        self.write_out({"id": request["id"], "result": {"userAgent": agent}})
 
     @property
     def session(self) -> Session:
@@ -113,13 +113,13 @@ class ScriptedServer(Stdio):
             except (ValueError, OSError) as error:
                 from codex_replay.core.text.error_text import error_text
 
-                say(f"fake-codex: {error_text(error)}")
+                write_out(f"fake-codex: {error_text(error)}")
                 raise Ended(2) from None
         return self._session
 
     # -- output -------------------------------------------------------------------------------------------------------
 
-    def say(self, frame: dict[str, Any]) -> None:
+    def write_out(self, frame: dict[str, Any]) -> None:
         """Send a frame, at once or, when racing, at its raced time."""
         if self._race is None:
             self.send(dumps(frame) + b"\n")

@@ -11,7 +11,7 @@ from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import Settings, absolute, read_config
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Sleep, Ticket
-from codex_fakes.stdio.loop import Ended, say
+from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.refusals import load_methods
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
         user_agent: str
 
-        def say(self, frame: dict[str, Any]) -> None:
+        def write_out(self, frame: dict[str, Any]) -> None:
             """Send a frame."""
 
         def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Session:
             # A form without a table; the real server continues, so the fake must, too.
             self.failed = True
             unread = Refused(f"Invalid request: fake-codex cannot read the params of {message['method']}: {error}")
-            say(f"fake-codex: {unread}")
+            write_out(f"fake-codex: {unread}")
             self.server.answer_error(message["id"], unread.error())
 
     def _request(self, message: dict[str, Any]) -> None:
@@ -163,11 +163,11 @@ class Session:
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""
-        self.server.say({"id": request_id, "result": result})
+        self.server.write_out({"id": request_id, "result": result})
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
-        self.server.say(frame)
+        self.server.write_out(frame)
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
         """Send a request; its reply goes to the ticket."""
@@ -175,7 +175,7 @@ class Session:
         ticket.asked = True
         self._tickets[self._requests] = ticket
         self._requests += 1
-        self.server.say(frame)
+        self.server.write_out(frame)
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class Session:
                 # No input ends the process: this turn stops, and the exit status reports it.
                 self.failed = True
                 thread.end()
-                say(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex failed: {error!r}")
+                write_out(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex failed: {error!r}")
 
     def next_due(self) -> float | None:
         """Return when the next pause of the script ends."""

@@ -173,7 +173,7 @@ class Player:
         """Write several messages at once."""
         messages = [message if "method" in message or "id" in message else {"id": self._asked, **message} for message in messages]
         for message in messages:
-            self._tell(message)
+            self._report_on(message)
         self.writer.write(b"".join(self.writer.encode(message) for message in messages))
 
     def step_raw(self, text: str) -> None:
@@ -217,10 +217,10 @@ class Player:
     # -- messages --------------------------------------------------------------------------------------------------------
 
     def _send(self, message: Any) -> None:
-        self._tell(message)
+        self._report_on(message)
         self.writer.write(self.writer.encode(message))
 
-    def _tell(self, message: Any) -> None:
+    def _report_on(self, message: Any) -> None:
         line = ascii_dumps(message).decode()
         if len(line) <= LONGEST:
             self.ledger.add(said=line)
@@ -265,7 +265,7 @@ class Player:
             self._inbox.append(message)
 
 
-def say(text: str) -> None:
+def write_out(text: str) -> None:
     """Write a sentence to stderr."""
     from codex_replay.core.redact.sentence import sentence  # few runs say anything
 
@@ -286,7 +286,7 @@ def claim_run(folder: str) -> int:
 def main(argv: list[str]) -> int:
     """Play the next run of a folder; return the exit status."""
     if not argv:
-        say("byte_server: give the folder of its steps.json.")
+        write_out("byte_server: give the folder of its steps.json.")
         return 2
     folder = argv[0]
     try:
@@ -295,7 +295,7 @@ def main(argv: list[str]) -> int:
         ledger = Ledger(f"{folder}/ledger.ndjson")
         number = claim_run(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        say(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {error_text(error)}).")
+        write_out(f"byte_server: {folder}/steps.json cannot be played ({type(error).__name__}: {error_text(error)}).")
         return 2
     ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):
@@ -305,7 +305,7 @@ def main(argv: list[str]) -> int:
         return Player(runs[number], folder, ledger).play()
     except ValueError as error:
         ledger.add(lost=str(error))
-        say(f"byte_server: {error}")
+        write_out(f"byte_server: {error}")
     except OSError as error:
         ledger.add(lost=f"The client no longer reads ({error.strerror}).")
     return 2

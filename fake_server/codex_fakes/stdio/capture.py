@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from codex_fakes.stdio.loop import say
+from codex_fakes.stdio.loop import write_out
 from codex_replay.core.cassette.frames import Header
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.protocol.data_tables import identity
@@ -25,7 +25,9 @@ def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str
     header = Header(codex, bundle or identity(codex), "capture", {"rpc.client": "recorded"})
     writer = CassetteWriter.claimed(path, header, Redactor(paths=paths(os.environ.get("HOME", ""))))
     if writer.path != path:
-        say(f"fake-codex: {path} already exists and was not changed; this capture is {writer.path} (or put {{pid}} in the name).")
+        write_out(
+            f"fake-codex: {path} already exists and was not changed; this capture is {writer.path} (or put {{pid}} in the name)."
+        )
     return writer
 
 

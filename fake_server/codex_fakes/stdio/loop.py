@@ -265,7 +265,7 @@ class Stdio:
                 raise
             from codex_replay.core.text.error_text import error_text
 
-            say(f"fake-codex: {error_text(error)}")
+            write_out(f"fake-codex: {error_text(error)}")
         if self._signal:
             die(self._signal)
         return status if self._status is None else self._status
@@ -284,7 +284,7 @@ def _can_be_told() -> bool:
         return False
 
 
-def say(text: str) -> None:
+def write_out(text: str) -> None:
     """Tell the person, on stderr, without secrets and controls; a client that closed it must not stop us."""
     from codex_replay.core.redact.sentence import sentence  # not on the start-up path
 

@@ -31,7 +31,7 @@ def command(real: bool, as_json: bool) -> None:
         for finding in examine(installed_suites()):
             found.append(finding)
             if not as_json:
-                _say(finding, finding.need in needed)
+                _write_out(finding, finding.need in needed)
     ill = [finding for finding in found if not finding.well and finding.need in needed]
     if as_json:
         checks = [_row(finding, finding.need in needed) for finding in found]
@@ -51,7 +51,7 @@ def _row(finding: DoctorFinding, counts: bool) -> dict[str, object]:
     return {"name": finding.name, "need": finding.need, "status": status, "said": finding.said, "mend": fix}
 
 
-def _say(finding: DoctorFinding, counts: bool) -> None:
+def _write_out(finding: DoctorFinding, counts: bool) -> None:
     word, style = ("ok", "green") if finding.well else (("BROKEN", "bold red") if counts else ("absent", "yellow"))
     out = console()
     out.print(word.ljust(7), style=style, end="")

@@ -56,7 +56,7 @@ class Options(NamedTuple):
         """The end of a sentence about what keeps us from starting."""
         return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
-    def say(self, text: str) -> None:
+    def write_out(self, text: str) -> None:
         """Write one sentence to stderr at once, past Python's buffers: stderr is the server's, and shared with it."""
         from codex_replay.core.redact.sentence import sentence
 
@@ -66,7 +66,7 @@ class Options(NamedTuple):
 
     def stop(self, status: int, text: str) -> NoReturn:
         """Print an error and exit."""
-        self.say(text)
+        self.write_out(text)
         sys.exit(status)
 
 
@@ -121,7 +121,7 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
             options.stop(2, f"{out}: {error.strerror}. {options.unstarted}")
         options.stop(2, f"{out}: the cassette cannot be written ({error.strerror}); choose another place. {options.unstarted}")
     if path != out.replace("{pid}", str(os.getpid())):
-        options.say(f"{out} already exists and was not changed; this run is recorded to {path}.")
+        options.write_out(f"{out} already exists and was not changed; this run is recorded to {path}.")
     try:
         if header.codex == UNKNOWN:
             return WholeWriter(CassetteWriter(path, header, room=HEADER_ROOM), redactor, header)
@@ -144,7 +144,7 @@ def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redacto
     from codex_replay.shell.http.recorder import HttpRecorder
 
     try:
-        return HttpRecorder(options.upstream, options.listen, log, redactor, options.say, options.hosts, options.max_body)
+        return HttpRecorder(options.upstream, options.listen, log, redactor, options.write_out, options.hosts, options.max_body)
     except ValueError as error:
         give_back(writer)
         options.stop(2, f"{error}. {options.unstarted}")
@@ -192,17 +192,17 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
     try:
         rewritten = writer.rewrite()
     except CassetteError as error:
-        options.say(str(error))
+        options.write_out(str(error))
         return False
     except Exception as error:  # the status of what was recorded must reach the client, whatever happens here
         literal = " --literal TEXT" if options.literals else ""
-        options.say(
+        options.write_out(
             f"{writer.path}: the search for secrets that were streamed in chunks failed ({error!r}); "
             f"run `codex-replay cassette redact {writer.path}{literal} --out G`, and keep only G."
         )
         return False
     if rewritten.secrets:
-        options.say(
+        options.write_out(
             f"{writer.path}: {secrets_text(rewritten.secrets)} was sent to the client unchanged, "
             "and was removed from the cassette."
         )
@@ -331,9 +331,9 @@ def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
             2, f"this directory cannot be redacted ({error_text(error)}), so nothing can be recorded; {options.unstarted}"
         )
     if env_secrets and len(texts) == len(literals):
-        options.say("--env-secrets: no variable of the environment holds what looks like a secret.")
+        options.write_out("--env-secrets: no variable of the environment holds what looks like a secret.")
     writer = open_cassette(options, redactor)
-    log = Log(writer, options.say)
+    log = Log(writer, options.write_out)
     http = open_http(options, writer, log, redactor)
     if http is not None and not command:
         serve(http)
@@ -341,5 +341,5 @@ def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
     status = tee(options, writer, log, http)
     finish(options, writer, log)
     for problem in options.model.problems() if options.model is not None else ():
-        options.say(problem)
+        options.write_out(problem)
     return status

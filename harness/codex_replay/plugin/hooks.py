@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from codex_replay.plugin.base.key_errors import tell as tell_key_error
+from codex_replay.plugin.base.key_errors import report_on as tell_key_error
 from codex_replay.plugin.base.naming import case_name, cassette_folder, role_of
 from codex_replay.plugin.base.options import check_profile, check_report, settings_of
 from codex_replay.plugin.base.places import installed_id

@@ -25,7 +25,7 @@ from suites.app_server.turns import (
     msgs,
     open_thread,
     run,
-    say,
+    send_words,
     start,
     texts,
 )
@@ -144,7 +144,7 @@ def test_v1(app_server: AppServer) -> None:
     """v1: interruptConversation interrupts the turn; its response has the reason. (REAL-73)"""
     server = app_server([CUT_SHORT])
     talk = conversation(server)
-    say(server, talk)
+    send_words(server, talk)
     server.notification("codex/event/agent_message_delta")
     request = server.post("interruptConversation", {"conversationId": talk})
     server.reply_to(request)
@@ -157,7 +157,7 @@ def test_v1_a_pending_approval(app_server: AppServer) -> None:
     """v1: interruptConversation interrupts a turn that has an open approval. (REAL-73)"""
     server = app_server([{"items": [shell_call("printf marker")]}], racy=ABANDONED)
     talk = conversation(server, **ASKS)
-    say(server, talk)
+    send_words(server, talk)
     server.notification("thread/tokenUsage/updated")
     server.server_request("execCommandApproval")
     assert server.request("interruptConversation", {"conversationId": talk}) == {"abortReason": "interrupted"}

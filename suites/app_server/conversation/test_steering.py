@@ -20,7 +20,7 @@ from suites.app_server.turns import (
     open_thread,
     release,
     run,
-    say,
+    send_words,
     start,
     texts,
     v1_items,
@@ -82,9 +82,9 @@ def test_v1_message_in_a_turn(app_server: AppServer) -> None:
     """v1: sendUserMessage during a turn is answered at once and steers that turn, which ends once. (REAL-77)"""
     server = app_server([GATED, SECOND])
     talk = conversation(server)
-    say(server, talk, "first")
+    send_words(server, talk, "first")
     server.notification("codex/event/agent_message")
-    say(server, talk, "second")
+    send_words(server, talk, "second")
     release(server, "later")
     assert ended(server, talk)["id"] == "0"
     assert server.close() == 0

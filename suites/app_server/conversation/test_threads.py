@@ -25,7 +25,7 @@ from suites.app_server.turns import (
     open_thread,
     release,
     run,
-    say,
+    send_words,
     start,
     texts,
     v1_items,
@@ -347,7 +347,7 @@ def test_two_listeners(app_server: AppServer) -> None:
     server = app_server(says("Hello"))
     talk = conversation(server)
     server.request("addConversationListener", {"conversationId": talk})
-    say(server, talk)
+    send_words(server, talk)
     ended(server, talk)
     assert server.close() == 0
     seen = methods(server)
@@ -360,11 +360,11 @@ def test_v1_list(app_server: AppServer) -> None:
     """v1: listConversations (in pages) and the summary of a conversation have the same content as a thread in v2."""
     server = app_server(says("One", "Two"))
     first = conversation(server)
-    say(server, first, "first")
+    send_words(server, first, "first")
     ended(server, first)
     second = server.request("newConversation", {"cwd": server.work})["conversationId"]
     server.request("addConversationListener", {"conversationId": second})
-    say(server, second, "second")
+    send_words(server, second, "second")
     ended(server, second)
     page = server.request("listConversations", {"pageSize": 1})
     rest = server.request("listConversations", {"pageSize": 1, "cursor": page["nextCursor"]})
@@ -381,7 +381,7 @@ def test_v1_resume(app_server: AppServer) -> None:
     """v1: resumeConversation returns the events so far and sends them in sessionConfigured; the ids of new turns start at 0."""
     server = app_server(says("One", "Two"))
     talk = conversation(server)
-    say(server, talk, "first")
+    send_words(server, talk, "first")
     ended(server, talk)
     result = server.request("resumeConversation", {"conversationId": talk})
     report = server.notification("sessionConfigured")
@@ -391,7 +391,7 @@ def test_v1_resume(app_server: AppServer) -> None:
     assert kinds == ["user_message", "agent_message"]
     assert (report["historyLogId"], report["historyEntryCount"], report["reasoningEffort"]) == (0, 0, None)
     server.request("addConversationListener", {"conversationId": talk})
-    say(server, talk, "second")
+    send_words(server, talk, "second")
     assert ended(server, talk)["id"] == "0"
     assert last_words(server) == ["One", "Two"]
 
@@ -400,7 +400,7 @@ def test_v1_fork(app_server: AppServer) -> None:
     """v1: forkConversation returns another conversation with the same events."""
     server = app_server(says("One", "Two"))
     talk = conversation(server)
-    say(server, talk, "first")
+    send_words(server, talk, "first")
     ended(server, talk)
     result = server.request("forkConversation", {"conversationId": talk})
     fork = result["conversationId"]
@@ -420,7 +420,7 @@ def test_v1_archive(app_server: AppServer) -> None:
     begun = server.request("newConversation", {"cwd": server.work})
     talk, path = begun["conversationId"], begun["rolloutPath"]
     server.request("addConversationListener", {"conversationId": talk})
-    say(server, talk)
+    send_words(server, talk)
     ended(server, talk)
     elsewhere = {"code": REFUSED, "message": "rollout path `/rollout.jsonl` must be in sessions directory"}
     assert server.request_error("archiveConversation", {"conversationId": talk, "rolloutPath": "/rollout.jsonl"}) == elsewhere

@@ -12,7 +12,7 @@ import pytest
 
 from codex_replay.plugin import AppServer, Server
 from suites.app_server.expected import all_of, event, events, text
-from suites.app_server.turns import asked, conversation, ended, last_words, msgs, open_thread, run, say, start
+from suites.app_server.turns import asked, conversation, ended, last_words, msgs, open_thread, run, send_words, start
 
 REQUEST = "item/tool/call"
 SCHEMA = {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]}
@@ -224,7 +224,7 @@ def test_v1_ignores_dynamic_tools(app_server: AppServer) -> None:
     """newConversation ignores dynamicTools without an error; a call of such a tool is unsupported. (REAL-46, SCHEMA-17)"""
     server = app_server(script("unsupported call: get_time"), bad_input=True)
     talk = conversation(server, dynamicTools=[CLOCK])
-    say(server, talk)
+    send_words(server, talk)
     assert ended(server, talk)["status"] == "completed"
     assert asked(server) == []
     assert last_words(server) == ["Done"]

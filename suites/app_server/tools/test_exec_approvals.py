@@ -25,7 +25,7 @@ from suites.app_server.turns import (
     msgs,
     open_thread,
     run,
-    say,
+    send_words,
     start,
 )
 
@@ -206,7 +206,7 @@ def test_v1_decision(app_server: AppServer, decision: str) -> None:
     aborts = decision == "abort"
     server = app_server(TWICE[:1] if aborts else TWICE, racy=ABANDONED if aborts else "")
     talk = conversation(server, **ASKS)
-    say(server, talk)
+    send_words(server, talk)
     server.notification("thread/tokenUsage/updated")
     server.reply(server.server_request("execCommandApproval"), {"decision": decision})
     turn = ended(server, talk)
@@ -225,7 +225,7 @@ def test_v1_amendment(app_server: AppServer) -> None:
     """v1: approved_execpolicy_amendment approves all later commands that begin with the amended words. (REAL-58)"""
     server = app_server(TWICE)
     talk = conversation(server, **ASKS)
-    say(server, talk)
+    send_words(server, talk)
     request = server.server_request("execCommandApproval")
     amendment = {"proposed_execpolicy_amendment": MARKER.split()}
     server.reply(request, {"decision": {"approved_execpolicy_amendment": amendment}})
@@ -238,7 +238,7 @@ def test_v1_invalid_decision(app_server: AppServer) -> None:
     """v1: the v2 decision `accept` is invalid and counts as denied. (REAL-58)"""
     server = app_server([{"items": [shell_call(MARKER)]}, expects(REJECTED)], bad_input=True)
     talk = conversation(server, **ASKS)
-    say(server, talk)
+    send_words(server, talk)
     server.reply(server.server_request("execCommandApproval"), {"decision": "accept"})
     assert ended(server, talk)["status"] == "completed"
     assert statuses(server) == [("call_1", "failed", -1)]

@@ -24,7 +24,7 @@ from suites.app_server.turns import (
     msgs,
     open_thread,
     run,
-    say,
+    send_words,
     start,
 )
 
@@ -219,7 +219,7 @@ def test_v1(app_server: AppServer, decision: str, status: list[list[str]]) -> No
     aborts = decision == "abort"
     server = app_server(script[:1] if aborts else script, racy=ABANDONED if aborts else "")
     talk = conversation(server, **ASKS)
-    say(server, talk)
+    send_words(server, talk)
     server.notification("thread/tokenUsage/updated")
     request = server.server_request("applyPatchApproval")
     server.reply(request, {"decision": decision})

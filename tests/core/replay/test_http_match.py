@@ -13,7 +13,7 @@ from codex_replay.core.cassette.http_frames import request_payload
 from codex_replay.core.normalise.normaliser import Rules
 from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded
 from codex_replay.core.replay.match import Matcher
-from codex_replay.core.replay.match_on import BadOver, Over, without_numbers
+from codex_replay.core.replay.match_on import BadMatchOn, MatchOn, without_numbers
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol import data_tables
 
@@ -71,18 +71,18 @@ def test_bodies_match_exactly_if_they_are_equal_values(one: Any, other: Any) -> 
 
 @pytest.mark.parametrize("words", [["bodies"], ["path.x"], ["body."], ["-"], [""], ["-body"], []])
 def test_what_is_no_part_is_a_sentence(words: list[str]) -> None:
-    with pytest.raises(BadOver, match=r"is not a part of a request|is compared"):
-        Over(words)
+    with pytest.raises(BadMatchOn, match=r"is not a part of a request|is compared"):
+        MatchOn(words)
 
 
 def test_the_parts_of_a_request() -> None:
     payload = asked({"a": {"b": 1, "c": 2}, "d": 3}, path="/x?y=1", headers=(("Host", "h"), ("X-A", "1"), ("x-b", "2")))
-    assert Over(["method", "path"]).view(payload) == {"method": "POST", "target": "/x?y=1"}
-    assert Over(["body", "-body.a.b", "-body.nothing.x"]).view(payload) == {"body": {"a": {"c": 2}, "d": 3}}
-    assert Over(["body.a", "body.a.b", "body.x"]).view(payload) == {"body.a": {"b": 1, "c": 2}, "body.a.b": 1, "body.x": None}
-    assert Over(["headers"]).view(payload) == {"headers.x-a": "1", "headers.x-b": "2"}
-    assert Over(["headers", "-headers.X-A"]).view(payload) == {"headers.x-b": "2"}
-    assert Over(["body", "headers.X-a", "-headers"]).view(payload) == {"body": {"a": {"b": 1, "c": 2}, "d": 3}}
+    assert MatchOn(["method", "path"]).view(payload) == {"method": "POST", "target": "/x?y=1"}
+    assert MatchOn(["body", "-body.a.b", "-body.nothing.x"]).view(payload) == {"body": {"a": {"c": 2}, "d": 3}}
+    assert MatchOn(["body.a", "body.a.b", "body.x"]).view(payload) == {"body.a": {"b": 1, "c": 2}, "body.a.b": 1, "body.x": None}
+    assert MatchOn(["headers"]).view(payload) == {"headers.x-a": "1", "headers.x-b": "2"}
+    assert MatchOn(["headers", "-headers.X-A"]).view(payload) == {"headers.x-b": "2"}
+    assert MatchOn(["body", "headers.X-a", "-headers"]).view(payload) == {"body": {"a": {"b": 1, "c": 2}, "d": 3}}
     assert payload["body"] == {"a": {"b": 1, "c": 2}, "d": 3}  # what is left out is left out of a copy
 
 
@@ -151,7 +151,7 @@ def test_an_exclusion_reaches_into_the_part_that_is_compared(words: list[str], s
         "userid": 1,
         "userId": 1,
     }
-    over = Over([*words, "method"])
+    over = MatchOn([*words, "method"])
     whole = over.view(asked(recorded))
     assert over.view(asked({**recorded, **same})) == whole
     if other is not None:
@@ -160,8 +160,8 @@ def test_an_exclusion_reaches_into_the_part_that_is_compared(words: list[str], s
 
 @pytest.mark.parametrize("words", [["-path"], ["path", "-path"], ["body.a", "headers.x", "-body", "-headers.x"]])
 def test_to_compare_nothing_is_refused(words: list[str]) -> None:
-    with pytest.raises(BadOver, match="is compared"):
-        Over(words)
+    with pytest.raises(BadMatchOn, match="is compared"):
+        MatchOn(words)
 
 
 @pytest.mark.parametrize(("one", "other"), [(False, 0), (True, 1), ([False], [0]), ({"a": [1]}, {"a": [True]})])

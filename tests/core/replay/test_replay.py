@@ -95,7 +95,7 @@ class Model:
         self.client.append((message, needs))
         return len(self.client) - 1
 
-    def _say(self, message: Any, causes: list[int], lane: Any) -> int:
+    def _write_out(self, message: Any, causes: list[int], lane: Any) -> int:
         self.server.append((message, causes, lane))
         return len(self.server) - 1
 
@@ -105,8 +105,8 @@ class Model:
         key = "threadId" if v2 else "conversationId"
         start = self._ask({"id": f"start{number}", "method": "thread/start" if v2 else "newConversation", "params": {}}, [])
         result = {"thread": {"id": thread}} if v2 else {"conversationId": thread}
-        opened = self._say({"id": f"start{number}", "result": result}, [start], ("r", start))
-        self._say(self._event(thread, "", "mcp_startup_complete"), [start], thread)
+        opened = self._write_out({"id": f"start{number}", "result": result}, [start], ("r", start))
+        self._write_out(self._event(thread, "", "mcp_startup_complete"), [start], thread)
         submission = 0
         for t, approvals in enumerate(turns):
             ask = self._ask(
@@ -115,21 +115,23 @@ class Model:
             turn = str(submission)
             submission += 1
             result = {"turn": {"id": turn}} if v2 else {}
-            self._say({"id": f"turn{number}.{t}", "result": result}, [ask], ("r", ask))
+            self._write_out({"id": f"turn{number}.{t}", "result": result}, [ask], ("r", ask))
             causes = [ask]
-            self._say(self._event(thread, turn, "task_started"), list(causes), thread)
+            self._write_out(self._event(thread, turn, "task_started"), list(causes), thread)
             for a in range(approvals):
                 server_id = number * 100 + t * 10 + a
-                asked = self._say(
+                asked = self._write_out(
                     {"id": server_id, "method": "item/x/requestApproval", "params": {key: thread, "turnId": turn}},
                     list(causes),
                     thread,
                 )
                 causes.append(self._ask({"id": server_id, "result": {"decision": "accept"}}, [asked]))
                 submission += 1
-                self._say({"method": "item/completed", "params": {key: thread, "turnId": turn, "n": a}}, list(causes), thread)
-            self._say({"method": "account/rateLimits/updated", "params": {}}, list(causes), thread)
-            self._say({"method": "turn/completed", "params": {key: thread, "turn": {"id": turn}}}, list(causes), thread)
+                self._write_out(
+                    {"method": "item/completed", "params": {key: thread, "turnId": turn, "n": a}}, list(causes), thread
+                )
+            self._write_out({"method": "account/rateLimits/updated", "params": {}}, list(causes), thread)
+            self._write_out({"method": "turn/completed", "params": {key: thread, "turn": {"id": turn}}}, list(causes), thread)
 
     @staticmethod
     def _event(thread: str, turn: str, name: str) -> Any:
@@ -271,21 +273,21 @@ def test_what_ends_an_abandoned_call_waits_for_the_interrupt(error_reply: bool) 
 @pytest.mark.parametrize("named", [True, False], ids=["by-id", "by-path"])
 def test_a_turn_after_a_resume_waits_for_its_own_request(named: bool) -> None:
     """A thread that is loaded again numbers its turns from 0: the second turn 0 is not the first one's."""
-    say = {"method": "sendUserMessage", "params": {"conversationId": "T", "items": []}}
+    write_out = {"method": "sendUserMessage", "params": {"conversationId": "T", "items": []}}
     told = {"method": "codex/event/task_started", "params": {"id": "0", "msg": {}, "conversationId": "T"}}
     done = {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "0"}}}
     by = {"conversationId": "T"} if named else {"path": "/rollout.jsonl"}
     frames = log(
         ("client", {"id": 1, "method": "newConversation", "params": {}}),
         ("server", {"id": 1, "result": {"conversationId": "T"}}),
-        ("client", {"id": 2, **say}),
+        ("client", {"id": 2, **write_out}),
         ("server", {"id": 2, "result": {}}),
         ("server", told),
         ("server", done),
         ("client", {"id": 3, "method": "resumeConversation", "params": by}),
         ("server", {"id": 3, "result": {"conversationId": "T"}}),
         ("server", {"method": "codex/event/mcp_startup_complete", "params": {"id": "", "msg": {}, "conversationId": "T"}}),
-        ("client", {"id": 4, **say}),
+        ("client", {"id": 4, **write_out}),
         ("server", {"id": 4, "result": {}}),
         ("server", told),
         ("server", done),

@@ -30,7 +30,7 @@ class InProcess:
 
     # -- what a session needs of a server
 
-    def say(self, frame: dict[str, Any]) -> None:
+    def write_out(self, frame: dict[str, Any]) -> None:
         self._add("server", frame)
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
@@ -44,7 +44,7 @@ class InProcess:
     def send(self, message: Any) -> None:
         self._add("client", message)
         if message.get("method") == "initialize":
-            self.say({"id": message["id"], "result": {"userAgent": self.user_agent}})
+            self.write_out({"id": message["id"], "result": {"userAgent": self.user_agent}})
         elif kind(message) != "notification":
             self.session.receive(message)
 

@@ -199,11 +199,11 @@ def tells_the_token() -> None:
     """Says on stderr which token it renews."""
     old = Client.refresh
 
-    def tell(self: Any) -> None:
+    def report_on(self: Any) -> None:
         sys.stderr.write(f"Renewing Bearer {self.auth.bearer()}\n")
         old(self)
 
-    Client.refresh = tell  # type: ignore[method-assign]
+    Client.refresh = report_on  # type: ignore[method-assign]
 
 
 @variant
@@ -211,13 +211,13 @@ def tells_the_refused_token() -> None:
     """Names the refresh token in the message when it is refused."""
     old = refresh.refresh
 
-    def tell(url: str, token: str, timeout: float) -> dict[str, Any]:
+    def report_on(url: str, token: str, timeout: float) -> dict[str, Any]:
         try:
             return old(url, token, timeout)
         except Problem as problem:
             raise Problem(f"{problem} (The token was {token}.)") from None
 
-    client.tokens.refresh = tell  # type: ignore[attr-defined]
+    client.tokens.refresh = report_on  # type: ignore[attr-defined]
 
 
 @variant

@@ -72,4 +72,4 @@ def test_the_sentence_is_short_and_the_section_below_it_whole(tmp_path: Path) ->
     assert "gpt-5.2-codex" not in str(told.value)
     assert "Traceback" in str(told.value)
     assert str(told.value).endswith("KeyError: 'tokens'")
-    assert "gpt-5.2-codex" in run.tell()
+    assert "gpt-5.2-codex" in run.report_on()

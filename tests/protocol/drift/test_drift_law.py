@@ -28,7 +28,7 @@ def written(protocol: Protocol, name: str, random: Random, *, plain: bool = Fals
     return alone(name, Writer(protocol, random, plain=plain).bundle())
 
 
-def hold(seed: int, name: str, *, plain: bool = False) -> bool:
+def wait_for(seed: int, name: str, *, plain: bool = False) -> bool:
     """Hold the law to one planted change; False if it does not fit into this protocol."""
     made = planted(seed, name)
     if made is None:
@@ -51,7 +51,7 @@ def hold(seed: int, name: str, *, plain: bool = False) -> bool:
 @settings(max_examples=6)
 @given(seed=SEEDS)
 def test_a_planted_change_is_found_and_nothing_else(name: str, seed: int) -> None:
-    hold(seed, name)
+    wait_for(seed, name)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -277,12 +277,12 @@ ROWS = sorted(rules.RULES)
 @pytest.mark.parametrize(("rule", "sender"), ROWS, ids=lambda it: it)
 def test_a_flipped_rule_turns_the_law_red(rule: str, sender: rules.Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, name = case_of(rule, sender)
-    assert hold(seed, name)
+    assert wait_for(seed, name)
     row = rules.RULES[rule, sender]
     flipped = row._replace(cls="additive" if row.cls == "breaking" else "breaking")
     monkeypatch.setitem(rules.RULES, (rule, sender), flipped)
     with pytest.raises(AssertionError):
-        hold(seed, name)
+        wait_for(seed, name)
 
 
 @pytest.mark.parametrize("rule", rules.IDS)
@@ -293,7 +293,7 @@ def test_a_change_that_is_overlooked_turns_the_law_red(rule: str, monkeypatch: p
         drift_walk.Walk, "note", lambda walk, sender, change, place: change.rule == rule or note(walk, sender, change, place)
     )
     with pytest.raises(AssertionError):
-        hold(seed, name)
+        wait_for(seed, name)
 
 
 def _nothing(*arguments: Any) -> Iterator[Any]:
@@ -323,7 +323,7 @@ LEFT_OUT = {
 @pytest.mark.parametrize("what", LEFT_OUT)
 def test_a_comparison_that_is_left_out_turns_the_law_red(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, instead, change = LEFT_OUT[what]
-    seeds = [seed for seed in range(10) if hold(seed, change)]
+    seeds = [seed for seed in range(10) if wait_for(seed, change)]
     monkeypatch.setattr(owner, name, instead)
     with pytest.raises(AssertionError):
-        any(not hold(seed, change) for seed in seeds)
+        any(not wait_for(seed, change) for seed in seeds)

@@ -80,7 +80,7 @@ def tags_only_when_whole() -> None:
         rest = self._rest
         if OPEN in rest:
             return bool(old(self))
-        self._say(rest)
+        self._write_out(rest)
         self._rest = ""
         return False
 

@@ -124,7 +124,7 @@ class Thread:
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
         for name, values, ticket in unheard:
-            self._say(name, values, ticket)
+            self._write_out(name, values, ticket)
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
         """Send an event to the listener of this thread; several listeners compete, each event reaches one."""
@@ -133,7 +133,7 @@ class Thread:
             self._keep(name, all_values)
         self._happened += 1
         if self.listeners:
-            self._say(name, all_values, ticket)
+            self._write_out(name, all_values, ticket)
         elif len(self._unheard) < _KEPT:
             self._unheard.append((name, all_values, ticket))
 
@@ -178,7 +178,7 @@ class Thread:
             if message.get("type") == wanted:
                 self.said.append(message)
 
-    def _say(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
+    def _write_out(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
         _, api, raw = self.listeners[self._heard % len(self.listeners)]
         self._heard += 1
         if name == "raw-item" and not raw:

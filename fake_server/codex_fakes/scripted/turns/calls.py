@@ -78,13 +78,13 @@ class Calls:
         return text
 
     def give(self, call: dict[str, Any], text: str) -> None:
-        """Set the output of a call; it is sent after the whole reply was read (`tell`)."""
+        """Set the output of a call; it is sent after the whole reply was read (`report_on`)."""
         shown = text
         if call.get("name") != "shell_command" and self.thread.hears_raw:
             shown = self.structured(text)
         self.given.append((output_item(call, text), output_item(call, shown)))
 
-    def tell(self) -> None:
+    def report_on(self) -> None:
         """Put the outputs into the history."""
         given, self.given = self.given, []
         for output, shown in given:

@@ -34,7 +34,7 @@ class Tools(Commands, Patches):
     def run(self, sampling: Sampling, ended: bool = False) -> Generator[Any, None, None]:
         """Run the calls of a reply that have not run yet; their outputs are sent one by one, once the reply has `ended`."""
         if ended:
-            self.tell()
+            self.report_on()
         while sampling.calls:
             self.pending, sampling.calls = sampling.calls, []
             while self.pending:
@@ -43,7 +43,7 @@ class Tools(Commands, Patches):
                 text = yield from self._run(call)
                 self.give(self.pending.pop(0), text)
                 if ended:
-                    self.tell()
+                    self.report_on()
 
     def drop(self, sampling: Sampling) -> None:
         """Forget the calls of a reply that failed, and their outputs."""
@@ -56,7 +56,7 @@ class Tools(Commands, Patches):
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
             self.give(call, text)
         self.pending = []
-        self.tell()
+        self.report_on()
 
     def _does(self, call: dict[str, Any]) -> str:
         if call["call"] == "function" and any(tool.get("name") == call["name"] for tool in self.thread.dynamic_tools):

@@ -189,15 +189,15 @@ class _Display:
         """Report the number of finished steps."""
         self._done, self._total = done, total
         self._bar.update(self._task, completed=done, total=total)
-        self._tell()
+        self._report_on()
 
     def step(self) -> None:
         """Report one more finished step."""
         self._done += 1
         self._bar.advance(self._task)
-        self._tell()
+        self._report_on()
 
-    def _tell(self) -> None:
+    def _report_on(self) -> None:
         now = self._clock()
         if not self._on and now - self._last_line >= EVERY:
             self._last_line = now

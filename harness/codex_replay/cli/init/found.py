@@ -45,14 +45,14 @@ class Found:
 Tell = Callable[[str], None]
 
 
-def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
+def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
     """Try a proxy; raises `BadSubject`, and `SubjectFailure` if it does not become ready."""
     from codex_replay.plugin.proxy.detect import READY_PATHS, detect, table
     from codex_replay.plugin.proxy.probe import observe
     from codex_replay.plugin.proxy.subject import parse_proxy
 
     proxy = parse_proxy(subject, {})
-    seen = observe(proxy, folder, wait, tell)
+    seen = observe(proxy, folder, wait, report_on)
     found = detect(seen)
     ready = ", ".join(f"{path} {seen.ready.get(path) or 'no answer'}" for path in READY_PATHS)
     key = f"a request without a bearer is answered {seen.without_key or 'nothing'}"
@@ -86,11 +86,11 @@ def find_proxy(subject: str, folder: str, wait: float, tell: Tell) -> Found:
 _PROFILES = {"default": "both: it does as PROXY_PROFILE says"}
 
 
-def find_editor(subject: str, folder: str, wait: float, tell: Tell) -> Found:
+def find_editor(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
     """Try an editor client; raises `pytest.UsageError`."""
     from codex_replay.plugin.editor_client.probe import try_editor
 
-    tell("starting the editor, and giving it a prompt")
+    report_on("starting the editor, and giving it a prompt")
     found = try_editor(subject, wait)
     lines = [
         ("sends", ", ".join(found.methods) or "nothing"),
@@ -101,11 +101,11 @@ def find_editor(subject: str, folder: str, wait: float, tell: Tell) -> Found:
     return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data)
 
 
-def find_lite(subject: str, folder: str, wait: float, tell: Tell) -> Found:
+def find_lite(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
     """Try a lite client; raises `pytest.UsageError`."""
     from codex_replay.plugin.lite_client.probe import try_lite
 
-    tell("running the client on a prompt")
+    report_on("running the client on a prompt")
     found = try_lite(subject, folder, wait)
     lines = [
         ("requests", ", ".join(found.requests) or "none"),

@@ -114,7 +114,7 @@ def command(
         found, failure, note = play_to_backend(
             cassette, frames, str(backend), codex=codex or header.codex, auth=auth, cost_ok=backend_cost_ok, timeout=timeout
         )
-        _tell(found, failure, truncated, as_json, note=note)
+        _report_on(found, failure, truncated, as_json, note=note)
         raise SystemExit(0 if found.equal and failure is None else 1)
     everything, frames = frames, [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
@@ -133,7 +133,7 @@ def command(
         problems = stage.problems()
     found = compare(frames, live, codex or header.codex)
     itself = chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette)
-    _tell(found, failure, truncated, as_json, stage.says, problems, model.ITSELF if itself else "")
+    _report_on(found, failure, truncated, as_json, stage.says, problems, model.ITSELF if itself else "")
     raise SystemExit(0 if found.equal and failure is None else 1)
 
 
@@ -205,14 +205,14 @@ def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tupl
             if status == 2 and not client.raw("server"):
                 raise Unable("The server could not run: " + " ".join(client.process.stderr_tail(5)))
             if status != 0 and failure is None:
-                failure = client.tell("The server did not exit cleanly when its stdin ended")
+                failure = client.report_on("The server did not exit cleanly when its stdin ended")
     finally:
         client.stop()
     redactor = Redactor(paths={live: recorded for recorded, live in stage.places.items()})
     return failure, [Frame(f.n, f.t, f.seam, f.sender, raw=redactor.redact(f.raw)) for f in client.timeline]
 
 
-def _tell(
+def _report_on(
     found: Comparison,
     failure: str | None,
     truncated: str | None,

@@ -23,7 +23,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.replay.increments import Increments, comparable
 from codex_replay.core.replay.match import Difference, Matcher
-from codex_replay.core.replay.match_on import BadOver, Over, body_of, placeholders, without_numbers
+from codex_replay.core.replay.match_on import BadMatchOn, MatchOn, body_of, placeholders, without_numbers
 from codex_replay.core.text.truncate import excerpts
 
 if TYPE_CHECKING:
@@ -175,9 +175,9 @@ class HttpPlayer:
 
     def __init__(self, tracks: Sequence[HttpTrack], by: str = "content", over: Sequence[str] | None = None) -> None:
         if by not in WAYS:
-            raise BadOver(f'"{by}" is not a way to choose a recorded exchange. Use {" or ".join(WAYS)}.')
+            raise BadMatchOn(f'"{by}" is not a way to choose a recorded exchange. Use {" or ".join(WAYS)}.')
         self.by = by
-        self.over = Over(OVER[by] if over is None else over)
+        self.over = MatchOn(OVER[by] if over is None else over)
         self.exchanges = [one for track in tracks for one in track.exchanges]
         self._redactor = Redactor()
         self._follows: dict[int, tuple[HttpTrack, int | None]] = {}  # live connection -> the recorded one that it follows

@@ -17,11 +17,11 @@ from codex_replay.core.redact.placeholders import is_placeholder
 _NUMBER = re.compile(r"((?:redacted-(?:[a-z]{2,9}-){0,2})|user-)[1-9][0-9]{0,8}(?=@redacted\.example|$|[^0-9@])")
 
 
-class BadOver(ValueError):
+class BadMatchOn(ValueError):
     """The parts of a request to compare are invalid; the text is a sentence."""
 
 
-class Over:
+class MatchOn:
     """The parts of a request that are compared: words such as `method`, `path`, `body.input`, `headers.originator`, `-body.x`."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -29,16 +29,16 @@ class Over:
         for word in self.words:
             head, dot, rest = word.removeprefix("-").partition(".")
             if head not in ("method", "path", "body", "headers") or (dot and (not rest or head in ("method", "path"))):
-                raise BadOver(
+                raise BadMatchOn(
                     f'"{word}" is not a part of a request. Use method, path, body, body.KEY, headers or headers.NAME, '
                     "or put a - in front of one to exclude it."
                 )
         self._in = [word for word in self.words if not word.startswith("-")]
         self._out = [word[1:] for word in self.words if word.startswith("-")]
         if not self._in:
-            raise BadOver("No part of a request is compared. Name at least one, such as path.")
+            raise BadMatchOn("No part of a request is compared. Name at least one, such as path.")
         if all(any(f"{word}.".startswith(f"{out}.") for out in self._out) for word in self._in):
-            raise BadOver("No part of a request is compared: every named part is also excluded.")
+            raise BadMatchOn("No part of a request is compared: every named part is also excluded.")
 
     def view(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the parts of a request's payload that are compared, by their names."""

@@ -142,10 +142,10 @@ class Track:
                 self._stale |= lane[0] == "response" and bool(self._held)  # it may show which request the waiting frames need
                 return self._let_out(frame, lane)
             self._known.clear()
-            self._hold(frame, line, lane, waits)
+            self._keep(frame, line, lane, waits)
         return None
 
-    def _hold(self, frame: Frame, line: bytes, lane: Lane, waits: tuple[int, ...]) -> None:
+    def _keep(self, frame: Frame, line: bytes, lane: Lane, waits: tuple[int, ...]) -> None:
         place = self._source.place(line) if self._held_bytes >= READ_AHEAD_BYTES else None
         self._held_bytes += len(line)
         if place is None:

@@ -78,14 +78,14 @@ class Case:
                 message = "\n".join(server.process.stderr_tail(40))
                 raise SubjectFailure(f"The conversation differs from the recorded one ({server.cassette}):\n{message}")
             if status != expected:
-                raise SubjectFailure(server.tell("The server did not exit cleanly when its stdin ended"))
+                raise SubjectFailure(server.report_on("The server did not exit cleanly when its stdin ended"))
         if server.upstream is not None:
             problems = server.upstream.problems(but=(401,) if server.refused else ())
             if problems:
                 raise SubjectFailure("The server sent invalid requests to the model backend:\n    " + "\n    ".join(problems))
             unused = server.upstream.unused_turns()
             if unused:
-                raise SubjectFailure(server.tell(f"The server never asked for these turns of the script: {unused}"))
+                raise SubjectFailure(server.report_on(f"The server never asked for these turns of the script: {unused}"))
         checkers = make_checkers(self._subject.version) if self._settings.validate else []
         findings = judge(server.timeline, checkers, bad_input=server.bad_input)
         for blame, what in (

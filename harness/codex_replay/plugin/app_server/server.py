@@ -50,7 +50,9 @@ class Server(Client):
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
-            raise SubjectFailure(self.tell(f"{progress(self.messages())}: the server did not exit within {self.timeout:g} s"))
+            raise SubjectFailure(
+                self.report_on(f"{progress(self.messages())}: the server did not exit within {self.timeout:g} s")
+            )
         return status
 
     def signal(self, number: int) -> None:
@@ -81,6 +83,8 @@ class Server(Client):
             if len(ledger) < wanted:
                 answered = f"the model has answered {len(ledger) - others} of {plural(requests, 'request')}"
                 raise SubjectFailure(
-                    self.tell(f"{progress(self.messages())}; {answered}: the next request did not come within {self.timeout:g} s")
+                    self.report_on(
+                        f"{progress(self.messages())}; {answered}: the next request did not come within {self.timeout:g} s"
+                    )
                 )
             wanted = requests + others

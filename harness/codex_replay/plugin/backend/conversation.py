@@ -71,7 +71,7 @@ class Answer:
         try:
             return json.loads(self.body)
         except ValueError:
-            raise SubjectFailure(f"The body is not JSON.\n{self.tell()}") from None
+            raise SubjectFailure(f"The body is not JSON.\n{self.report_on()}") from None
 
     @property
     def error(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Answer:
         __tracebackhide__ = True
         error = self.value.get("error") if isinstance(self.value, dict) else None
         if not isinstance(error, dict):
-            raise SubjectFailure(f'The body has no object "error".\n{self.tell()}')
+            raise SubjectFailure(f'The body has no object "error".\n{self.report_on()}')
         return error
 
     @cached_property
@@ -87,7 +87,7 @@ class Answer:
         """Return the blocks of an event stream; raises `SubjectFailure` if the request did not succeed."""
         __tracebackhide__ = True
         if self.status != 200:
-            raise SubjectFailure(f"The request was refused.\n{self.tell()}")
+            raise SubjectFailure(f"The request was refused.\n{self.report_on()}")
         decoder = Decoder()
         return decoder.feed(self.body) + decoder.close()
 
@@ -104,7 +104,7 @@ class Answer:
             except ValueError:
                 value = None
             if not isinstance(value, dict):
-                raise SubjectFailure(f"The data of an event is not a JSON object: {block.raw[:200]!r}\n{self.tell()}")
+                raise SubjectFailure(f"The data of an event is not a JSON object: {block.raw[:200]!r}\n{self.report_on()}")
             found.append(value)
         return found
 
@@ -125,7 +125,7 @@ class Answer:
         __tracebackhide__ = True
         return "".join(event["delta"] for event in self.of("response.output_text.delta"))
 
-    def tell(self) -> str:
+    def report_on(self) -> str:
         """Return the answer for people."""
         text = self.body.decode("utf-8", "replace")
         return f"{self.asked} -> {self.status}\n{text if len(text) < 2000 else text[:2000] + '...'}"
@@ -159,9 +159,9 @@ class Backend:
         self._base = "" if self.live else CHATGPT
         self._told: dict[str, Any] = {"mode": "chatgpt", **LOGIN}
         if not self.live:
-            self._tell({})
+            self._report_on({})
 
-    def _tell(self, script: dict[str, Any]) -> None:
+    def _report_on(self, script: dict[str, Any]) -> None:
         if self._session is None:
             pytest.skip(f"not verified on {self.name}: the answer does not show what this check needs")
         self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **script})
@@ -172,13 +172,13 @@ class Backend:
         `base` is the path prefix of requests; by default that of the login.
         """
         self._told = {"mode": mode, **(LOGIN if mode == "chatgpt" else {"api_key": KEY}), **state}
-        self._tell({})
+        self._report_on({})
         self._base = base or (CHATGPT if mode == "chatgpt" else API)
         self._credentials = credentials(LOGIN if mode == "chatgpt" else {"api_key": KEY})
 
     def says(self, *items: object) -> None:
         """Have a fake answer the next request with these items (docs/scripts.md)."""
-        self._tell({"turns": [{"items": list(items)}]})
+        self._report_on({"turns": [{"items": list(items)}]})
 
     def ask(
         self, body: object, headers: Mapping[str, str | None] | None = None, *, path: str = "/responses", method: str = "POST"

@@ -87,7 +87,7 @@ def pytest_runtest_makereport(
     report = yield
     backend = getattr(item, "funcargs", {}).get("backend")
     if report.failed and report.when == "call" and isinstance(backend, Backend) and backend.answers:
-        report.sections.append(("What the backend answered", "\n\n".join(answer.tell() for answer in backend.answers)))
+        report.sections.append(("What the backend answered", "\n\n".join(answer.report_on() for answer in backend.answers)))
     return report
 
 

@@ -46,7 +46,7 @@ def reading(paths: Sequence[Path]) -> int | None:
     return None
 
 
-def tell(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
+def report_on(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
     """Put the sentence in the place of Python's text, where a report's message is taken from."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or call.excinfo is None or not isinstance(call.excinfo.value, KEY_ERRORS):

@@ -26,7 +26,7 @@ class Progress:
         self._descriptor = descriptor
         self._failed: set[str] = set()
 
-    def tell(self, **said: object) -> None:
+    def report_on(self, **said: object) -> None:
         """Write one line of JSON."""
         with contextlib.suppress(OSError):  # the reader has closed it
             os.write(self._descriptor, json.dumps(said).encode() + b"\n")
@@ -34,11 +34,11 @@ class Progress:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report the number of tests (without pytest-xdist)."""
         if session.items:
-            self.tell(collected=len(session.items))
+            self.report_on(collected=len(session.items))
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
         """Report the number of tests (with pytest-xdist)."""
-        self.tell(collected=len(ids))
+        self.report_on(collected=len(ids))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Report the result of a test, once."""
@@ -46,4 +46,4 @@ class Progress:
             self._failed.add(report.nodeid)
         if report.when == "teardown":
             outcome = "failed" if report.nodeid in self._failed else "passed"
-            self.tell(case=report.nodeid, outcome=outcome)
+            self.report_on(case=report.nodeid, outcome=outcome)

@@ -146,7 +146,7 @@ class Editor(Wire):
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
-            raise SubjectFailure(self.tell(f"{self.cause()}: the editor did not end within {self.timeout:g} s"))
+            raise SubjectFailure(self.report_on(f"{self.cause()}: the editor did not end within {self.timeout:g} s"))
         self.process.output_ended.wait(self.timeout)
         return status
 
@@ -210,15 +210,15 @@ class Editor(Wire):
                 self._changed.wait(left)
         if self._ended:
             raise SubjectFailure(self._early_end(f"It was waiting for {what}"))
-        raise SubjectFailure(self.tell(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
+        raise SubjectFailure(self.report_on(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
-        """Return a first line with the cause (the exit of the editor, and its last line on stderr), followed by `tell`."""
+        """Return a first line with the cause (the exit of the editor, and its last line on stderr), followed by `report_on`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
-            return self.tell(f"The editor closed its stdin or stdout, but is still running. {what}")
+            return self.report_on(f"The editor closed its stdin or stdout, but is still running. {what}")
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
-        return f"The editor {how} too early{last_words(self.process.stderr_tail(60))}\n{self.tell(what)}"
+        return f"The editor {how} too early{last_words(self.process.stderr_tail(60))}\n{self.report_on(what)}"
 
     # -- for people ----------------------------------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class Editor(Wire):
         self.process.stop(grace=0.2)
         self.close_gates()
 
-    def tell(self, what: str) -> str:
+    def report_on(self, what: str) -> str:
         """Return the sentence `what` with the editor's state and what both of its ends saw."""
         status = self.process.status
         closed = ", but has closed its stdout" if self._ended else ""

@@ -31,7 +31,7 @@ class Wire:
         self._ledger_path = ledger_path
         self._gates: list[int] = []
 
-    def tell(self, what: str) -> str:
+    def report_on(self, what: str) -> str:
         """Return the sentence `what` with all that is known of the editor."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class Wire:
             except ValueError:
                 message = None
             if not isinstance(message, dict):
-                raise SubjectFailure(self.tell(f"The editor wrote a line that is not a JSON object: {line[:200]!r}"))
+                raise SubjectFailure(self.report_on(f"The editor wrote a line that is not a JSON object: {line[:200]!r}"))
             found.append(message)
         return found
 
@@ -87,7 +87,7 @@ class Wire:
         deadline = time.monotonic() + self.timeout
         while not true():
             if self.process.wait(0.005) is not None or time.monotonic() > deadline:
-                raise SubjectFailure(self.tell(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
+                raise SubjectFailure(self.report_on(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
 
     def cause(self) -> str:
         """Return the likely cause of a timeout, from the traffic so far: the beginning of a sentence."""

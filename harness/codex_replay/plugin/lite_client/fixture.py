@@ -121,7 +121,7 @@ class Run:
         left = f", and these turns of the script were never requested: {self._unused}" if self._unused else ""
         return last + left
 
-    def tell(self) -> str:
+    def report_on(self) -> str:
         """Return the run for people: its requests and answers, and the output of the client."""
         asked = [f"{each.line}\n    {shortened(json.dumps(each.body, ensure_ascii=False), 1500)}" for each in self.requests]
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
@@ -210,7 +210,8 @@ class LiteClient:
         run = Run(file, -9 if status is None else status, stdout, stderr, requests, self._session.unused_turns())
         if status is None:
             raise SubjectFailure(
-                f"{run.progress()}: the client did not exit within {self._wait:g} s (LITE_TIMEOUT was shorter).\n{run.tell()}"
+                f"{run.progress()}: the client did not exit within {self._wait:g} s (LITE_TIMEOUT was shorter).\n"
+                f"{run.report_on()}"
             )
         return run
 
@@ -270,7 +271,7 @@ def pytest_runtest_makereport(
         report.sections.append((f"Spec: {found['check']}", section_of(found)))
     client = getattr(item, "funcargs", {}).get("lite_client")
     if report.failed and report.when == "call" and isinstance(client, LiteClient) and client.runs:
-        report.sections.append(("The client's runs", "\n\n".join(run.tell() for run in client.runs)))
+        report.sections.append(("The client's runs", "\n\n".join(run.report_on() for run in client.runs)))
     return report
 
 

@@ -27,7 +27,7 @@ from codex_replay.plugin.proxy.no_end import no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, with_latency
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
-from codex_replay.plugin.proxy.timeline import proxy_frames, tell
+from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
 from codex_replay.plugin.proxy.violations import Kind, violations
 from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.trace import trace_frames_of
@@ -269,7 +269,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             report.user_properties.append((UNCLAIMED, ", ".join(proxy.unclaimed)))
         if report.failed and proxy.exchanges:
             stderr = proxy.stderr()
-            report.sections.append(("HTTP and JSON-RPC", tell(proxy.exchanges, stderr)))
+            report.sections.append(("HTTP and JSON-RPC", report_on(proxy.exchanges, stderr)))
     return report
 
 

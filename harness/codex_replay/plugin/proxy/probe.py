@@ -59,24 +59,24 @@ _PREFLIGHT = {
 SHOWN = 200
 
 
-def observe(subject: ProxySubject, folder: str, wait: float, tell: Callable[[str], None]) -> Observed:
+def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable[[str], None]) -> Observed:
     """Start the proxy (or connect to a running one) and return its behaviour; `folder` is its working directory, `wait` is the
     limit for one answer in seconds.
 
-    `tell` is called with a description of each attempt. Raises `SubjectFailure` if the proxy does not become ready.
+    `report_on` is called with a description of each attempt. Raises `SubjectFailure` if the proxy does not become ready.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
-        tell("starting the proxy")
+        report_on("starting the proxy")
         probe = _Probe(subject, folder, Path(made), PROFILES[1], wait)
         try:
             if subject.url is not None:
                 return _attached(probe)
-            seen = _observe(probe, tell)
+            seen = _observe(probe, report_on)
         finally:
             probe.stop()
         if not any(seen.answers[name].served for name in ("chat", "responses")):
             return seen
-        tell("trying the other profile")
+        report_on("trying the other profile")
         other = _Probe(subject, folder, Path(made), PROFILES[0], wait)
         try:
             specified = {name: other.post(name, name) for name in _endpoints(seen.answers)}
@@ -86,19 +86,19 @@ def observe(subject: ProxySubject, folder: str, wait: float, tell: Callable[[str
         return replace(seen, specified=specified)
 
 
-def _observe(probe: _Probe, tell: Callable[[str], None]) -> Observed:
-    tell("asking for its routes")
+def _observe(probe: _Probe, report_on: Callable[[str], None]) -> Observed:
+    report_on("asking for its routes")
     answers = {"models": probe.ask("GET", PATHS["models"]), "cors": probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)}
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
     for name in ("chat", "responses"):
-        tell(f"asking POST {PATHS[name]}")
+        report_on(f"asking POST {PATHS[name]}")
         answers[name] = probe.post(name, name)
     served = [name for name in ("responses", "chat") if answers[name].served]
     if not served:
         return Observed(False, ready, probe.seconds, 0, answers, stderr=probe.stderr())
     first = served[0]
     seen = Observed(False, ready, probe.seconds, probe.without_key(first), answers)
-    tell("trying streams and tools")
+    report_on("trying streams and tools")
     answers["stream"] = probe.post(first, "stream", lambda endpoint: {"stream": True})
     answers["text-tools"] = probe.post(first, "text-tools", _tools)
     answers["native-tools"] = probe.post(first, "native-tools", _tools)
@@ -108,7 +108,7 @@ def _observe(probe: _Probe, tell: Callable[[str], None]) -> Observed:
         answers["title-intercept"] = probe.ask("POST", PATHS["responses"], {"model": "gpt-5.2", "input": TITLE})
         mode = {"x-proxy-output-mode": "obsidian-xml"}
         answers["obsidian-xml"] = probe.post("responses", "obsidian-xml", _tools, mode)
-    tell("trying many clients at once")
+    report_on("trying many clients at once")
     clients: dict[int, int] = {}
     number = CLIENTS
     while number and (not clients or clients[number * 2] < number * 2):

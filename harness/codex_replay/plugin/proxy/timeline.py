@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_FRAMES = 60
 
 
-def tell(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
+def report_on(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
     """Return the requests (one at least), the frames that passed meanwhile and the answers, by time (ms since the first)."""
     start = exchanges[0].started
     lines: list[tuple[float, str]] = []

@@ -227,7 +227,7 @@ class Collector:
         out.write_line(f"Also in the report folder: {', '.join(sorted(each.name for each in others))}")
         progress = out.config.pluginmanager.get_plugin("codex-replay-progress")
         if isinstance(progress, Progress):
-            progress.tell(report=str(path), verdict=self.session.verdict.word)
+            progress.report_on(report=str(path), verdict=self.session.verdict.word)
         instead = f" (another run uses {self.session.instead_of})" if self.session.instead_of is not None else ""
         return f"Report: {path}{instead}"
 

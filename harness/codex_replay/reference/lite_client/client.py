@@ -159,6 +159,6 @@ def refusal(status: int, reason: str, body: bytes) -> Problem:
         error = None
     detail = reply.error_text(error) if isinstance(error, dict) else body.decode("utf-8", "replace").strip()[:500]
     kind = Unauthorized if status == 401 else Problem
-    problem = kind(f"The backend answered {status} {reason}: {detail or 'it does not say why'}.")
+    problem = kind(f"The backend answered {status} {reason}: {detail or 'it does not write_out why'}.")
     problem.status = status
     return problem

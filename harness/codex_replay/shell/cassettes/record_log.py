@@ -31,15 +31,15 @@ class Log:
     """The recording side of a tee: write frames to a cassette until writing fails; report the failure once, and set `on` to
     False.
 
-    `say` is called with that sentence. A frame that cannot be redacted or written is left out with all later ones, so that the
+    `write_out` is called with that sentence. If a frame cannot be redacted or written, it is left out with all later ones, so the
     cassette is truncated but never wrong.
     """
 
-    def __init__(self, writer: Writer, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, writer: Writer, write_out: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self.on = True
         self._whole = True
         self._writer = writer
-        self._say = say
+        self._write_out = write_out
         self._clock = clock
         self._start = clock()
         self._lock = threading.Lock()  # the http seam is recorded in a thread of its own
@@ -83,7 +83,7 @@ class Log:
         if self.on:
             self.on = False
             self._writer.abandon()
-            self._say(f"{why} Recording stops here; the traffic continues.")
+            self._write_out(f"{why} Recording stops here; the traffic continues.")
 
     def close(self) -> None:
         """Write the footer, unless the recording is broken or partial."""
@@ -97,4 +97,4 @@ class Log:
             try:
                 self._writer.close()
             except CassetteError as error:
-                self._say(f"{error} It has no footer.")
+                self._write_out(f"{error} It has no footer.")

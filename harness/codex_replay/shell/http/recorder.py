@@ -41,7 +41,7 @@ class HttpRecorder:
         listen: str,
         log: Log,
         redactor: Redactor,
-        say: Callable[[str], None],
+        write_out: Callable[[str], None],
         hosts: Iterable[str] = (),
         limit: int = MAX_DECODED,
     ) -> None:
@@ -49,7 +49,7 @@ class HttpRecorder:
         self._upstream = Upstream(upstream)
         # Requests go on with the server's own Host: a web page that the server refuses must not get there through us.
         self._guard = WebGuard(urlsplit(f"//{listen}").hostname or "", hosts)
-        self._log, self._redactor, self._say = Deferred(log), redactor, say
+        self._log, self._redactor, self._write_out = Deferred(log), redactor, write_out
         self._said: set[str] = set()
         self._relays: set[Relay] = set()
         self._count = 0
@@ -87,7 +87,7 @@ class HttpRecorder:
         """Report a warning that may apply to each connection only for the first one."""
         if sentence not in self._said:
             self._said.add(sentence)
-            self._say(sentence)
+            self._write_out(sentence)
 
     def _relay(self) -> Relay:
         self._count += 1

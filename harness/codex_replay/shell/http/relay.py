@@ -24,10 +24,10 @@ class Relay:
     """One client connection and its upstream connection (`context` is its TLS); `over` is called at their end."""
 
     def __init__(
-        self, watch: Watch, upstream: Upstream, context: Any, say: Callable[[str], None], over: Callable[[Relay], None]
+        self, watch: Watch, upstream: Upstream, context: Any, write_out: Callable[[str], None], over: Callable[[Relay], None]
     ) -> None:
         self.watch = watch
-        self._upstream, self._context, self._say, self._over = upstream, context, say, over
+        self._upstream, self._context, self._write_out, self._over = upstream, context, write_out, over
         self.client, self.server = Side(self, "client"), Side(self, "server")
         self.ended = asyncio.Event()
         self._waiting: list[bytes] = []
@@ -46,7 +46,7 @@ class Relay:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: self.server, upstream.host, upstream.port, ssl=context, server_hostname=name)
         except OSError as error:
-            self._say(f"{upstream.url} cannot be reached ({error.strerror or error}); check that it runs.")
+            self._write_out(f"{upstream.url} cannot be reached ({error.strerror or error}); check that it runs.")
             self._unreachable = True
             self._refuse()
 
@@ -85,7 +85,9 @@ class Relay:
 
     def _turn_away(self, why: str) -> None:
         """Refuse the client instead of passing its request on."""
-        self._say("Refused a request that came from a web page or through an unknown host name; allow it with --allow-host NAME.")
+        self._write_out(
+            "Refused a request that came from a web page or through an unknown host name; allow it with --allow-host NAME."
+        )
         body = why.encode()
         head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.client.write(head.encode() + body)

@@ -44,7 +44,7 @@ class Watch:
         log: Log | Deferred,
         redactor: Redactor,
         rewrite: Callable[[str, Pairs], tuple[str, Pairs]],
-        say: Callable[[str], None],
+        write_out: Callable[[str], None],
         *,
         later: bool = False,
         guard: WebGuard | None = None,
@@ -66,7 +66,7 @@ class Watch:
         self.client_ended = False
         #: The messages of the connection, once it is upgraded to a WebSocket.
         self.messages: Messages | None = None
-        self._say = say
+        self._write_out = write_out
         self._requests = Requests(self)
         self._responses = Responses(self)
 
@@ -119,7 +119,7 @@ class Watch:
         """Return the cassette entry for a body that is too long, and report it."""
         packed = f" after decoding {encoding!r}" if encoding else ""
         limit = f"{self.limit >> 20} MB" if self.limit >= 1 << 20 else f"{self.limit} bytes"
-        self._say(f"a body is longer than {limit}{packed}; it is not in the cassette. Set another limit with --max-body.")
+        self._write_out(f"a body is longer than {limit}{packed}; it is not in the cassette. Set another limit with --max-body.")
         return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
@@ -131,12 +131,12 @@ class Watch:
 
     def lost(self, size: int, why: str) -> None:
         """Report a WebSocket message of which only the size is in the cassette."""
-        self._say(f"a WebSocket message of {size} bytes is not in the cassette: {why}.")
+        self._write_out(f"a WebSocket message of {size} bytes is not in the cassette: {why}.")
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
         """Report a body that is left out because it cannot be decoded."""
         if "omitted" in payload:
-            self._say(
+            self._write_out(
                 f"a body in the content-encoding {encoding!r} cannot be searched for secrets; it is not in the "
                 "cassette. Use gzip, deflate, zstd, br or none to record it."
             )
@@ -147,7 +147,7 @@ class Watch:
         if not self.blind:
             self.blind = True
             self.log.partial()
-            self._say(
+            self._write_out(
                 f"connection {self.conn}: {why}; the rest is passed on, but not recorded, so the cassette gets no footer: "
                 "tools report it as cut short."
             )

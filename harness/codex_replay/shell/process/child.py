@@ -38,11 +38,11 @@ class Child:
         if not command or any("\0" in word for word in command):
             raise ValueError("no command, or one with a null character")
         self.returncode: int | None = None
-        why, tell = os.pipe()  # closed by exec: what is read from it is why there was none
+        why, report_on = os.pipe()  # closed by exec: what is read from it is why there was none
         self.pid = os.fork()
         if not self.pid:
-            _become(command, stdin, stdout, env, prepare, tell)
-        os.close(tell)
+            _become(command, stdin, stdout, env, prepare, report_on)
+        os.close(report_on)
         with open(why, "rb") as file:
             number = file.read()
         if number:
@@ -69,7 +69,7 @@ def _become(
     stdout: int,
     env: Mapping[bytes, bytes] | None,
     prepare: Callable[[], object] | None,
-    tell: int,
+    report_on: int,
 ) -> None:
     """Replace this child process by the command; on an error, report its number and exit, so that no code of the parent
     continues.
@@ -84,6 +84,6 @@ def _become(
             prepare()
         os.execvpe(command[0], list(command), os.environb if env is None else env)
     except OSError as error:
-        os.write(tell, str(error.errno).encode())
+        os.write(report_on, str(error.errno).encode())
     finally:
         os._exit(255)

@@ -148,7 +148,9 @@ class Client:
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) == "error":
-            raise ErrorReply(self.tell(f"The server answered {method} with the error {_short(reply['error'])}"), reply["error"])
+            raise ErrorReply(
+                self.report_on(f"The server answered {method} with the error {_short(reply['error'])}"), reply["error"]
+            )
         return reply["result"]
 
     def request_error(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
@@ -156,7 +158,7 @@ class Client:
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) != "error":
-            raise SubjectFailure(self.tell(f"The server accepted {method}, which it must refuse: {_short(reply)}"))
+            raise SubjectFailure(self.report_on(f"The server accepted {method}, which it must refuse: {_short(reply)}"))
         return reply["error"]
 
     def reply(self, request: Mapping[str, Any], result: Any) -> None:
@@ -192,15 +194,15 @@ class Client:
             ended = self._ended
         if ended:
             raise SubjectFailure(self._early_end(f"{what} never came"))
-        raise SubjectFailure(self.tell(timed_out(self.messages(), what, limit)))
+        raise SubjectFailure(self.report_on(timed_out(self.messages(), what, limit)))
 
     def _early_end(self, what: str) -> str:
-        """Return a first line with the cause (the exit of the server, and its last line on stderr), followed by `tell`."""
+        """Return a first line with the cause (the exit of the server, and its last line on stderr), followed by `report_on`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
-            return self.tell(what)
+            return self.report_on(what)
         how = f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
-        return f"The server {how} too early{last_words(self.process.stderr_tail(60))}\n{self.tell(what)}"
+        return f"The server {how} too early{last_words(self.process.stderr_tail(60))}\n{self.report_on(what)}"
 
     def reply_to(self, id: Any, timeout: float | None = None) -> Any:  # noqa: A002
         """Take and return the reply to the client's request `id` (1, 1.0 and true are different ids)."""
@@ -253,7 +255,7 @@ class Client:
         limit = self.timeout if timeout is None else timeout
         status = self.process.wait(limit)
         if status is None:
-            raise SubjectFailure(self.tell(f"The server was still running {limit:g} s after its stdin ended"))
+            raise SubjectFailure(self.report_on(f"The server was still running {limit:g} s after its stdin ended"))
         self.process.output_ended.wait(limit)
         return status
 
@@ -261,7 +263,7 @@ class Client:
         """End the server and all it started, at once."""
         self.process.stop()
 
-    def tell(self, what: str) -> str:
+    def report_on(self, what: str) -> str:
         """Return the sentence `what` with the server's state, the end of its stderr and the last frames."""
         status = self.process.status
         if status is None:

@@ -32,9 +32,9 @@ class DialectParser:
             at = self._rest.find(self._open)
             if at < 0:
                 kept = next(n for n in range(len(self._open) - 1, -1, -1) if n == 0 or self._rest.endswith(self._open[:n]))
-                self._say(out, len(self._rest) - kept)
+                self._write_out(out, len(self._rest) - kept)
                 return out
-            self._say(out, at)
+            self._write_out(out, at)
             end = self._end()
             if end < 0:
                 return out
@@ -46,7 +46,7 @@ class DialectParser:
         rest, self._rest = self._rest, ""
         return [rest] if rest and not rest.startswith(self._open) else []
 
-    def _say(self, out: list[Piece], end: int) -> None:
+    def _write_out(self, out: list[Piece], end: int) -> None:
         if end:
             out.append(self._rest[:end])
             self._rest = self._rest[end:]

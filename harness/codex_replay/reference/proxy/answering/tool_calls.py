@@ -59,12 +59,12 @@ class ToolCallParser:
         if self._state == self._object_state and self._split():
             return out + self._run() + self.close()
         if self._state == self._text:
-            self._say("" if _cut_off(self._rest, OPEN) else self._rest)
+            self._write_out("" if _cut_off(self._rest, OPEN) else self._rest)
         elif self._state == self._tail:
-            self._say("" if self._settle() else self._rest)
+            self._write_out("" if self._settle() else self._rest)
         elif self._state == self._after:
             self._settle()
-            self._say("" if not self._rest.strip() or _cut_off(self._rest.strip(), CLOSE) else self._rest)
+            self._write_out("" if not self._rest.strip() or _cut_off(self._rest.strip(), CLOSE) else self._rest)
         if self._gap and not self._calls:
             self._out.append(self._gap)
         self._rest = self._gap = ""
@@ -79,7 +79,7 @@ class ToolCallParser:
 
     # -- text ------------------------------------------------------------------------------------------------------------
 
-    def _say(self, text: str) -> None:
+    def _write_out(self, text: str) -> None:
         """Give text to the client; white space between calls waits until more than that follows."""
         if self._bare:
             text = self._gap + text
@@ -106,7 +106,7 @@ class ToolCallParser:
                 if not self._fence and rest.startswith(OPEN, here):
                     return self._begin(message, here)
                 if not self._fence and OPEN.startswith(rest[here:]):
-                    self._say(rest[message:here])
+                    self._write_out(rest[message:here])
                     self._rest = rest[here:]
                     return False
                 self._add_to_line("<")
@@ -114,13 +114,13 @@ class ToolCallParser:
                 run = RUN.match(rest, here)
                 assert run is not None
                 if run.end() == len(rest):  # it may go on
-                    self._say(rest[message:here])
+                    self._write_out(rest[message:here])
                     self._rest = rest[here:]
                     return False
                 self._mark(run[0])
                 at = run.end()
         self._add_to_line(rest[at:])
-        self._say(rest[message:])
+        self._write_out(rest[message:])
         self._rest = ""
         return False
 
@@ -140,7 +140,7 @@ class ToolCallParser:
             self._line += text[:8]
 
     def _begin(self, said: int, here: int) -> bool:
-        self._say(self._rest[said:here])
+        self._write_out(self._rest[said:here])
         self._block, self._rest = [OPEN], self._rest[here + len(OPEN) :]
         self._array, self._found = False, []
         self._state = self._lead
@@ -268,7 +268,7 @@ class ToolCallParser:
         found, text = self._found, "".join(self._block)
         self._found, self._block = [], []
         if not found:
-            self._say(text)
+            self._write_out(text)
             return False
         self._out.extend(found)
         self._calls += len(found)
