@@ -255,7 +255,7 @@ async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
 
 
 def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
-    """Put live ids into a body, which may be across the bounds of its pieces; the bounds stay where they were."""
+    """Replace the recorded ids in a body by live ids; an id may be split across chunks, and the chunk boundaries stay."""
     if not bindings:
         return pieces
     whole = b"".join(piece for _, piece in pieces)

@@ -114,7 +114,9 @@ def _own(config: pytest.Config) -> list[str]:
 
 
 def _pytest(config: pytest.Config) -> list[str]:
-    """Return those of pytest's own options that were given to this run; a configuration file gives its own again."""
+    """Return pytest's own options from the command line of this run, without those of a configuration file, which apply to the
+    next run as well.
+    """
     given_words = [str(word) for word in config.invocation_params.args]
     words = []
     for name, flag, usual in _PYTEST:

@@ -24,7 +24,7 @@ def fail_on_problems(fake: FakeCodex) -> None:
 def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> None:
     """Fail a test that has passed for what its client did against the script.
 
-    A test that has `failed` is reported once: what its own error lacks is added to it, below the captured output. Such a test
+    A test that has `failed` is reported once: further problems are added to its report, below the captured output. Such a test
     ended early, so its unused turns mean nothing. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
     """
     __tracebackhide__ = True
