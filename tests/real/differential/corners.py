@@ -183,6 +183,7 @@ def _patch_text(body: str, wrap: str, crlf: bool, how: str, policy: str, decisio
         command = {"command": ["apply_patch", text]}
         call = {"type": "function_call", "name": "shell", "arguments": command, "call_id": "call_1"}
     elif how != "custom":
+        body = _BODY[0] if how == "{}" else body  # a text that is no patch would be run
         line = {"command": how.format(f"*** Begin Patch\n{body}*** End Patch\n")}
         call = {"type": "function_call", "name": "shell_command", "arguments": line, "call_id": "call_1"}
     step = {**GO, "decide": {"*": decision}}
