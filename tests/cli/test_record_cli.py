@@ -151,6 +151,14 @@ def test_a_command_of_unknown_origin_is_called_unknown(tmp_path: Path) -> None:
     assert (found.codex, found.bundle, found.case) == ("unknown", "unknown", "some-run")
 
 
+@pytest.mark.parametrize("name", ["fake-codex", "codex"])
+def test_the_server_frames_of_a_fake_are_authored_by_whatever_name_it_is_started(name: str, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / name).symlink_to(Path(sys.executable).with_name("fake-codex"))
+    record(tmp_path, "--out", "run.ndjson", "--", str(tmp_path / "bin" / name), "--version")
+    assert header(tmp_path / "run.ndjson").origin == {"rpc": "recorded", "rpc.server": "authored"}
+
+
 @pytest.mark.parametrize(
     ("facts_file", "facts", "binary"),
     [

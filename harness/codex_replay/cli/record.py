@@ -18,7 +18,7 @@ from codex_replay.core.text.error_text import error_text
 from codex_replay.shell.cassettes.claim import claim
 from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
 from codex_replay.shell.cassettes.record_log import Log
-from codex_replay.shell.codex.origin import bundle_of, version_of
+from codex_replay.shell.codex.origin import bundle_of, is_fake, version_of
 from codex_replay.shell.process import impersonate
 from codex_replay.shell.rpc import recorder
 
@@ -94,6 +94,8 @@ def header_for(options: Options, redactor: Redactor) -> Header:
     version = options.codex or version_of(options.command) or UNKNOWN
     argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(options.command)]
     origin = {"rpc": "recorded"} if options.command else {}
+    if is_fake(options.command):
+        origin["rpc.server"] = "authored"  # by a script, or by whoever made the cassette that it replays
     if options.upstream is not None:
         origin |= {"http.client": "recorded", "http.server": "recorded"}
     case = redactor.text(options.case or case_of(options.out))

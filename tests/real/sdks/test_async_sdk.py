@@ -1,9 +1,11 @@
-"""The async OpenAI client in asynchronous tests of an outside project, with the fixture `codex_backend`."""
+"""The OpenAI client in tests of an outside project, with `codex_backend`: asynchronous ones, and those of docs/fixtures.md."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,9 +64,11 @@ def test_the_async_client_in_a_project_of_its_own(pytester: pytest.Pytester, mon
         [python_with("openai-3"), "-c", "import openai, os; print(os.path.dirname(os.path.dirname(openai.__file__)))"],
         capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
-    pytester.makepyfile(test_outside=TEST)
+    page = (Path(__file__).parents[3] / "docs" / "fixtures.md").read_text()
+    shown = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "import openai" in block]
+    pytester.makepyfile(test_outside=TEST, test_shown="\n".join(shown))
     pytester.makeconftest(f"import sys\nsys.path.append({where!r})\n")
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("PYTEST_ADDOPTS", QUICK)
-    pytester.run(sys.executable, "-m", "pytest", "-q").assert_outcomes(passed=3)
+    pytester.run(sys.executable, "-m", "pytest", "-q").assert_outcomes(passed=5)

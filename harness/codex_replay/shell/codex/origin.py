@@ -1,4 +1,7 @@
-"""Find the Codex version of a command without starting it: from the package or manifest of its binary."""
+"""Find out which Codex a command starts, without starting it.
+
+The version is in the package or manifest of its binary; fake-codex is known by its file.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,28 @@ def bundle_of(version: str) -> str:
     return data_tables.identity(version)
 
 
-def _folders_above(word: str) -> Iterator[str]:
-    """The folders from the program's own up, links resolved; a package keeps its binary at most five below its root."""
+def is_fake(command: Sequence[str]) -> bool:
+    """Return whether `command` starts fake-codex, by this or by another name (a link called `codex`)."""
+    return any(os.path.basename(_program(word) or "") == "fake-codex" for word in command[:2])
+
+
+def _program(word: str) -> str | None:
+    """Return the file that a word of a command line names, links resolved, or None if there is none."""
     places = [""] if os.sep in word else os.environ.get("PATH", "").split(os.pathsep)
     for place in places:
         path = os.path.join(place, word)
         if os.access(path, os.X_OK if place else os.F_OK) and os.path.isfile(path):
-            folder = os.path.realpath(path)
-            for _ in range(5):
-                folder = os.path.dirname(folder)
-                yield folder
-            return
+            return os.path.realpath(path)
+    return None
+
+
+def _folders_above(word: str) -> Iterator[str]:
+    """The folders from the program's own up; a package keeps its binary at most five below its root."""
+    if (folder := _program(word)) is None:
+        return
+    for _ in range(5):
+        folder = os.path.dirname(folder)
+        yield folder
 
 
 def _object(path: str) -> dict[str, object]:
