@@ -83,7 +83,7 @@ class Methods:
             return False
         if not self._table:
             self._table = {row: frozenset(methods) for row, methods in self._load().items()}
-        return method in self._table[what]
+        return type(method) is str and method in self._table[what]  # a damaged recording may have any value there
 
 
 class RecordedOrder:
