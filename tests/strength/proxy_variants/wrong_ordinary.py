@@ -1,0 +1,95 @@
+"""Mistakes in what ordinary clients send and rely on: long bodies, bodies in pieces, a charset, white space, a null, the time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy.answering import chat, responses
+from codex_replay.reference.proxy.answering.events import Delta
+from codex_replay.reference.proxy.app import App
+from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.wire import http
+from codex_replay.reference.proxy.wire.app_server import AppServer
+from tests.strength.proxy_variants.patching import variant
+
+
+def _refuse(status: int, wrong: Any) -> None:
+    """Refuse the requests for which `wrong(request)` is true."""
+    old = App._authorise
+
+    def authorise(self: App, request: Any) -> None:
+        if wrong(request):
+            raise ProxyError(status, "This request is not taken.")
+        old(self, request)
+
+    App._authorise = authorise
+
+
+@variant
+def bodies_of_100_kb_at_most() -> None:
+    _refuse(413, lambda request: len(request.body) > 102_400)
+
+
+@variant
+def content_type_compared_as_a_whole() -> None:
+    _refuse(415, lambda request: request.method == "POST" and request.headers.get("content-type") != "application/json")
+
+
+@variant
+def pieces_of_a_body_decoded_alone() -> None:
+    old = http.Connection.on_body
+    http.Connection.on_body = lambda self, body: old(self, body.decode("utf-8", "replace").encode())
+
+
+@variant
+def white_space_at_the_start_lost() -> None:
+    old = Exchange.events
+
+    async def events(self: Exchange) -> AsyncIterator[Any]:
+        begun = False
+        async for event in old(self):
+            if isinstance(event, Delta) and not begun:
+                event = event._replace(text=event.text.lstrip())
+                begun = bool(event.text)
+            yield event
+
+    Exchange.events = events
+
+
+@variant
+def null_is_a_text() -> None:
+    old = app.chat_request
+
+    def request(body: Any, settings: Any) -> Any:
+        messages = [
+            {**message, "content": str(message.get("content"))} if message.get("tool_calls") else message
+            for message in body.get("messages") or []
+        ]
+        return old({**body, "messages": messages} if messages else body, settings)
+
+    app.chat_request = request
+
+
+@variant
+def time_in_milliseconds() -> None:
+    class Milliseconds:
+        @staticmethod
+        def time() -> float:
+            return clock() * 1000
+
+    clock = chat.time.time
+    chat.time = responses.time = Milliseconds
+
+
+@variant
+def only_streams_are_interrupted() -> None:
+    old = Exchange._interrupt
+
+    async def interrupt(self: Exchange, server: AppServer) -> None:
+        if self._asked.stream:
+            await old(self, server)
+
+    Exchange._interrupt = interrupt
