@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codex_fakes.scripted.state.waits import Never, Ticket
 from codex_replay.protocol.turn.diff import TurnDiff
-from codex_replay.protocol.turn.output import for_the_model, formatted, pieces
+from codex_replay.protocol.turn.output import for_the_model, formatted, chunks
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
 
 TYPE_CHECKING = False
@@ -108,12 +108,12 @@ class Calls:
         return structured(output, code, ms)
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
-        """Emit what a call prints, each stream in pieces."""
+        """Emit what a call prints, each stream in chunks."""
         for stream, text in streams(result):
             if text:
                 from binascii import b2a_base64
 
-                for piece, delta in pieces(text):
+                for piece, delta in chunks(text):
                     chunk = b2a_base64(piece, newline=False).decode()
                     self.thread.emit(name, {**values, "stream": stream, "chunk": chunk, "delta": delta})
 
@@ -186,12 +186,12 @@ class Commands(Calls):
         aggregated = result.get("aggregated", stdout + stderr)
         late = bool(result.get("timed_out"))
         code, ms = result.get("exit_code", 124 if late else 0), result.get("duration_ms", 0)
-        told = (self.turn.sentence("timed-out", ms=ms) if late else "") + aggregated
+        printed = (self.turn.sentence("timed-out", ms=ms) if late else "") + aggregated
         ended = {
             "stdout": stdout,
             "stderr": stderr,
             "aggregated": aggregated,
-            "formatted": formatted(told),
+            "formatted": formatted(printed),
             "aggregatedOutput": aggregated or None,
             "exitCode": code,
             "duration": {"secs": ms // 1000, "nanos": ms % 1000 * 1_000_000},
@@ -199,7 +199,7 @@ class Commands(Calls):
             "status": "completed" if code == 0 else "failed",
         }
         self.thread.emit("exec-end", {**values, **ended})
-        return self.what_ran(code, told, ms)
+        return self.what_ran(code, printed, ms)
 
 
 def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:

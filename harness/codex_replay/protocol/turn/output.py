@@ -14,7 +14,7 @@ _TOKEN = 4  # bytes, as the real server estimates
 _BUDGET = 10_000  # tokens
 
 
-def pieces(text: str) -> Iterator[tuple[bytes, str]]:
+def chunks(text: str) -> Iterator[tuple[bytes, str]]:
     """Yield the pieces of an output, each as bytes and as text, in which a character that is cut is U+FFFD."""
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _PIECE):
