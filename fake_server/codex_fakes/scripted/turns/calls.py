@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codex_fakes.scripted.state.waits import Never, Ticket
 from codex_replay.protocol.turn.diff import TurnDiff
-from codex_replay.protocol.turn.output import for_the_model, formatted, chunks
+from codex_replay.protocol.turn.output import chunks, for_the_model, formatted
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
 
 TYPE_CHECKING = False
