@@ -69,10 +69,10 @@ def test_a_body_that_comes_in_pieces(proxy: Proxy, endpoint: str) -> None:
             connection.send(piece)
             time.sleep(0.1)
         answer = connection.getresponse()
-        said = answer.read()
+        payload = answer.read()
     finally:
         connection.close()
-    must_be(f"The status of the answer to a body in three pieces ({said[:200]!r})", answer.status, 200)
+    must_be(f"The status of the answer to a body in three pieces ({payload[:200]!r})", answer.status, 200)
     calls = [text for call in proxy.model_calls() for _, text in strings(call["body"]) if proxy.marker in text]
     if not calls or any(WIDE not in text for text in calls):
         raise AssertionError(
@@ -135,11 +135,11 @@ def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> Non
         )
         times = [value["created_at"] for value in (ended or [done.json])]
     assert times, "the answer has no time"
-    for told in times:
+    for reported in times:
         day = 86_400
-        if not isinstance(told, int | float) or abs(told - time.time()) > day:
+        if not isinstance(reported, int | float) or abs(reported - time.time()) > day:
             raise AssertionError(
-                f"The time of the answer must be now in seconds since 1970 ({time.time():.0f}), but it is {told!r}."
+                f"The time of the answer must be now in seconds since 1970 ({time.time():.0f}), but it is {reported!r}."
             )
 
 
