@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from codex_replay.plugin.base.options import PROFILES
 from tests.support.processes import left_over
 
 pytest_plugins = ["pytester"]
@@ -170,10 +171,20 @@ def test_a_profile_that_no_case_names_is_refused(suite: pytest.Pytester, workers
         assert result.ret == status
         if status:
             assert "VERIFIED" not in result.stdout.str()
-            said = "nope: there is no such profile. The profiles are default, as-specified, works-on-0.92, spec."
+            said = "nope: there is no such profile. The profiles are default, as-specified, works-on-0.92, speaks-v2, spec."
             assert said in " ".join(result.errlines[-3:])
     assert run(suite, "test_it.py::test_hello", "--profile", "spec").ret == 0, "the mark may be on a case that was not chosen"
     assert run(suite, "test_it.py::test_hello", "--profile", "nope").ret == 4
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_of_the_suites_is_known_whatever_was_selected(suite: pytest.Pytester, profile: str) -> None:
+    """A module whose cases are all of one profile may run in another that has them, too."""
+    good = GOOD.strip().replace("\n    ", "\n")
+    suite.makepyfile(test_it=f"import pytest\npytestmark = pytest.mark.proxy_profile('works-on-0.92')\n{good}")
+    result = run(suite, "test_it.py", "--profile", profile)
+    assert "there is no such profile" not in result.stderr.str()
+    assert result.ret == (5 if profile == "as-specified" else 0)
 
 
 def test_a_profile_is_nothing_to_a_run_without_cases(suite: pytest.Pytester) -> None:

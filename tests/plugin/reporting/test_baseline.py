@@ -158,9 +158,19 @@ def test_a_reason_that_nobody_has_given_is_a_usage_error(run_both, pytester: pyt
     assert run_both(None, "--update-baseline").ret == 1
     result = run_both(None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "'bad-all', 'bad-some[1]', 'bad-some[3]' has no reason yet" in result.stderr.str()
+    assert "'bad-all', 'bad-some[1]', 'bad-some[3]' have no reason yet" in result.stderr.str()
+    for part in (["-k", "some"], ["test_it.py"], ["test_it.py::test_all"]):
+        assert run_both(None, *part).ret in (0, 5), "a part of the cases may be looked at before every reason is written"
     assert run_both(None, "--update-baseline").ret == 1, "the run that writes them may go on"
     assert run_both(path.read_text(encoding="utf-8").replace(UNEXPLAINED, "ticket 12")).ret == 0
+
+
+def test_a_known_failure_that_is_named_alone_is_shown(run_both) -> None:
+    """Whoever runs one case again wants to see how it fails; a whole run counts it only."""
+    shown = run_both(KNOWN, "test_it.py::test_all[1]")
+    shown.assert_outcomes(xfailed=1)
+    shown.stdout.fnmatch_lines(["*test_it.py::test_all[[]1[]] (known: all are wrong)*", "*assert False*"])
+    assert "assert False" not in run_both(KNOWN).stdout.str()
 
 
 def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:

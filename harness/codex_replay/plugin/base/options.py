@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RECORD_MODES = ("none", "new", "all")
 #: The profiles of the suites; a suite of the user's own may have others (`@pytest.mark.profile`).
-PROFILES = ("default", "as-specified", "works-on-0.92")
+PROFILES = ("default", "as-specified", "works-on-0.92", "speaks-v2")
 
 #: key -> (default, metavar, help). The option is `--KEY`; the key of the table is `KEY`.
 KEYS: dict[str, tuple[Any, str, str]] = {

@@ -21,14 +21,16 @@ def installed_suites() -> Path:
 
 
 def installed_id(path: Path, root: Path) -> str | None:
-    """Return `suites/SUITE/MODULE` for a module of an installed suite outside the root of the run; None for any other module.
+    """Return `suites/SUITE/MODULE` for a module of an installed suite that pytest would name otherwise; None for any other.
 
-    pytest itself would name it relative to its argument, so the name of a module would be empty.
+    pytest would name a module outside the root of the run relative to its argument, so the name would be empty. A module in a
+    virtual environment below the root would be named by its path there, which says nothing of its suite.
     """
     suites = installed_suites()
-    if path.is_relative_to(root) or not path.is_relative_to(suites):
+    if not path.is_relative_to(suites):
         return None
-    return (Path("suites") / path.relative_to(suites)).as_posix()
+    name = Path("suites") / path.relative_to(suites)
+    return None if path == root / name else name.as_posix()
 
 
 def place_of(name: str, root: Path) -> Path:

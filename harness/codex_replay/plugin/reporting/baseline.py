@@ -52,6 +52,18 @@ def _a_part(config: pytest.Config) -> bool:
     return any(word.partition("::")[0].endswith(".py") for word in config.args)
 
 
+def _selected(config: pytest.Config) -> bool:
+    """Return True if the run looks at selected cases only: it is no gate, so an entry may lack its reason."""
+    option = config.option
+    return _a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))
+
+
+def _looked_at(config: pytest.Config) -> bool:
+    """Return True if only cases were named, each by its node id: the user wants to see how they fail."""
+    words = [str(word) for word in config.args]
+    return bool(words) and all("::" in word for word in words)
+
+
 def names_of(item: pytest.Item) -> list[str]:
     """Return the names by which a baseline may call a case, the shortest first."""
     from codex_replay.plugin.base.naming import case_name
@@ -109,9 +121,10 @@ def pytest_configure(config: pytest.Config) -> None:
     except BadBaseline as error:
         raise pytest.UsageError(f"--baseline: {error}") from None
     unexplained = [line.check for line in lines if line.reason == UNEXPLAINED]
-    if unexplained and not update:
+    if unexplained and not update and not _selected(config):
+        have = "has" if len(unexplained) == 1 else "have"
         raise pytest.UsageError(
-            f"--baseline {path}: {_some(unexplained)} has no reason yet; write it in place of {UNEXPLAINED!r}."
+            f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write it in place of {UNEXPLAINED!r}."
         )
     config.pluginmanager.register(Gate(path, lines, update, shard_of(config) is not None), "codex-replay-baseline-gate")
 
@@ -329,11 +342,15 @@ class Gate:
             if everything:
                 stats["xfailed"] = everything
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-        """Report the results of the baseline."""
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+        """Report the results of the baseline, and the known failures of cases that were named by their node ids."""
         out = terminalreporter
         if exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
+        if _looked_at(config):
+            for report in (each for reports in self._failed.values() for each in reports if hasattr(each, "wasxfail")):
+                out.section(f"{report.nodeid} ({report.wasxfail})", "_")
+                out.write_line(report.longreprtext)
         out.section("baseline")
         if self.stopped:
             out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
