@@ -201,7 +201,7 @@ def _app_server(overrides: list[tuple[str, str]], refusable: list[tuple[str, str
                 _write_out(message)
                 return status
             if message:
-                _write_out(f"fake-codex: FAKE_CODEX_LENIENT accepts what 0.92.0 refuses: {message.partition(chr(10))[0]}\n")
+                _write_out(f"fake-codex: FAKE_CODEX_LENIENT accepts what Codex refuses: {message.partition(chr(10))[0]}\n")
         return _improvise(settings, overrides)
     except Exception as error:
         from codex_replay.core.text.error_text import error_text

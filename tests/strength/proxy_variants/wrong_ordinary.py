@@ -1,4 +1,5 @@
-"""Mistakes in what ordinary clients send and rely on: long bodies, bodies in pieces, a charset, white space, a null, the time."""
+"""Mistakes in what ordinary clients send and rely on: long bodies, bodies in pieces, a charset, white space, a null, the time,
+and mistakes of the streaming handler alone."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from codex_replay.reference.proxy.errors import ProxyError
 from codex_replay.reference.proxy.exchange import Exchange
 from codex_replay.reference.proxy.wire import http
 from codex_replay.reference.proxy.wire.app_server import AppServer
-from tests.strength.proxy_variants.patching import variant
+from tests.strength.proxy_variants.patching import in_params, variant
 
 
 def _refuse(status: int, wrong: Any) -> None:
@@ -93,3 +94,29 @@ def only_streams_are_interrupted() -> None:
             await old(self, server)
 
     Exchange._interrupt = interrupt
+
+
+def in_streamed(method: str, change: Any) -> None:
+    """Change the params of a method when the client asked for a stream: `change(params, asked)`."""
+    in_params(method, lambda params, asked, _: change(params, asked) if asked.stream else None)
+
+
+@variant
+def streamed_model_is_the_alias() -> None:
+    in_streamed("newConversation", lambda params, asked: params.update(model=asked.model.requested))
+
+
+@variant
+def streamed_without_temperature() -> None:
+    in_streamed("sendUserMessage", lambda params, _: params.update(temperature=None))
+
+
+@variant
+def streamed_turn_is_never_skipped() -> None:
+    old = Exchange._skips_turn
+    Exchange._skips_turn = lambda self: old(self) and not self._asked.stream
+
+
+@variant
+def streamed_sandbox_is_read_only() -> None:
+    in_streamed("sendUserTurn", lambda params, _: params.update(sandboxPolicy={"type": "read-only"}))
